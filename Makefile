@@ -1,0 +1,35 @@
+# Two commands do all the set-up: `make sandbox` and `make test`.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+LOCK   := configs/requirements.lock
+READY  := $(VENV)/.ready
+
+.PHONY: sandbox test lint unit e2e bench simulate lock docs clean
+
+sandbox: $(READY) ## a local control plane with the manager on it
+	$(BIN)/kcm sandbox $(ARGS)
+
+test: lint unit ## everything CI runs
+
+lint: $(READY)
+	$(BIN)/ruff check kcm_cli tests
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+unit: $(READY)
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
+$(READY): pyproject.toml $(LOCK)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --require-hashes -r $(LOCK)
+	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	touch $@
+
+lock: ## renew the lock file; no download address is recorded in it
+	$(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install -q uv
+	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --all-extras pyproject.toml -o $(LOCK)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,62 @@
+"""The one source of time. Everything else asks it, so that a test or a simulation can run on virtual time.
+
+``now`` is the wall clock (aware, UTC) for what is written to the API; ``monotonic`` (seconds) is for deadlines,
+backoff and leases; ``sleep`` and ``call_later`` wait on the same time.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Time as the program sees it."""
+
+    def now(self) -> datetime:
+        """Wall time, aware, UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start; never goes back."""
+
+    async def sleep(self, delay_s: float) -> None:
+        """Wait; returns at once for a delay of zero or less, after letting others run."""
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        """Run a callback on the running loop after a delay."""
+
+
+class LoopClock:
+    """The time of the running event loop; the wall clock starts at ``epoch`` where one is given.
+
+    On an ordinary loop this is real time. On a loop whose ``time()`` is virtual (``component.virtual``) the wall
+    clock moves with it.
+    """
+
+    def __init__(self, epoch: datetime | None = None) -> None:
+        self._epoch = epoch
+        self._start: float | None = None
+
+    def now(self) -> datetime:
+        if self._epoch is None:
+            return datetime.now(UTC)
+        return self._epoch + timedelta(seconds=self._elapsed())
+
+    def monotonic(self) -> float:
+        try:
+            return asyncio.get_running_loop().time()
+        except RuntimeError:
+            return time.monotonic()
+
+    async def sleep(self, delay_s: float) -> None:
+        await asyncio.sleep(max(0.0, delay_s))
+
+    def call_later(self, delay_s: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(max(0.0, delay_s), callback)
+
+    def _elapsed(self) -> float:
+        current = self.monotonic()
+        if self._start is None:
+            self._start = current
+        return current - self._start

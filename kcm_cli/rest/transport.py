@@ -1,0 +1,61 @@
+"""One request, one answer: the seam between what is asked and how it travels.
+
+A real session (TLS), the in-process sandbox and a transport that injects faults are equals behind ``Transport``.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+NO_HEADERS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An HTTP request to an API server. Header names are lower case; the path carries no query."""
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=lambda: NO_HEADERS)
+    body: bytes = b""
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole answer. Header names are lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An answer whose body arrives bit by bit; ends when the server closes it. Chunks are cut anywhere."""
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+
+
+class TransportError(Exception):
+    """No answer came: connection refused, reset, timed out, or the certificate was not trusted.
+
+    The request may have taken effect all the same.
+    """
+
+
+class Transport(Protocol):
+    """Sends requests to one API server as one user."""
+
+    async def send(self, request: Request) -> Response:
+        """Raises TransportError."""
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        """Open a watch (or another endless answer). Raises TransportError, on entry or while iterating."""
+
+    async def close(self) -> None:
+        """Give up all connections."""

@@ -1,0 +1,124 @@
+"""The words that the parts of the API server share: a resource, a user, the attributes of a request, an error."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.codec import Doc
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceInfo:
+    """One served resource, built in or from a CustomResourceDefinition. Filled from discovery data."""
+
+    gvr: GVR
+    kind: str
+    singular: str
+    namespaced: bool
+    verbs: frozenset[str]
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: frozenset[str] = frozenset()
+    custom: bool = False
+
+    @property
+    def api_version(self) -> str:
+        return self.gvr.group_version
+
+    @property
+    def group_resource(self) -> str:
+        """``deployments.apps``, or ``pods`` in the core group: as error texts name it."""
+        return f"{self.gvr.plural}.{self.gvr.group}" if self.gvr.group else self.gvr.plural
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
+    """What a path and method mean. ``verb`` is the API verb (get, list, watch, create, update, patch, delete,
+    deletecollection) or the lower-case method for a path that is no resource."""
+
+    verb: str
+    path: str
+    is_resource: bool
+    group: str = ""
+    version: str = ""
+    plural: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Attributes:
+    """A write as admission sees it. Mutating plugins change ``obj`` in place; ``old`` is never changed."""
+
+    operation: str  # CREATE, UPDATE, DELETE, CONNECT
+    resource: ResourceInfo
+    subresource: str
+    namespace: str
+    name: str
+    user: User
+    obj: Doc | None
+    old: Doc | None
+    dry_run: bool = False
+    options: Doc = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One cause of a 422. ``type``: FieldValueInvalid, FieldValueRequired, FieldValueNotSupported,
+    FieldValueForbidden, FieldValueDuplicate, FieldValueNotFound, FieldValueTooLong, FieldValueTooMany,
+    FieldValueTypeInvalid. ``message`` is the text without the field's path, as upstream words it
+    (``Invalid value: "x": must be ...``)."""
+
+    type: str
+    field: str
+    message: str
+
+
+class ApiError(Exception):
+    """An answer other than success. ``status`` is the metav1.Status document that the client gets."""
+
+    def __init__(self, code: int, reason: str, message: str, *, details: Doc | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status: Doc = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+        }
+        if reason:
+            self.status["reason"] = reason
+        if details is not None:
+            self.status["details"] = details
+        self.status["code"] = code
+        self.headers: dict[str, str] = {}
+
+
+def invalid(resource: ResourceInfo, name: str, errors: Sequence[FieldError]) -> ApiError:
+    """422 Invalid with its causes, worded as upstream's NewInvalid."""
+    texts = [f"{e.field}: {e.message}" for e in errors]
+    joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+    group = resource.gvr.group
+    qualified = f"{resource.kind}.{group}" if group else resource.kind
+    details: Doc = {"name": name} if name else {}
+    if group:
+        details["group"] = group
+    details["kind"] = resource.kind
+    details["causes"] = [{"reason": e.type, "message": e.message, "field": e.field} for e in errors]
+    return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {joined}', details=details)
