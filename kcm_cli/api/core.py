@@ -1,0 +1,316 @@
+"""Views of the core group: the fields that controllers read, and nothing else.
+
+Pods are decoded more often than everything else together, so their view names only what some controller asks for;
+environment, mounts, probes and the like are skipped by the decoder and never held.
+"""
+
+import msgspec
+
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object, ObjectMeta, View
+
+
+class ObjectReference(View, frozen=True, gc=False):
+    """core/v1 ObjectReference."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    api_version: str = ""
+    resource_version: str = ""
+    field_path: str = ""
+
+
+class Condition(View, frozen=True, gc=False):
+    """A condition of a pod, node or similar: type, status, reason, message and times as text."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    last_probe_time: str | None = None
+    last_heartbeat_time: str | None = None
+    last_update_time: str | None = None
+    observed_generation: int = 0
+
+
+class ContainerPort(View, frozen=True, gc=False):
+    name: str = ""
+    container_port: int = 0
+    host_port: int = 0
+    protocol: str = "TCP"
+
+
+class ResourceRequirements(View, frozen=True, gc=False):
+    """Quantities as text."""
+
+    requests: dict[str, str] | None = None
+    limits: dict[str, str] | None = None
+
+
+class Container(View, frozen=True, gc=False):
+    name: str = ""
+    ports: tuple[ContainerPort, ...] = ()
+    resources: ResourceRequirements | None = None
+    restart_policy: str | None = None
+
+
+class Toleration(View, frozen=True, gc=False):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class ClaimName(View, frozen=True, gc=False):
+    claim_name: str = ""
+    read_only: bool = False
+
+
+class EphemeralSource(View, frozen=True, gc=False):
+    volume_claim_template: Doc | None = None
+
+
+class Volume(View, frozen=True, gc=False):
+    """Only the sources that controllers follow."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimName | None = None
+    ephemeral: EphemeralSource | None = None
+
+
+class PodResourceClaim(View, frozen=True, gc=False):
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class Named(View, frozen=True, gc=False):
+    name: str = ""
+
+
+class PodSpec(View, frozen=True, gc=False):
+    node_name: str = ""
+    hostname: str = ""
+    subdomain: str = ""
+    restart_policy: str = ""
+    host_network: bool = False
+    service_account_name: str = ""
+    priority: int | None = None
+    priority_class_name: str = ""
+    termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    overhead: dict[str, str] | None = None
+    resources: ResourceRequirements | None = None
+    scheduling_gates: tuple[Named, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+
+
+class Terminated(View, frozen=True, gc=False):
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class Waiting(View, frozen=True, gc=False):
+    reason: str = ""
+
+
+class Running(View, frozen=True, gc=False):
+    started_at: str | None = None
+
+
+class ContainerState(View, frozen=True, gc=False):
+    waiting: Waiting | None = None
+    running: Running | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(View, frozen=True, gc=False):
+    name: str = ""
+    ready: bool = False
+    started: bool | None = None
+    restart_count: int = 0
+    state: ContainerState | None = None
+    last_state: ContainerState | None = None
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, str] | None = None
+
+
+class PodIP(View, frozen=True, gc=False):
+    ip: str = ""
+
+
+class PodStatus(View, frozen=True, gc=False):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    pod_ip: str = msgspec.field(default="", name="podIP")
+    pod_ips: tuple[PodIP, ...] = msgspec.field(default=(), name="podIPs")
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    start_time: str | None = None
+    qos_class: str = ""
+    observed_generation: int = 0
+    nominated_node_name: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class Pod(Object, frozen=True, gc=False, kw_only=True):
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+class Taint(View, frozen=True, gc=False):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str | None = None
+
+
+class NodeSpec(View, frozen=True, gc=False):
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+    provider_id: str = msgspec.field(default="", name="providerID")
+    pod_cidr: str = msgspec.field(default="", name="podCIDR")
+    pod_cidrs: tuple[str, ...] = msgspec.field(default=(), name="podCIDRs")
+
+
+class NodeAddress(View, frozen=True, gc=False):
+    type: str = ""
+    address: str = ""
+
+
+class AttachedVolume(View, frozen=True, gc=False):
+    name: str = ""
+    device_path: str = ""
+
+
+class NodeStatus(View, frozen=True, gc=False):
+    conditions: tuple[Condition, ...] = ()
+    allocatable: dict[str, str] | None = None
+    capacity: dict[str, str] | None = None
+    addresses: tuple[NodeAddress, ...] = ()
+    volumes_in_use: tuple[str, ...] = ()
+    volumes_attached: tuple[AttachedVolume, ...] = ()
+
+
+class Node(Object, frozen=True, gc=False, kw_only=True):
+    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+
+
+class NamespaceSpec(View, frozen=True, gc=False):
+    finalizers: tuple[str, ...] = ()
+
+
+class NamespaceStatus(View, frozen=True, gc=False):
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+class Namespace(Object, frozen=True, gc=False, kw_only=True):
+    spec: NamespaceSpec = msgspec.field(default_factory=NamespaceSpec)
+    status: NamespaceStatus = msgspec.field(default_factory=NamespaceStatus)
+
+
+class ServiceAccount(Object, frozen=True, gc=False, kw_only=True):
+    secrets: tuple[ObjectReference, ...] = ()
+
+
+class Secret(Object, frozen=True, gc=False, kw_only=True):
+    """``data`` values are base64 text."""
+
+    type: str = ""
+    data: dict[str, str] | None = None
+
+
+class ConfigMap(Object, frozen=True, gc=False, kw_only=True):
+    data: dict[str, str] | None = None
+
+
+class ServicePort(View, frozen=True, gc=False):
+    name: str = ""
+    protocol: str = "TCP"
+    app_protocol: str | None = None
+    port: int = 0
+    target_port: int | str | None = None
+    node_port: int = 0
+
+
+class ServiceSpec(View, frozen=True, gc=False):
+    type: str = ""
+    selector: dict[str, str] | None = None
+    cluster_ip: str = msgspec.field(default="", name="clusterIP")
+    cluster_ips: tuple[str, ...] = msgspec.field(default=(), name="clusterIPs")
+    ip_families: tuple[str, ...] = ()
+    ip_family_policy: str | None = None
+    ports: tuple[ServicePort, ...] = ()
+    publish_not_ready_addresses: bool = False
+    internal_traffic_policy: str | None = None
+    external_traffic_policy: str = ""
+    traffic_distribution: str | None = None
+    external_name: str = ""
+    load_balancer_class: str | None = None
+
+
+class Service(Object, frozen=True, gc=False, kw_only=True):
+    spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
+
+
+class ReplicationControllerSpec(View, frozen=True, gc=False):
+    """``selector`` is a plain equality map, unlike a ReplicaSet's."""
+
+    replicas: int | None = None
+    min_ready_seconds: int = 0
+    selector: dict[str, str] | None = None
+    template: Doc | None = None
+
+
+class ReplicationControllerStatus(View, frozen=True, gc=False):
+    replicas: int = 0
+    fully_labeled_replicas: int = 0
+    ready_replicas: int = 0
+    available_replicas: int = 0
+    terminating_replicas: int | None = None
+    observed_generation: int = 0
+    conditions: tuple[Condition, ...] = ()
+
+
+class ReplicationController(Object, frozen=True, gc=False, kw_only=True):
+    spec: ReplicationControllerSpec = msgspec.field(default_factory=ReplicationControllerSpec)
+    status: ReplicationControllerStatus = msgspec.field(default_factory=ReplicationControllerStatus)
+
+
+class Event(Object, frozen=True, gc=False, kw_only=True):
+    count: int = 0
+
+
+def _core(plural: str) -> GVR:
+    return GVR("", "v1", plural)
+
+
+PODS = Resource(_core("pods"), "Pod", Pod)
+NODES = Resource(_core("nodes"), "Node", Node, namespaced=False, keeps_raw=True)
+NAMESPACES = Resource(_core("namespaces"), "Namespace", Namespace, namespaced=False, keeps_raw=True)
+SERVICE_ACCOUNTS = Resource(_core("serviceaccounts"), "ServiceAccount", ServiceAccount, keeps_raw=True)
+SECRETS = Resource(_core("secrets"), "Secret", Secret, keeps_raw=True)
+CONFIG_MAPS = Resource(_core("configmaps"), "ConfigMap", ConfigMap, keeps_raw=True)
+SERVICES = Resource(_core("services"), "Service", Service, keeps_raw=True)
+REPLICATION_CONTROLLERS = Resource(
+    _core("replicationcontrollers"), "ReplicationController", ReplicationController, keeps_raw=True
+)
+EVENTS = Resource(_core("events"), "Event", Event)
+
+EMPTY_META = ObjectMeta()
