@@ -53,7 +53,7 @@ class Object(View, frozen=True, gc=False, kw_only=True):
     """
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
-    raw: bytes | None = msgspec.field(default=None, name="\x00raw")
+    raw: bytes | None = msgspec.field(default=None, name="<raw>")
 
     @property
     def name(self) -> str:

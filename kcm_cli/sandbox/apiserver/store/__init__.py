@@ -1,0 +1,30 @@
+"""Keeps all objects (see ``store.store``)."""
+
+from kcm_cli.sandbox.apiserver.store.errors import (
+    AlreadyExists,
+    Compacted,
+    Conflict,
+    DirectoryInUse,
+    NotFound,
+    StoreError,
+)
+from kcm_cli.sandbox.apiserver.store.log import Watcher
+from kcm_cli.sandbox.apiserver.store.persistence import SqliteJournal
+from kcm_cli.sandbox.apiserver.store.store import Store
+from kcm_cli.sandbox.apiserver.store.stored import Event, Stored, frame_of, object_key
+
+__all__ = [
+    "AlreadyExists",
+    "Compacted",
+    "Conflict",
+    "DirectoryInUse",
+    "Event",
+    "NotFound",
+    "SqliteJournal",
+    "Store",
+    "StoreError",
+    "Stored",
+    "Watcher",
+    "frame_of",
+    "object_key",
+]

@@ -1,0 +1,252 @@
+"""All objects, one log of revisions across all resources, optimistic concurrency, watches.
+
+Every method is synchronous and atomic on the loop: no await between check and write. Revisions grow by one
+per write and are never used twice. What is returned is encoded: lists, gets and watches send those bytes as
+they are.
+
+Guarantees: a watch sees every write after its revision, in order, once. With a journal, a write is on disk
+(in the kernel's hands, safe from kill -9) before the method returns. Not guaranteed: safety from power loss;
+history of before the start (a watch from there gets ``Compacted``).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+from sortedcontainers import SortedDict
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.store.errors import AlreadyExists, Compacted, Conflict, NotFound
+from kcm_cli.sandbox.apiserver.store.log import EventLog, Watcher
+from kcm_cli.sandbox.apiserver.store.stored import Event, EventType, Recent, Stored, object_key
+
+KEPT_EVENTS = 20_000
+"""Events kept per resource. At 3 KB for a pod that is some 60 MB, and several minutes of a busy cluster."""
+KEPT_DOCUMENTS = 2_000
+"""Parsed documents kept beside the bytes."""
+
+
+class Journal(Protocol):
+    """Where writes are made durable (``persistence.SqliteJournal``)."""
+
+    def load(self) -> tuple[int, Iterable[tuple[GVR, str, str, int, bytes]]]:
+        """The last revision, and (resource, namespace, name, revision, data) of every object."""
+
+    def write(self, gvr: GVR, stored: Stored, deleted: bool) -> None:
+        """Make one write durable before returning."""
+
+    def drop(self, gvr: GVR) -> None:
+        """Forget a resource."""
+
+    def close(self) -> None:
+        """Give the files free."""
+
+
+class _Collection:
+    """The objects of one resource, by key in sorted order, and their log."""
+
+    __slots__ = ("objects", "log", "listeners")
+
+    def __init__(self, keep: int, floor: int) -> None:
+        self.objects: SortedDict = SortedDict()
+        self.log = EventLog(keep, floor)
+        self.listeners: list[Callable[[Event], None]] = []
+
+
+class Store:
+    """See the module. ``keep``: events kept per resource."""
+
+    def __init__(self, journal: Journal | None = None, *, keep: int = KEPT_EVENTS) -> None:
+        self._keep = keep
+        self._recent = Recent(KEPT_DOCUMENTS)
+        self._collections: dict[GVR, _Collection] = {}
+        self._journal = journal
+        self.revision = 1
+        self._start = 1
+        if journal is not None:
+            self._load(journal)
+
+    # Reading
+
+    def get(self, gvr: GVR, namespace: str, name: str) -> Stored | None:
+        """The newest version of an object."""
+        found: Stored | None = self._collection(gvr).objects.get(object_key(namespace, name))
+        return found
+
+    def list(self, gvr: GVR, namespace: str = "") -> list[Stored]:
+        """The newest versions, sorted by key."""
+        return list(self.scan(gvr, namespace))
+
+    def scan(
+        self, gvr: GVR, namespace: str = "", *, start: str = "", at: int | None = None
+    ) -> Iterator[Stored]:
+        """Objects in the order of their keys, from key ``start`` on, as they are or as they were at a
+        revision.
+
+        Do not write while iterating. Raises Compacted (on the first step) when that revision is no longer
+        kept.
+        """
+        collection = self._collection(gvr)
+        objects = collection.objects
+        low, high = _range(namespace, start)
+        keys = objects.irange(low, high, inclusive=(True, False))
+        past = self._past(collection, at, low, high) if at is not None and at < self.revision else {}
+        if past:
+            keys = iter(sorted({key for key in keys if key not in past}.union(_present(past))))
+        for key in keys:
+            found = past.get(key)
+            yield objects[key] if found is None else found
+
+    def count(self, gvr: GVR, namespace: str = "", *, start: str = "") -> int:
+        """How many objects there are from a key on."""
+        objects = self._collection(gvr).objects
+        low, high = _range(namespace, start)
+        upper = len(objects) if high is None else objects.bisect_left(high)
+        return int(upper - objects.bisect_left(low))
+
+    def watch(self, gvr: GVR, namespace: str, since: int) -> Watcher:
+        """Read every write after revision ``since``. Raises Compacted."""
+        log = self._collection(gvr).log
+        return Watcher(log, namespace, log.position_after(since))
+
+    def subscribe(self, gvr: GVR, listener: Callable[[Event], None]) -> None:
+        """Call back with every later write, before the writer goes on. For caches inside the server."""
+        self._collection(gvr).listeners.append(listener)
+
+    def oldest(self, gvr: GVR) -> int:
+        """The oldest revision that can be watched from."""
+        return self._collection(gvr).log.floor
+
+    def watchers(self) -> dict[GVR, int]:
+        """Open watches per resource."""
+        return {gvr: c.log.watchers for gvr, c in self._collections.items() if c.log.watchers}
+
+    def sizes(self) -> dict[GVR, int]:
+        """Objects per resource."""
+        return {gvr: len(c.objects) for gvr, c in self._collections.items() if c.objects}
+
+    # Writing. The document is the store's own from then on, with its new resourceVersion in it.
+
+    def create(self, gvr: GVR, namespace: str, name: str, doc: Doc) -> Stored:
+        """Raises AlreadyExists."""
+        collection = self._collection(gvr)
+        if object_key(namespace, name) in collection.objects:
+            raise AlreadyExists(name)
+        return self._put(gvr, collection, "ADDED", self._version(namespace, name, doc), None)
+
+    def update(self, gvr: GVR, namespace: str, name: str, doc: Doc, expected: int | None = None) -> Stored:
+        """Replace an object; one that equals the newest version is no write. Raises NotFound, Conflict."""
+        collection = self._collection(gvr)
+        current = self._current(collection, namespace, name, expected)
+        metadata = _metadata(doc)
+        metadata["resourceVersion"] = str(current.revision)
+        if doc == current.doc:
+            return current
+        return self._put(gvr, collection, "MODIFIED", self._version(namespace, name, doc), current)
+
+    def delete(
+        self,
+        gvr: GVR,
+        namespace: str,
+        name: str,
+        *,
+        final_doc: Doc | None = None,
+        expected: int | None = None,
+    ) -> Stored:
+        """Remove an object. Returns its last state, with the revision of the removal. Raises NotFound,
+        Conflict.
+        """
+        collection = self._collection(gvr)
+        current = self._current(collection, namespace, name, expected)
+        last = self._version(namespace, name, current.copy() if final_doc is None else final_doc)
+        return self._put(gvr, collection, "DELETED", last, current)
+
+    def drop(self, gvr: GVR) -> None:
+        """Forget a resource whose definition is gone: objects, log and watches."""
+        collection = self._collections.pop(gvr, None)
+        if collection is not None and self._journal is not None:
+            self._journal.drop(gvr)
+
+    def compact(self, revision: int) -> None:
+        """Drop history up to a revision."""
+        self._start = max(self._start, revision)
+        for collection in self._collections.values():
+            collection.log.compact(revision)
+
+    def close(self) -> None:
+        """Give the journal's files free. No write may follow."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+    # atomic: no await
+    def _put(
+        self, gvr: GVR, collection: _Collection, type_: EventType, stored: Stored, previous: Stored | None
+    ) -> Stored:
+        deleted = type_ == "DELETED"
+        if self._journal is not None:
+            self._journal.write(gvr, stored, deleted)
+        self.revision = stored.revision
+        if deleted:
+            del collection.objects[stored.key]
+        else:
+            collection.objects[stored.key] = stored
+        event = Event(type_, stored, previous)
+        collection.log.append(event)
+        for listener in collection.listeners:
+            listener(event)
+        return stored
+
+    def _version(self, namespace: str, name: str, doc: Doc) -> Stored:
+        revision = self.revision + 1
+        _metadata(doc)["resourceVersion"] = str(revision)
+        return Stored(namespace, name, revision, codec.encode(doc), self._recent, doc)
+
+    def _current(self, collection: _Collection, namespace: str, name: str, expected: int | None) -> Stored:
+        current: Stored | None = collection.objects.get(object_key(namespace, name))
+        if current is None:
+            raise NotFound(name)
+        if expected is not None and expected != current.revision:
+            raise Conflict(expected, current.revision)
+        return current
+
+    def _collection(self, gvr: GVR) -> _Collection:
+        collection = self._collections.get(gvr)
+        if collection is None:
+            collection = self._collections[gvr] = _Collection(self._keep, self._start)
+        return collection
+
+    def _past(self, collection: _Collection, at: int, low: str, high: str | None) -> dict[str, Stored | None]:
+        """What the keys changed since a revision held then, by going back through the log."""
+        past: dict[str, Stored | None] = {}
+        if at < collection.log.floor:
+            raise Compacted(at, collection.log.floor)
+        for event in reversed(collection.log.since(at)):
+            key = event.stored.key
+            if low <= key and (high is None or key < high):
+                past[key] = event.previous
+        return past
+
+    def _load(self, journal: Journal) -> None:
+        self.revision, objects = journal.load()
+        self._start = self.revision
+        for gvr, namespace, name, revision, data in objects:
+            stored = Stored(namespace, name, revision, data, self._recent)
+            self._collection(gvr).objects[stored.key] = stored
+
+
+def _present(past: dict[str, Stored | None]) -> list[str]:
+    return [key for key, stored in past.items() if stored is not None]
+
+
+def _range(namespace: str, start: str) -> tuple[str, str | None]:
+    if not namespace:
+        return start, None
+    return max(start, namespace + "/"), namespace + "0"  # "0" follows "/".
+
+
+def _metadata(doc: Doc) -> Doc:
+    metadata = doc["metadata"]
+    assert isinstance(metadata, dict)
+    return metadata
