@@ -1,0 +1,20 @@
+"""Errors of the machinery: text or documents that do not follow their rules.
+
+MachineryError
+├── FormatError    a text outside its grammar (selector, quantity, duration, time, percentage)
+└── PatchError     a patch that does not apply to its document
+
+The text of each is what Kubernetes' clients see.
+"""
+
+
+class MachineryError(ValueError):
+    """Base of all errors of this layer."""
+
+
+class FormatError(MachineryError):
+    """A text does not follow its grammar."""
+
+
+class PatchError(MachineryError):
+    """A patch is malformed or does not apply. ``conflict`` marks a failed JSON patch ``test``."""

@@ -1,0 +1,39 @@
+"""Numbers that may be written as a percentage of something (IntOrString).
+
+Source: apimachinery pkg/util/intstr.
+"""
+
+import re
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quoting import quote
+
+IntOrString = int | str
+
+_number = re.compile(r"[+-]?[0-9]+").fullmatch
+
+
+def scaled_value(value: IntOrString, total: int, *, round_up: bool) -> int:
+    """The number itself, or that percentage of ``total``, rounded up or down.
+
+    Raises FormatError for a text that is no percentage; ``10`` in quotes is none.
+    """
+    if isinstance(value, int):
+        return value
+    scaled = percent_of(value) * total
+    return -(-scaled // 100) if round_up else scaled // 100
+
+
+def percent_of(text: str) -> int:
+    """The number in ``"25%"``. Raises FormatError."""
+    if not text.endswith("%"):
+        raise FormatError("invalid value for IntOrString: invalid type: string is not a percentage")
+    digits = text[:-1]
+    if not _number(digits):
+        reason = f"strconv.Atoi: parsing {quote(digits)}: invalid syntax"
+        raise FormatError(f"invalid value for IntOrString: invalid value {quote(text)}: {reason}")
+    number = int(digits)
+    if not -(2**63) <= number < 2**63:
+        reason = f"strconv.Atoi: parsing {quote(digits)}: value out of range"
+        raise FormatError(f"invalid value for IntOrString: invalid value {quote(text)}: {reason}")
+    return number

@@ -1,0 +1,72 @@
+"""Instants as the API writes them: RFC 3339 in UTC, whole seconds (Time) or six decimals (MicroTime)."""
+
+import re
+from datetime import UTC, datetime
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quoting import quote
+
+_RFC3339 = re.compile(r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:\d{2})")
+_ELEMENTS = (
+    (r"\d{4}", "2006"),
+    ("-", "-"),
+    (r"(?:0[1-9]|1[0-2])", "01"),
+    ("-", "-"),
+    (r"(?:0[1-9]|[12]\d|3[01])", "02"),
+    ("T", "T"),
+    (r"(?:[01]\d|2[0-3])", "15"),
+    (":", ":"),
+    (r"[0-5]\d", "04"),
+    (":", ":"),
+    (r"[0-5]\d(?:[.,]\d+)?", "05"),
+    (r"(?:Z|[+-]\d{2}:\d{2})", "Z07:00"),
+)
+_LAYOUT = "2006-01-02T15:04:05Z07:00"
+
+
+def parse_time(text: str) -> datetime:
+    """The instant, aware, in UTC, cut to microseconds. Raises FormatError with Go's text."""
+    match = _RFC3339.fullmatch(text)
+    if match is None:
+        raise FormatError(_why(text))
+    try:
+        if match[3] == "Z" and match[2] is None:
+            return datetime.fromisoformat(text)
+        micros = (match[2] or "")[:6].ljust(6, "0")
+        moment = datetime.fromisoformat(f"{match[1]}.{micros}{match[3]}")
+        return moment if match[3] == "Z" else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise FormatError(_why(text)) from None
+
+
+def format_time(moment: datetime) -> str:
+    """``2026-01-02T03:04:05Z``; fractions of a second are cut off."""
+    return f"{_utc(moment).isoformat(timespec='seconds')[:19]}Z"
+
+
+def format_micro_time(moment: datetime) -> str:
+    """``2026-01-02T03:04:05.000006Z``."""
+    return f"{_utc(moment).isoformat(timespec='microseconds')[:26]}Z"
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+
+
+def _why(text: str) -> str:
+    """Names the element of the layout at which the text goes wrong."""
+    head = f"parsing time {quote(text)}"
+    rest = text
+    for pattern, element in _ELEMENTS:
+        match = re.match(pattern, rest)
+        if match is None:
+            if element != "2006" and (word := _out_of_range(rest, element)):
+                return f"{head}: {word} out of range"
+            return f"{head} as {quote(_LAYOUT)}: cannot parse {quote(rest)} as {quote(element)}"
+        rest = rest[match.end() :]
+    return f"{head}: extra text: {quote(rest)}" if rest else f"{head}: day out of range"
+
+
+def _out_of_range(rest: str, element: str) -> str:
+    words = {"01": "month", "02": "day", "15": "hour", "04": "minute", "05": "second"}
+    return words.get(element, "") if re.match(r"\d{2}", rest) else ""

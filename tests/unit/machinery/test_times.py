@@ -1,0 +1,66 @@
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.times import format_micro_time, format_time, parse_time
+
+moments = st.datetimes(min_value=datetime(1000, 1, 1), timezones=st.just(UTC))
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
+        ("2026-01-02T03:04:05.000006Z", datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)),
+        ("2026-01-02T03:04:05.123456789Z", datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)),
+        ("2026-01-02T03:04:05.5+02:00", datetime(2026, 1, 2, 1, 4, 5, 500000, tzinfo=UTC)),
+    ],
+)
+def test_parses_rfc3339(text, moment):
+    parsed = parse_time(text)
+    assert parsed == moment
+    assert parsed.tzinfo is UTC
+
+
+_AS = 'as "2006-01-02T15:04:05Z07:00"'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", f'parsing time "" {_AS}: cannot parse "" as "2006"'),
+        ("soon", f'parsing time "soon" {_AS}: cannot parse "soon" as "2006"'),
+        ("2026-01-02", f'parsing time "2026-01-02" {_AS}: cannot parse "" as "T"'),
+        ("2026-13-02T00:00:00Z", 'parsing time "2026-13-02T00:00:00Z": month out of range'),
+        ("2026-02-30T00:00:00Z", 'parsing time "2026-02-30T00:00:00Z": day out of range'),
+        ("2026-01-02T03:04:05", f'parsing time "2026-01-02T03:04:05" {_AS}: cannot parse "" as "Z07:00"'),
+        ("2026-01-02T03:04:05Zx", 'parsing time "2026-01-02T03:04:05Zx": extra text: "x"'),
+        (
+            "2026-01-02 03:04:05Z",
+            f'parsing time "2026-01-02 03:04:05Z" {_AS}: cannot parse " 03:04:05Z" as "T"',
+        ),
+    ],
+)
+def test_says_what_is_wrong(text, message):
+    with pytest.raises(FormatError) as caught:
+        parse_time(text)
+    assert str(caught.value) == message
+
+
+def test_writes_utc_whatever_the_zone():
+    east = timezone(timedelta(hours=2))
+    assert format_time(datetime(2026, 1, 2, 3, 4, 5, 999999, tzinfo=east)) == "2026-01-02T01:04:05Z"
+    assert format_micro_time(datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=east)) == "2026-01-02T01:04:05.000006Z"
+
+
+@given(moments)
+def test_micro_time_survives_its_text(moment):
+    assert parse_time(format_micro_time(moment)) == moment
+
+
+@given(moments)
+def test_time_drops_only_the_fraction(moment):
+    assert parse_time(format_time(moment)) == moment.replace(microsecond=0)
