@@ -1,0 +1,92 @@
+"""What a controller is given when it is built: its client, the shared caches, the clock, its configuration.
+
+Nothing here is global; a test hands in an in-process transport and a virtual clock.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar, cast
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.engine.execute import Executor, Recorder
+from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.engine.worker import Sync, Worker
+from kcm_cli.rest.client import Client
+from kcm_cli.runtime.expectations import Expectations
+from kcm_cli.runtime.informer import AnyInformer
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.workqueue import QueueMetrics, RetryLimiter, WorkQueue
+
+C = TypeVar("C")
+
+
+class Runnable(Protocol):
+    """Something that runs until it is cancelled."""
+
+    async def run(self) -> None: ...
+
+
+class Gates(Protocol):
+    """Which features are on."""
+
+    def enabled(self, name: str) -> bool: ...
+
+
+DebugHandler = Callable[[str, Mapping[str, str]], tuple[str, bytes]]
+"""Answers /debug/controllers/NAME/PATH: (path, query) to (content type, body)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerContext:
+    """Everything one controller may use.
+
+    ``configs`` holds the completed configuration objects by their type; ``client_for`` makes a client under
+    another name where a controller has more than one (its name is the service account's).
+    """
+
+    name: str
+    client: Client
+    informers: Informers
+    recorder: Recorder
+    clock: Clock
+    rng: random.Random
+    gates: Gates
+    configs: Mapping[type, object]
+    client_for: Callable[[str], Client]
+    recorder_for: Callable[[str], Recorder]
+    served: frozenset[str] = frozenset()
+    queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
+    debug: dict[str, DebugHandler] = field(default_factory=dict)
+
+    def config(self, type_: type[C]) -> C:
+        """The controller's completed configuration. Raises KeyError for a type that is not configured."""
+        return cast(C, self.configs[type_])
+
+    def queue(self, name: str, limiter: RetryLimiter | None = None) -> WorkQueue:
+        """A work queue with its metrics."""
+        return WorkQueue(name, self.clock, limiter=limiter, metrics=self.queue_metrics(name))
+
+    def executor(self, expectations: Expectations | None = None) -> Executor:
+        """An executor of plans with this controller's client and recorder."""
+        return Executor(self.client, self.recorder, expectations or Expectations(), self.clock)
+
+    def worker(
+        self,
+        queue: WorkQueue,
+        sync: Sync,
+        *,
+        count: int,
+        waits_for: Sequence[AnyInformer],
+        retry: RetryPolicy | None = None,
+    ) -> Worker:
+        """The usual shape of a controller: loops that sync the keys of a queue."""
+        return Worker(
+            controller=self.name,
+            queue=queue,
+            sync=sync,
+            clock=self.clock,
+            count=count,
+            waits_for=waits_for,
+            retry=retry or RetryPolicy(),
+        )

@@ -1,0 +1,173 @@
+"""Carries a plan out: expectations first, then the writes, then the events.
+
+Guarantees: every action ends up in the outcome exactly once, as done, failed or skipped; expectations of actions
+that failed or were skipped are lowered, so that a key never waits for what it did not do.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Protocol, assert_never
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.engine import writes
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.actions import (
+    Action,
+    Create,
+    Delete,
+    Done,
+    Emit,
+    Expect,
+    Failed,
+    Mode,
+    Notice,
+    Outcome,
+    Patch,
+    Plan,
+    Stage,
+    Update,
+)
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import ApiError, NotFound, has_cause
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.expectations import Expectations
+
+
+class Recorder(Protocol):
+    """Emits Events."""
+
+    def emit(self, notice: Notice) -> None:
+        """Returns at once; the write happens in the background."""
+
+
+class Executor:
+    """Carries out the plans of one controller with its client, recorder and expectations."""
+
+    def __init__(self, client: Client, recorder: Recorder, expectations: Expectations, clock: Clock) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._expectations = expectations
+        self._clock = clock
+
+    async def run(self, plan: Plan) -> Outcome:
+        """Run the stages in order; a failed stage skips those behind it. Does not raise API errors."""
+        outcome = Outcome()
+        for stage in plan.stages:
+            if outcome.failed:
+                outcome = outcome.merge(Outcome(skipped=stage.actions))
+            else:
+                outcome = outcome.merge(await self.stage(stage))
+        return outcome
+
+    async def stage(self, stage: Stage) -> Outcome:
+        """Run one stage."""
+        expect = stage.expect
+        if expect is not None:
+            self._expectations.expect(
+                expect.key,
+                self._clock.monotonic(),
+                creations=expect.creations,
+                deletions=expect.deletions,
+            )
+        if stage.mode is Mode.SEQUENTIAL:
+            return await self._sequential(stage, expect)
+        if stage.mode is Mode.SLOW_START:
+            return await self._slow_start(stage, expect)
+        return _gathered(await self._together(stage.actions, expect))
+
+    async def _sequential(self, stage: Stage, expect: Expect | None) -> Outcome:
+        results: list[Done | Failed] = []
+        for index, action in enumerate(stage.actions):
+            result = await self._one(action, expect)
+            results.append(result)
+            if isinstance(result, Failed) and stage.stop_on_error:
+                return _gathered(results, self._skip(stage.actions[index + 1 :], expect))
+        return _gathered(results)
+
+    async def _slow_start(self, stage: Stage, expect: Expect | None) -> Outcome:
+        """Batches of 1, 2, 4, …: a server that refuses one creation is not asked a thousand times.
+
+        upstream: pkg/controller/replicaset/replica_set.go#slowStartBatch
+        """
+        results: list[Done | Failed] = []
+        position, size = 0, 1
+        while position < len(stage.actions):
+            batch = stage.actions[position : position + size]
+            position += len(batch)
+            answers = await self._together(batch, expect)
+            results.extend(answers)
+            if any(isinstance(answer, Failed) for answer in answers):
+                return _gathered(results, self._skip(stage.actions[position:], expect))
+            size *= 2
+        return _gathered(results)
+
+    async def _together(self, actions: tuple[Action, ...], expect: Expect | None) -> list[Done | Failed]:
+        if len(actions) == 1:
+            return [await self._one(actions[0], expect)]
+        return await asyncio.gather(*(self._one(action, expect) for action in actions))
+
+    async def _one(self, action: Action, expect: Expect | None) -> Done | Failed:
+        try:
+            result = await self._write(action)
+        except (ApiError, TransportError) as error:
+            self._unexpect(action, error, expect)
+            if not isinstance(action, Emit) and action.failed is not None and _worth_telling(error):
+                self._tell(action.failed, str(error), None)
+            return Failed(action, error)
+        if isinstance(action, Emit):
+            self._recorder.emit(action.notice)
+        elif action.done is not None:
+            self._tell(action.done, "", result)
+        return Done(action, result)
+
+    async def _write(self, action: Action) -> Object | None:
+        match action:
+            case Create():
+                return await writes.create(self._client, action)
+            case Update():
+                return await writes.update(self._client, action)
+            case Patch():
+                return await writes.patch(self._client, action)
+            case Delete():
+                await writes.delete(self._client, action)
+                return None
+            case Emit():
+                return None
+            case _:
+                assert_never(action)
+
+    def _unexpect(self, action: Action, error: Exception, expect: Expect | None) -> None:
+        if expect is None:
+            return
+        if isinstance(action, Create):
+            self._expectations.creation_observed(expect.key)
+        elif isinstance(action, Delete):
+            deleted = f"{action.namespace}/{action.name}"
+            self._expectations.deletion_observed(expect.key, deleted)
+
+    def _skip(self, actions: tuple[Action, ...], expect: Expect | None) -> tuple[Action, ...]:
+        if expect is not None:
+            creations = sum(isinstance(action, Create) for action in actions)
+            if creations:
+                self._expectations.lower(expect.key, creations)
+            for action in actions:
+                if isinstance(action, Delete):
+                    deleted = f"{action.namespace}/{action.name}"
+                    self._expectations.deletion_observed(expect.key, deleted)
+        return actions
+
+    def _tell(self, notice: Notice, error: str, result: Object | None) -> None:
+        name = result.name if result is not None else ""
+        message = notice.message.replace("{error}", error).replace("{name}", name)
+        self._recorder.emit(Notice(notice.ref, notice.type, notice.reason, message))
+
+
+def _worth_telling(error: Exception) -> bool:
+    """Whether a failure is the user's business: not where the namespace or the object is going away anyway."""
+    return not isinstance(error, NotFound) and not has_cause(error, "NamespaceTerminating")
+
+
+def _gathered(results: Iterable[Done | Failed], skipped: tuple[Action, ...] = ()) -> Outcome:
+    done = tuple(result for result in results if isinstance(result, Done))
+    failed = tuple(result for result in results if isinstance(result, Failed))
+    return Outcome(done, failed, skipped)

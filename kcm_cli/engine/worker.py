@@ -1,0 +1,96 @@
+"""Takes keys from a queue, syncs them, and turns the outcome into a retry.
+
+``sync`` raises; this is the only place that catches everything, logs it, and asks ``retry.classify``.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.engine.retry import Drop, RequeueAfter, Retry, RetryPolicy, classify
+from kcm_cli.runtime.informer import AnyInformer
+from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.runtime.workqueue import ShutDown, WorkQueue
+
+log = logging.getLogger(__name__)
+
+Sync = Callable[[str], Awaitable[float | None]]
+"""Brings one key to its desired state. Returns seconds after which to look again, or None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """``count`` loops that sync the keys of one queue once the caches are full."""
+
+    controller: str
+    queue: WorkQueue
+    sync: Sync
+    clock: Clock
+    count: int = 1
+    waits_for: Sequence[AnyInformer] = ()
+    retry: RetryPolicy = RetryPolicy()
+
+    async def run(self) -> None:
+        """Until cancelled; then the queue takes no more keys and the syncs under way are cancelled."""
+        for informer in self.waits_for:
+            await informer.synced.wait()
+        tasks = Tasks(self._crashed)
+        loops = [tasks.start(f"{self.controller} worker {n}", self._loop()) for n in range(self.count)]
+        try:
+            for loop in loops:
+                await loop
+        finally:
+            self.queue.shut_down()
+            await tasks.stop()
+
+    async def _loop(self) -> None:
+        while True:
+            try:
+                key = await self.queue.get()
+            except ShutDown:
+                return
+            try:
+                await self._work(key)
+            finally:
+                self.queue.done(key)
+
+    async def _work(self, key: str) -> None:
+        started = self.clock.monotonic()
+        try:
+            again_s = await self.sync(key)
+        except Exception as error:  # noqa: BLE001  # the one place where errors of a sync end
+            self._failed(key, error)
+            return
+        self.queue.forget(key)
+        if again_s is not None:
+            self.queue.add_after(key, again_s)
+        if log.isEnabledFor(logging.DEBUG):
+            took = self.clock.monotonic() - started
+            fields = {"controller": self.controller, "key": key, "duration_s": round(took, 6)}
+            log.debug("Finished syncing", extra={"fields": fields})
+
+    def _failed(self, key: str, error: Exception) -> None:
+        attempts = self.queue.num_requeues(key)
+        decision = classify(error, attempts, self.retry)
+        fields = {"controller": self.controller, "key": key, "attempts": attempts + 1, "err": str(error)}
+        unexpected = not hasattr(error, "reason") and not isinstance(error, OSError)
+        log.log(
+            logging.ERROR if unexpected or isinstance(decision, Drop) else logging.INFO,
+            "Error syncing, giving up" if isinstance(decision, Drop) else "Error syncing, will retry",
+            extra={"fields": fields},
+            exc_info=error if unexpected else None,
+        )
+        match decision:
+            case Retry():
+                self.queue.add_rate_limited(key)
+            case RequeueAfter(delay_s):
+                self.queue.add_after(key, delay_s)
+            case Drop():
+                self.queue.forget(key)
+            case _:
+                assert_never(decision)
+
+    def _crashed(self, name: str, error: BaseException) -> None:
+        log.error("Worker ended", extra={"fields": {"task": name, "err": str(error)}}, exc_info=error)

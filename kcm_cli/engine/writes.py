@@ -1,0 +1,93 @@
+"""One action, one request.
+
+An update edits the raw document that its view was decoded from, so a field that kcm has never heard of survives.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import Object, PartialObject
+from kcm_cli.planning.actions import Create, Delete, Patch, Path, Update, Value, changed
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import Conflict
+
+T = TypeVar("T", bound=Object)
+
+
+async def create(client: Client, action: Create) -> Object:
+    """Create; kinds that are only ever created are decoded to their metadata, no further."""
+    body = action.body if isinstance(action.body, bytes) else codec.encode(action.body)
+    answer = await client.create(action.resource, action.namespace, body)
+    if action.resource.keeps_raw:
+        return action.resource.decode(answer)
+    return codec.decode(answer, PartialObject)
+
+
+async def update(client: Client, action: Update) -> Object:
+    """Replace the object by its raw document with the changes. Raises Conflict if it has moved on."""
+    obj = action.obj
+    doc = edited(obj, action.changes)
+    return await client.update(action.resource, obj.namespace, obj.name, doc, subresource=action.subresource)
+
+
+def edited(obj: Object, changes: Mapping[Path, Value]) -> codec.Doc:
+    """The raw document of a view with some fields changed. Raises ValueError for a view without one."""
+    if obj.raw is None:
+        raise ValueError(f"{type(obj).__name__} {obj.key} keeps no raw document: it cannot be written back")
+    return changed(codec.decode_doc(obj.raw), changes)
+
+
+async def patch(client: Client, action: Patch) -> Object:
+    return await client.patch(
+        action.resource,
+        action.namespace,
+        action.name,
+        codec.encode(action.body),
+        content_type=action.content_type,
+        subresource=action.subresource,
+    )
+
+
+async def delete(client: Client, action: Delete) -> None:
+    await client.delete(
+        action.resource,
+        action.namespace,
+        action.name,
+        uid=action.uid or None,
+        resource_version=action.resource_version or None,
+        propagation=action.propagation,
+        grace_s=action.grace_s,
+    )
+
+
+async def retry_on_conflict(
+    client: Client,
+    resource: Resource[T],
+    obj: T,
+    changes_for: Callable[[T], Mapping[Path, Value]],
+    *,
+    subresource: str = "",
+    attempts: int = 5,
+) -> T:
+    """Update, and on a conflict read the object afresh and decide again; an empty decision writes nothing.
+
+    Raises Conflict after the last attempt, NotFound if the object (this uid) is gone.
+    """
+    for attempt in range(attempts):
+        changes = changes_for(obj)
+        if not changes:
+            return obj
+        try:
+            action: Update = Update(resource, obj, changes, subresource)
+            return await _typed(update(client, action))
+        except Conflict:
+            if attempt == attempts - 1:
+                raise
+        obj = await client.get(resource, obj.namespace, obj.name)
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+async def _typed(answer: Awaitable[Any]) -> Any:
+    return await answer

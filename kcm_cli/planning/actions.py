@@ -1,0 +1,241 @@
+"""Plans are values: what a controller decided, before anything is written.
+
+A ``Plan`` is a tuple of stages, a stage a tuple of actions that do not depend on each other's answers. A new stage
+starts only where the server's answer changes what follows. ``engine.execute`` carries a plan out and returns an
+``Outcome``; ``kcm plan`` prints it instead.
+
+Every action names its object by ``resource``, ``namespace`` and ``name`` and carries its precondition.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object
+
+
+class Absent(Enum):
+    """The value of a change that removes its field."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
+
+Path = tuple[str, ...]
+Value = object
+
+
+@dataclass(frozen=True, slots=True)
+class EventRef:
+    """The object that an Event is about (``involvedObject``)."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str = ""
+    field_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An Event to emit. ``{name}`` in the message stands for the name that the server gave to a created object,
+    ``{error}`` for the text of the failure."""
+
+    ref: EventRef
+    type: str  # Normal or Warning
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Create an object. ``body`` may be encoded already, where many equal ones are made.
+
+    Its name is in the body, or made by the server from generateName.
+    """
+
+    resource: Resource[Any]
+    namespace: str
+    body: Doc | bytes
+    done: Notice | None = None
+    failed: Notice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Replace the object by its raw document with some fields changed (precondition: its resourceVersion).
+
+    ``changes`` maps paths (``("status", "replicas")``) to new values or ABSENT. ``obj`` must be a view of a kind
+    that keeps its raw document.
+    """
+
+    resource: Resource[Any]
+    obj: Object
+    changes: Mapping[Path, Value]
+    subresource: str = ""
+    done: Notice | None = None
+    failed: Notice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Patch an object; the body carries uid or resourceVersion where the write depends on them."""
+
+    resource: Resource[Any]
+    namespace: str
+    name: str
+    body: Doc | list[Doc]
+    content_type: str = "application/strategic-merge-patch+json"
+    subresource: str = ""
+    uid: str = ""
+    done: Notice | None = None
+    failed: Notice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete an object. ``uid`` and ``resource_version`` are preconditions where not empty."""
+
+    resource: Resource[Any]
+    namespace: str
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    propagation: str | None = None
+    grace_s: int | None = None
+    done: Notice | None = None
+    failed: Notice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Emit an Event that belongs to no write."""
+
+    notice: Notice
+
+
+Action = Create | Update | Patch | Delete | Emit
+
+
+class Mode(Enum):
+    """How a stage's actions go out. SLOW_START: 1, 2, 4, … at a time, the rest skipped after a failing batch."""
+
+    SEQUENTIAL = "sequential"
+    PARALLEL = "parallel"
+    SLOW_START = "slow_start"
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What the informer must show before the key plans again: so many creations, these deletions (pod keys)."""
+
+    key: str
+    creations: int = 0
+    deletions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Actions that go out together. With ``stop_on_error`` (sequential) the first failure skips the rest."""
+
+    actions: tuple[Action, ...]
+    mode: Mode = Mode.PARALLEL
+    expect: Expect | None = None
+    stop_on_error: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Stages in order. A failed stage skips those behind it."""
+
+    stages: tuple[Stage, ...] = ()
+    requeue_after_s: float | None = None
+
+    @property
+    def empty(self) -> bool:
+        return not any(stage.actions for stage in self.stages)
+
+
+EMPTY = Plan()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An action that the server took. ``result`` is its view of the object (none for deletes)."""
+
+    action: Action
+    result: Object | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An action that failed, with the error that came."""
+
+    action: Action
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a plan."""
+
+    done: tuple[Done, ...] = ()
+    failed: tuple[Failed, ...] = ()
+    skipped: tuple[Action, ...] = ()
+
+    @property
+    def error(self) -> Exception | None:
+        """The first failure."""
+        return self.failed[0].error if self.failed else None
+
+    def merge(self, other: "Outcome") -> "Outcome":
+        return Outcome(self.done + other.done, self.failed + other.failed, self.skipped + other.skipped)
+
+
+NOTHING = Outcome()
+
+
+def ref_to(resource: Resource[Any], obj: Object) -> EventRef:
+    """The reference by which Events name an object."""
+    meta = obj.metadata
+    return EventRef(resource.api_version, resource.kind, meta.namespace, meta.name, meta.uid, meta.resource_version)
+
+
+def stages(*parts: Stage | None) -> tuple[Stage, ...]:
+    """The stages that have something to do."""
+    return tuple(part for part in parts if part is not None and part.actions)
+
+
+def changed(doc: Doc, changes: Mapping[Path, Value]) -> Doc:
+    """A copy of a document with fields set or removed; what is not on a changed path is shared, not copied."""
+    result = dict(doc)
+    for path, value in changes.items():
+        _set(result, path, value, doc)
+    return result
+
+
+def _set(result: Doc, path: Path, value: Value, original: Doc) -> None:
+    node: dict[str, object] = result
+    source: object = original
+    for part in path[:-1]:
+        source = source.get(part) if isinstance(source, dict) else None
+        child = node.get(part)
+        if not isinstance(child, dict):
+            if value is ABSENT:
+                return
+            child = {}
+        elif child is source:
+            child = dict(child)
+        node[part] = child
+        node = child
+    if value is ABSENT:
+        node.pop(path[-1], None)
+    else:
+        node[path[-1]] = value
+

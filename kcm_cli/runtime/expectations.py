@@ -1,0 +1,58 @@
+"""What a controller has asked for and not yet seen in its cache.
+
+A key whose expectations are not fulfilled must not plan creations or deletions: its cache is older than its own
+writes. Expectations that nobody fulfils expire after five minutes, so that a lost event cannot stop a controller.
+
+upstream: pkg/controller/controller_utils.go#UIDTrackingControllerExpectations
+"""
+
+from dataclasses import dataclass, field
+
+TIMEOUT_S = 300.0
+
+
+@dataclass(slots=True)
+class _Expected:
+    since: float
+    creations: int = 0
+    deletions: set[str] = field(default_factory=set)
+
+    @property
+    def fulfilled(self) -> bool:
+        return self.creations <= 0 and not self.deletions
+
+
+class Expectations:
+    """Creations are counted, deletions are tracked by object key, per controller key."""
+
+    def __init__(self) -> None:
+        self._expected: dict[str, _Expected] = {}
+
+    def satisfied(self, key: str, now: float) -> bool:
+        """Whether this key may plan: nothing expected, all seen, or waited for too long."""
+        expected = self._expected.get(key)
+        return expected is None or expected.fulfilled or now - expected.since > TIMEOUT_S
+
+    def expect(self, key: str, now: float, *, creations: int = 0, deletions: tuple[str, ...] = ()) -> None:
+        """Set what is expected, in place of what was: only a satisfied key plans."""
+        self._expected[key] = _Expected(now, creations, set(deletions))
+
+    def creation_observed(self, key: str) -> None:
+        expected = self._expected.get(key)
+        if expected is not None:
+            expected.creations -= 1
+
+    def deletion_observed(self, key: str, deleted: str) -> None:
+        expected = self._expected.get(key)
+        if expected is not None:
+            expected.deletions.discard(deleted)
+
+    def lower(self, key: str, creations: int) -> None:
+        """Some creations failed or were skipped: do not wait for them."""
+        expected = self._expected.get(key)
+        if expected is not None:
+            expected.creations -= creations
+
+    def forget(self, key: str) -> None:
+        """The controller's object is gone."""
+        self._expected.pop(key, None)

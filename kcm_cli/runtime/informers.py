@@ -1,0 +1,61 @@
+"""The shared informers of a process: one per resource and scope, whoever asks."""
+
+import random
+from typing import Any, TypeVar, cast
+
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.meta import Object
+from kcm_cli.rest.client import Client
+from kcm_cli.runtime.informer import AnyInformer, Informer, Scope
+from kcm_cli.runtime.tasks import Tasks
+
+T = TypeVar("T", bound=Object)
+
+
+class Informers:
+    """Hands out informers while controllers are built, and runs those that somebody asked for.
+
+    An informer asked for after ``start`` is started by the next ``start``.
+    """
+
+    def __init__(self, client: Client, clock: Clock, rng: random.Random, *, resync_s: float = 0.0) -> None:
+        self._client = client
+        self._clock = clock
+        self._rng = rng
+        self._resync_s = resync_s
+        self._informers: dict[tuple[GVR, Scope], AnyInformer] = {}
+        self._running: set[tuple[GVR, Scope]] = set()
+
+    def get(self, resource: Resource[T], scope: Scope | None = None) -> Informer[T]:
+        """The informer of a resource; made on first use. All users share its store."""
+        scope = scope or Scope()
+        informer = self._informers.get((resource.gvr, scope))
+        if informer is None:
+            informer = Informer(resource, self._client, self._clock, self._rng, scope)
+            self._informers[(resource.gvr, scope)] = informer
+        return cast(Informer[T], informer)
+
+    def metadata(self, resource: Resource[T]) -> Informer[Any]:
+        """An informer that has at least the metadata of all objects: the full one where a controller already
+        has it, one of PartialObjectMetadata otherwise."""
+        full = self._informers.get((resource.gvr, Scope()))
+        return full if full is not None else self.get(resource, Scope(metadata_only=True))
+
+    def start(self, tasks: Tasks) -> None:
+        """Run all informers that do not run yet."""
+        for key, informer in self._informers.items():
+            if key in self._running:
+                continue
+            self._running.add(key)
+            tasks.start(f"informer {informer.resource}", informer.run())
+            if self._resync_s > 0:
+                tasks.start(f"resync {informer.resource}", self._resync(informer))
+
+    def all(self) -> list[AnyInformer]:
+        return list(self._informers.values())
+
+    async def _resync(self, informer: AnyInformer) -> None:
+        while True:
+            await self._clock.sleep(self._resync_s * (1.0 + self._rng.random()))
+            informer.resync()

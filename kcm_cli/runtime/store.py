@@ -1,0 +1,129 @@
+"""The cache of one resource: objects by key, and indexes kept with every change.
+
+One writer (the reflector), many readers. Reads are synchronous and never copy: objects are frozen.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, Protocol, TypeVar
+
+from kcm_cli.machinery.meta import Object, controller_of
+
+T = TypeVar("T", bound=Object)
+T_co = TypeVar("T_co", bound=Object, covariant=True)
+
+IndexFunc = Callable[[T], Iterable[str]]
+
+
+class Lister(Protocol[T_co]):
+    """What controllers read from."""
+
+    def get(self, key: str) -> T_co | None:
+        """The object of this key (``namespace/name`` or ``name``)."""
+
+    def list(self, namespace: str = "") -> list[T_co]:
+        """All objects, or those of a namespace."""
+
+    def by_index(self, index: str, value: str) -> list[T_co]:
+        """The objects that an index files under a value. Raises KeyError for an unknown index."""
+
+
+def by_controller(obj: Object) -> tuple[str, ...]:
+    """Index: the uid of the controlling owner; objects without one are filed under their namespace's orphans."""
+    ref = controller_of(obj)
+    return (ref.uid,) if ref is not None else (orphans_of(obj.namespace),)
+
+
+def orphans_of(namespace: str) -> str:
+    """The value under which ``by_controller`` files the objects of a namespace that nobody controls."""
+    return f"/{namespace}"
+
+
+CONTROLLER = "controller"
+NAMESPACE = "namespace"
+
+
+class Store(Generic[T]):
+    """Objects by key, with indexes by name."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, T] = {}
+        self._funcs: dict[str, IndexFunc[T]] = {}
+        self._indexes: dict[str, dict[str, dict[str, T]]] = {}
+        self.add_index(NAMESPACE, lambda obj: (obj.namespace,))
+
+    def add_index(self, name: str, func: IndexFunc[T]) -> None:
+        """Add an index (again: no effect); objects already held are filed at once."""
+        if name in self._funcs:
+            return
+        self._funcs[name] = func
+        self._indexes[name] = {}
+        for key, obj in self._objects.items():
+            self._file(name, key, obj)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._objects.values())
+
+    def keys(self) -> set[str]:
+        return set(self._objects)
+
+    def get(self, key: str) -> T | None:
+        return self._objects.get(key)
+
+    def list(self, namespace: str = "") -> list[T]:
+        if not namespace:
+            return list(self._objects.values())
+        return self.by_index(NAMESPACE, namespace)
+
+    def by_index(self, index: str, value: str) -> list[T]:
+        return list(self._indexes[index].get(value, {}).values())
+
+    def index_values(self, index: str) -> list[str]:
+        """All values under which something is filed."""
+        return list(self._indexes[index])
+
+    def put(self, obj: T) -> T | None:
+        """Add or replace; returns what was there before."""
+        key = obj.key
+        old = self._objects.get(key)
+        self._objects[key] = obj
+        for name, func in self._funcs.items():
+            self._refile(name, key, old, obj, func)
+        return old
+
+    def pop(self, key: str) -> T | None:
+        """Remove; returns what was there."""
+        old = self._objects.pop(key, None)
+        if old is not None:
+            for name in self._funcs:
+                self._unfile(name, key, old)
+        return old
+
+    def _refile(self, name: str, key: str, old: T | None, new: T, func: IndexFunc[T]) -> None:
+        index = self._indexes[name]
+        values = func(new)
+        if old is not None:
+            before = func(old)
+            if before != values:
+                self._unfile(name, key, old)
+        for value in values:
+            entries = index.get(value)
+            if entries is None:
+                index[value] = {key: new}
+            else:
+                entries[key] = new
+
+    def _file(self, name: str, key: str, obj: T) -> None:
+        for value in self._funcs[name](obj):
+            self._indexes[name].setdefault(value, {})[key] = obj
+
+    def _unfile(self, name: str, key: str, obj: T) -> None:
+        index = self._indexes[name]
+        for value in self._funcs[name](obj):
+            entries = index.get(value)
+            if entries is not None:
+                entries.pop(key, None)
+                if not entries:
+                    del index[value]

@@ -1,0 +1,35 @@
+"""The one place where background tasks are made: named, watched, and stopped in reverse order.
+
+A task that ends with an error is reported to ``on_error``; it is never silently lost.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+
+class Tasks:
+    """A growing set of background tasks with one end."""
+
+    def __init__(self, on_error: Callable[[str, BaseException], None]) -> None:
+        self._on_error = on_error
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, name: str, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        """Start a task; it is stopped by ``stop`` at the latest."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.append(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def stop(self) -> None:
+        """Cancel all tasks, last started first, and wait for each."""
+        for task in reversed(self._tasks.copy()):
+            task.cancel()
+            await asyncio.wait([task])
+        self._tasks.clear()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task in self._tasks:
+            self._tasks.remove(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_error(task.get_name(), error)

@@ -1,0 +1,201 @@
+"""The work queue: a key is never lost, never handled twice at once, and retried with backoff.
+
+Invariants (client-go util/workqueue): a key is in ``_dirty`` from the moment it is added until somebody takes it;
+it is in ``_processing`` from then until ``done``; it waits in ``_queue`` only if it is dirty and not processing.
+Adding a key that is being processed marks it dirty, and ``done`` queues it again.
+
+The retry delay of a key is the larger of its own backoff (5 ms doubling to 1000 s) and the queue's overall rate
+(10 a second, bucket of 100).
+"""
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+from kcm_cli.component.clock import Clock
+
+
+class QueueMetrics(Protocol):
+    """What a queue reports. Times are monotonic seconds."""
+
+    def added(self, key: str, depth: int, now: float) -> None: ...
+    def taken(self, key: str, depth: int, now: float) -> None: ...
+    def finished(self, key: str, now: float) -> None: ...
+    def retried(self) -> None: ...
+
+
+class NoMetrics:
+    """Reports nothing."""
+
+    def added(self, key: str, depth: int, now: float) -> None: ...
+    def taken(self, key: str, depth: int, now: float) -> None: ...
+    def finished(self, key: str, now: float) -> None: ...
+    def retried(self) -> None: ...
+
+
+class ShutDown(Exception):
+    """The queue takes and gives no more keys."""
+
+
+class RetryLimiter:
+    """When a failed key may come back: per-key exponential backoff, and a bucket for all keys together."""
+
+    def __init__(
+        self,
+        *,
+        base_s: float = 0.005,
+        maximum_s: float = 1000.0,
+        rate: float = 10.0,
+        burst: int = 100,
+    ) -> None:
+        self._base_s = base_s
+        self._maximum_s = maximum_s
+        self._rate = rate
+        self._burst = burst
+        self._failures: dict[str, int] = {}
+        self._tokens = float(burst)
+        self._last = 0.0
+
+    def when(self, key: str, now: float) -> float:
+        """Seconds to wait, counting one more failure of this key."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        own = min(self._maximum_s, self._base_s * 2.0 ** min(failures, 60))
+        return max(own, self._reserve(now))
+
+    def forget(self, key: str) -> None:
+        self._failures.pop(key, None)
+
+    def failures(self, key: str) -> int:
+        return self._failures.get(key, 0)
+
+    def _reserve(self, now: float) -> float:
+        self._tokens = min(float(self._burst), self._tokens + (now - self._last) * self._rate)
+        self._last = now
+        self._tokens -= 1.0
+        return 0.0 if self._tokens >= 0 else -self._tokens / self._rate
+
+
+class WorkQueue:
+    """Keys to work on. Used from one event loop; all methods but ``get`` return at once."""
+
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        *,
+        limiter: RetryLimiter | None = None,
+        metrics: QueueMetrics | None = None,
+    ) -> None:
+        self.name = name
+        self._clock = clock
+        self._limiter = limiter or RetryLimiter()
+        self._metrics: QueueMetrics = metrics or NoMetrics()
+        self._queue: deque[str] = deque()
+        self._dirty: set[str] = set()
+        self._processing: set[str] = set()
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._delayed: dict[str, tuple[float, asyncio.TimerHandle]] = {}
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing queued and nothing being processed (delayed keys do not count)."""
+        return not self._queue and not self._processing
+
+    def add(self, key: str) -> None:
+        """Ask for this key to be worked on."""
+        if self._closed or key in self._dirty:
+            return
+        self._dirty.add(key)
+        if key not in self._processing:
+            self._requeue(key)
+
+    def add_after(self, key: str, delay_s: float) -> None:
+        """Add after a delay; of several delays for one key the earliest counts."""
+        if self._closed:
+            return
+        if delay_s <= 0:
+            self.add(key)
+            return
+        due = self._clock.monotonic() + delay_s
+        waiting = self._delayed.get(key)
+        if waiting is not None:
+            if waiting[0] <= due:
+                return
+            waiting[1].cancel()
+        self._delayed[key] = (due, self._clock.call_later(delay_s, lambda: self._fire(key)))
+
+    def add_rate_limited(self, key: str) -> None:
+        """Add after the delay that the key's failures ask for."""
+        self._metrics.retried()
+        self.add_after(key, self._limiter.when(key, self._clock.monotonic()))
+
+    def forget(self, key: str) -> None:
+        """The key has succeeded (or is given up): its backoff starts anew."""
+        self._limiter.forget(key)
+
+    def num_requeues(self, key: str) -> int:
+        """How often the key has failed since it was last forgotten."""
+        return self._limiter.failures(key)
+
+    async def get(self) -> str:
+        """The next key; wait for one. Raises ShutDown. Every key got must be given to ``done``."""
+        while not self._queue:
+            if self._closed:
+                raise ShutDown
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                self._give_up(waiter)
+                raise
+        key = self._queue.popleft()
+        self._dirty.discard(key)
+        self._processing.add(key)
+        self._metrics.taken(key, len(self._queue), self._clock.monotonic())
+        return key
+
+    def done(self, key: str) -> None:
+        """The key has been worked on; if it was added meanwhile it is queued again."""
+        self._processing.discard(key)
+        self._metrics.finished(key, self._clock.monotonic())
+        if key in self._dirty:
+            self._requeue(key)
+
+    def shut_down(self) -> None:
+        """Take no more keys; those waiting in ``get`` are told once the queue is empty."""
+        self._closed = True
+        for _, handle in self._delayed.values():
+            handle.cancel()
+        self._delayed.clear()
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _fire(self, key: str) -> None:
+        self._delayed.pop(key, None)
+        self.add(key)
+
+    def _requeue(self, key: str) -> None:
+        self._queue.append(key)
+        self._metrics.added(key, len(self._queue), self._clock.monotonic())
+        self._wake()
+
+    def _wake(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    def _give_up(self, waiter: asyncio.Future[None]) -> None:
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+        elif self._queue:
+            self._wake()  # it was woken for a key that it will not take: wake another
