@@ -1,0 +1,134 @@
+"""Where a process' metrics are: families by name, under the rules of the metrics flags.
+
+One registry per manager, handed down, never a global: two managers in one process (the sandbox, a
+simulation) do not mix their numbers. prometheus_client's registry holds the collectors, so that any
+collector written for it can join.
+
+upstream: staging/src/k8s.io/component-base/metrics/registry.go, opts.go
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar, cast
+
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import CollectorRegistry
+
+from kcm_cli.component.metrics.exposition import expose
+from kcm_cli.component.metrics.instruments import (
+    Counter,
+    Description,
+    Family,
+    Gauge,
+    Histogram,
+    Instrument,
+    Stability,
+)
+
+C = TypeVar("C", bound=Instrument)
+
+
+class Collector(Protocol):
+    """Anything that can show families when it is asked."""
+
+    def collect(self) -> Iterable[Metric]:
+        """The families now."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsOptions:
+    """The metrics flags. ``allowed_labels``: metric name, label name, values. ``show_hidden_for``: the
+    previous minor version (``1.35``) whose hidden metrics are shown again, or empty."""
+
+    allowed_labels: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    disabled: frozenset[str] = frozenset()
+    show_hidden_for: str = ""
+
+
+class Registry:
+    """The metrics of one manager."""
+
+    def __init__(self, options: MetricsOptions | None = None) -> None:
+        self._options = options or MetricsOptions()
+        self._prometheus = CollectorRegistry(support_collectors_without_names=True)
+        self._families: dict[str, Family[Counter] | Family[Gauge] | Family[Histogram]] = {}
+        self._registered: Family[Counter] | None = None
+        self._registered = self.counter(
+            "registered_metrics_total",
+            "How many metrics are registered, by stability and the version that deprecated them.",
+            labels=("deprecated_version", "stability_level"),
+            stability=Stability.BETA,
+        )
+        self._unexpected = self.counter(
+            "cardinality_enforcement_unexpected_categorizations_total",
+            "How often a label value outside the allowed set was counted as 'unexpected'.",
+        ).labels()
+        self._disabled = self.counter(
+            "disabled_metrics_total", "How many metrics the operator switched off.", stability=Stability.BETA
+        ).labels()
+        self.counter(
+            "hidden_metrics_total", "How many metrics are hidden as deprecated.", stability=Stability.BETA
+        )
+
+    def counter(
+        self, name: str, text: str, *, labels: tuple[str, ...] = (), stability: Stability = Stability.ALPHA
+    ) -> Family[Counter]:
+        """The counter of this name; made on the first call. Raises ValueError if it exists and differs."""
+        return self.register(Description(name, "counter", text, labels, stability), Counter)
+
+    def gauge(
+        self, name: str, text: str, *, labels: tuple[str, ...] = (), stability: Stability = Stability.ALPHA
+    ) -> Family[Gauge]:
+        """The gauge of this name; made on the first call. Raises ValueError if it exists and differs."""
+        return self.register(Description(name, "gauge", text, labels, stability), Gauge)
+
+    def histogram(
+        self,
+        name: str,
+        text: str,
+        buckets: tuple[float, ...],
+        *,
+        labels: tuple[str, ...] = (),
+        stability: Stability = Stability.ALPHA,
+    ) -> Family[Histogram]:
+        """The histogram of this name;
+
+        made on the first call. Raises ValueError if it exists and differs.
+        """
+        description = Description(name, "histogram", text, labels, stability, buckets=buckets)
+        return self.register(description, lambda: Histogram(buckets))
+
+    def register(self, description: Description, make: Callable[[], C]) -> Family[C]:
+        """Any family. A disabled one works and is never shown. Raises ValueError if the name is taken
+        otherwise.
+        """
+        known = self._families.get(description.name)
+        if known is not None:
+            if known.description != description:
+                raise ValueError(f"metric {description.name} is registered twice, differently")
+            return cast(Family[C], known)
+        family = Family(description, make)
+        self._families[description.name] = cast("Family[Counter]", family)
+        allowed = self._options.allowed_labels.get(description.name)
+        if allowed:
+            family.allow(allowed, self._unexpected.inc)
+        if description.name in self._options.disabled:
+            self._disabled.inc()
+        else:
+            self._prometheus.register(family)
+            if self._registered is not None:
+                self._registered.labels(description.deprecated_version, description.stability.value).inc()
+        return family
+
+    def add(self, collector: Collector) -> None:
+        """Join a collector that computes its families when scraped."""
+        self._prometheus.register(collector)
+
+    def remove(self, collector: Collector) -> None:
+        """Take a collector out again."""
+        self._prometheus.unregister(collector)
+
+    def expose(self) -> bytes:
+        """The text of /metrics. May be called from any thread."""
+        disabled = self._options.disabled
+        return expose(metric for metric in self._prometheus.collect() if metric.name not in disabled)

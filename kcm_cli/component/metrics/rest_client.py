@@ -1,0 +1,192 @@
+"""The rest_client_* metrics: bound once per host and verb, one call per request.
+
+upstream: staging/src/k8s.io/component-base/metrics/prometheus/restclient/metrics.go
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from kcm_cli.component.metrics.instruments import Counter, Description, Family, Gauge, Histogram
+from kcm_cli.component.metrics.registry import Registry
+
+_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+_BYTES = (64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0, 16777216.0)
+_AGES = (
+    600.0,
+    1800.0,
+    3600.0,
+    14400.0,
+    86400.0,
+    604800.0,
+    2592000.0,
+    7776000.0,
+    15552000.0,
+    31104000.0,
+    124416000.0,
+)
+_HOST_VERB = ("host", "verb")
+
+
+@dataclass(frozen=True, slots=True)
+class VerbMetrics:
+    """Everything about requests of one HTTP method to one host."""
+
+    duration: Histogram
+    rate_limiter: Histogram
+    request_size: Histogram
+    response_size: Histogram
+    _results: Callable[[str], Counter]
+    _retries: Callable[[str], Counter]
+    _by_code: dict[str, Counter] = field(default_factory=dict)
+
+    def result(self, code: str) -> None:
+        """A response came with this status code; ``<error>`` when none came."""
+        counter = self._by_code.get(code)
+        if counter is None:
+            counter = self._by_code[code] = self._results(code)
+        counter.value += 1
+
+    def retried(self, code: str) -> None:
+        """The request is sent again because of this code (or ``<error>``)."""
+        self._retries(code).inc()
+
+
+class RestClientMetrics:
+    """The rest_client_* families of one manager.
+
+    Ask for ``verb(host, method)`` once per request and update it.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._bound: dict[tuple[str, str], VerbMetrics] = {}
+        seconds = _SECONDS
+        self._duration = registry.histogram(
+            "rest_client_request_duration_seconds",
+            "Seconds from sending a request to its answer.",
+            seconds,
+            labels=_HOST_VERB,
+        )
+        self._rate_limiter = registry.histogram(
+            "rest_client_rate_limiter_duration_seconds",
+            "Seconds a request waited for the client's own rate limit.",
+            seconds,
+            labels=_HOST_VERB,
+        )
+        self._request_size = registry.histogram(
+            "rest_client_request_size_bytes", "Size of request bodies in bytes.", _BYTES, labels=_HOST_VERB
+        )
+        self._response_size = registry.histogram(
+            "rest_client_response_size_bytes", "Size of response bodies in bytes.", _BYTES, labels=_HOST_VERB
+        )
+        self._results = registry.counter(
+            "rest_client_requests_total",
+            "How many requests were sent, by the code of the answer.",
+            labels=("code", "host", "method"),
+        )
+        self._retries = registry.counter(
+            "rest_client_request_retries_total",
+            "How many requests were sent again, by the code that caused it.",
+            labels=("code", "host", "verb"),
+        )
+        self.dns: Family[Histogram] = registry.histogram(
+            "rest_client_dns_resolution_duration_seconds",
+            "Seconds that resolving a host name took.",
+            seconds[:-1],
+            labels=("host",),
+        )
+        self.transport = TransportMetrics.register(registry)
+        self.exec_plugin = ExecPluginMetrics.register(registry)
+
+    def verb(self, host: str, method: str) -> VerbMetrics:
+        """The metrics for one method (``GET``) to one host (``10.0.0.1:6443``)."""
+        bound = self._bound.get((host, method))
+        return bound if bound is not None else self._bind(host, method)
+
+    def _bind(self, host: str, method: str) -> VerbMetrics:
+        metrics = VerbMetrics(
+            self._duration.labels(host, method),
+            self._rate_limiter.labels(host, method),
+            self._request_size.labels(host, method),
+            self._response_size.labels(host, method),
+            lambda code: self._results.labels(code, host, method),
+            lambda code: self._retries.labels(code, host, method),
+        )
+        return self._bound.setdefault((host, method), metrics)
+
+
+@dataclass(frozen=True, slots=True)
+class TransportMetrics:
+    """Sessions made and shared. ``created``: hit, miss or uncacheable. ``ca_reloads``: reason, result."""
+
+    entries: Gauge
+    created: Family[Counter]
+    ca_reloads: Family[Counter]
+
+    @classmethod
+    def register(cls, registry: Registry) -> "TransportMetrics":
+        """Declare the families (the two that count the Go cache's garbage collection stay at nought)."""
+        registry.counter(
+            "rest_client_transport_cert_rotation_gc_calls_total",
+            "How many certificate watches ended because their session was gone.",
+        )
+        registry.counter(
+            "rest_client_transport_cache_gc_calls_total",
+            "How many attempts there were to drop an unused session.",
+            labels=("result",),
+        )
+        return cls(
+            registry.gauge("rest_client_transport_cache_entries", "How many sessions are shared.").labels(),
+            registry.counter(
+                "rest_client_transport_create_calls_total",
+                "How often a session was asked for.",
+                labels=("result",),
+            ),
+            registry.counter(
+                "rest_client_transport_ca_reload_total",
+                "How often the CA file was looked at again.",
+                labels=("reason", "result"),
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExecPluginMetrics:
+    """Credential plugins. ``calls``: call_status, code. ``ttl_s``: +Inf while no plugin gave a
+    certificate.
+    """
+
+    calls: Family[Counter]
+    policy_calls: Family[Counter]
+    rotation_age_s: Histogram
+    ttl_s: Gauge
+
+    @classmethod
+    def register(cls, registry: Registry) -> "ExecPluginMetrics":
+        """Declare the families."""
+        ttl = registry.register(
+            Description(
+                "rest_client_exec_plugin_ttl_seconds",
+                "gauge",
+                "Seconds until the first certificate of a credential plugin expires; +Inf without one.",
+            ),
+            Gauge,
+        ).labels()
+        ttl.set(float("inf"))
+        return cls(
+            registry.counter(
+                "rest_client_exec_plugin_call_total",
+                "How often a credential plugin ran, by outcome and exit code.",
+                labels=("call_status", "code"),
+            ),
+            registry.counter(
+                "rest_client_exec_plugin_policy_call_total",
+                "How often a credential plugin was checked against the policy.",
+                labels=("allowed", "denied"),
+            ),
+            registry.histogram(
+                "rest_client_exec_plugin_certificate_rotation_age",
+                "Seconds that a credential plugin's certificate was used before the next one came.",
+                _AGES,
+            ).labels(),
+            ttl,
+        )

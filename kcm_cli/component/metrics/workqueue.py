@@ -1,0 +1,151 @@
+"""The workqueue_* metrics: one object per queue, updated by the queue, read by a scrape.
+
+Times come from the callable that the queue is given (seconds, monotonic), so that they are virtual on
+virtual time. The two gauges about unfinished work are computed when scraped, not twice a second as
+upstream does.
+
+upstream: staging/src/k8s.io/client-go/util/workqueue/metrics.go, component-
+base/metrics/prometheus/workqueue
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from prometheus_client.metrics_core import Metric
+
+from kcm_cli.component.metrics.instruments import (
+    Counter,
+    Description,
+    Gauge,
+    Histogram,
+    Instrument,
+    Stability,
+    exponential_buckets,
+    help_text,
+)
+from kcm_cli.component.metrics.registry import Registry
+
+_BUCKETS = exponential_buckets(1e-8, 10, 10)
+_BETA = Stability.BETA
+_LABELS = ("name",)
+_ADDS = Description(
+    "workqueue_adds_total", "counter", "How many items were added to the queue.", _LABELS, _BETA
+)
+_DEPTH = Description("workqueue_depth", "gauge", "How many items wait in the queue.", _LABELS, _BETA)
+_LONGEST = Description(
+    "workqueue_longest_running_processor_seconds",
+    "gauge",
+    "For how many seconds the oldest item in work has been worked on.",
+    _LABELS,
+    _BETA,
+)
+_UNFINISHED = Description(
+    "workqueue_unfinished_work_seconds",
+    "gauge",
+    "Seconds spent so far on the items in work, added up. A large value means stuck workers.",
+    _LABELS,
+    _BETA,
+)
+_RETRIES = Description(
+    "workqueue_retries_total", "counter", "How many items were queued again.", _LABELS, _BETA
+)
+_WAITED = Description(
+    "workqueue_queue_duration_seconds",
+    "histogram",
+    "Seconds an item waits before it is worked on.",
+    _LABELS,
+    _BETA,
+)
+_WORKED = Description(
+    "workqueue_work_duration_seconds", "histogram", "Seconds that working on an item takes.", _LABELS, _BETA
+)
+
+
+class WorkqueueMetrics:
+    """What one queue counts. Call ``added``, ``taken``, ``finished`` and ``retried`` as the item moves."""
+
+    __slots__ = ("_monotonic", "_started", "_waiting", "adds", "depth", "name", "retries", "waited", "worked")
+
+    def __init__(self, name: str, monotonic: Callable[[], float]) -> None:
+        self.name = name
+        self.adds = Counter()
+        self.depth = Gauge()
+        self.retries = Counter()
+        self.waited = Histogram(_BUCKETS)
+        self.worked = Histogram(_BUCKETS)
+        self._monotonic = monotonic
+        self._waiting: dict[object, float] = {}
+        self._started: dict[object, float] = {}
+
+    def added(self, item: object) -> None:
+        """An item became dirty: it was not waiting before (it may be in work)."""
+        self.adds.value += 1
+        self.depth.value += 1
+        if item not in self._waiting:
+            self._waiting[item] = self._monotonic()
+
+    def taken(self, item: object) -> None:
+        """A worker took the item."""
+        now = self._monotonic()
+        self.depth.value -= 1
+        self._started[item] = now
+        since = self._waiting.pop(item, None)
+        if since is not None:
+            self.waited.observe(now - since)
+
+    def finished(self, item: object) -> None:
+        """The worker is done with the item, whatever came of it."""
+        since = self._started.pop(item, None)
+        if since is not None:
+            self.worked.observe(self._monotonic() - since)
+
+    def retried(self) -> None:
+        """An item was added again after a delay (any rate-limited or delayed add)."""
+        self.retries.value += 1
+
+    def running_s(self) -> list[float]:
+        """For how long each item in work has been worked on. Any thread."""
+        now = self._monotonic()
+        return [now - since for since in tuple(self._started.values())]
+
+
+class WorkqueueCollector:
+    """The workqueue_* families of one manager. ``queue`` gives a queue its metrics."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._queues: dict[str, WorkqueueMetrics] = {}
+        registry.add(self)
+
+    def queue(self, name: str, monotonic: Callable[[], float]) -> WorkqueueMetrics:
+        """Metrics for the queue of this name.
+
+        A second queue of the name takes the first one's place in a scrape.
+        """
+        metrics = self._queues[name] = WorkqueueMetrics(name, monotonic)
+        return metrics
+
+    def collect(self) -> Iterator[Metric]:
+        """All families, or none while there is no queue."""
+        queues = [self._queues[name] for name in sorted(self._queues)]
+        if not queues:
+            return
+        running = [queue.running_s() for queue in queues]
+        yield _family(_ADDS, queues, [queue.adds for queue in queues])
+        yield _family(_DEPTH, queues, [queue.depth for queue in queues])
+        yield _family(_LONGEST, queues, [_gauge(max(ages, default=0.0)) for ages in running])
+        yield _family(_UNFINISHED, queues, [_gauge(sum(ages)) for ages in running])
+        yield _family(_RETRIES, queues, [queue.retries for queue in queues])
+        yield _family(_WAITED, queues, [queue.waited for queue in queues])
+        yield _family(_WORKED, queues, [queue.worked for queue in queues])
+
+
+def _family(description: Description, queues: list[WorkqueueMetrics], series: Sequence[Instrument]) -> Metric:
+    metric = Metric(description.name, help_text(description), description.kind)
+    for queue, one in zip(queues, series, strict=True):
+        metric.samples.extend(one.samples(description.name, {"name": queue.name}))
+    return metric
+
+
+def _gauge(value: float) -> Gauge:
+    gauge = Gauge()
+    gauge.set(value)
+    return gauge

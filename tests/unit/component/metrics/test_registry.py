@@ -1,0 +1,41 @@
+import pytest
+
+from kcm_cli.component.metrics import MetricsOptions, Registry
+
+
+def test_asking_twice_gives_the_same_family() -> None:
+    registry = Registry()
+    assert registry.counter("a_total", "A.", labels=("x",)) is registry.counter(
+        "a_total", "A.", labels=("x",)
+    )
+
+
+def test_a_name_means_one_thing() -> None:
+    registry = Registry()
+    registry.counter("a_total", "A.")
+    with pytest.raises(ValueError, match="a_total"):
+        registry.gauge("a_total", "A.")
+
+
+def test_a_disabled_metric_is_counted_and_not_shown() -> None:
+    registry = Registry(MetricsOptions(disabled=frozenset({"a_total"})))
+    registry.counter("a_total", "A.").labels().inc()
+    text = registry.expose().decode()
+    assert "\na_total" not in text
+    assert "disabled_metrics_total 1\n" in text
+
+
+def test_values_outside_the_allowed_set_fall_together() -> None:
+    options = MetricsOptions(allowed_labels={"a_total": {"x": frozenset({"ok"})}})
+    registry = Registry(options)
+    family = registry.counter("a_total", "A.", labels=("x",))
+    for value in ("ok", "odd", "odder"):
+        family.labels(value).inc()
+    text = registry.expose().decode()
+    assert 'a_total{x="ok"} 1\na_total{x="unexpected"} 2\n' in text
+    assert "cardinality_enforcement_unexpected_categorizations_total 2\n" in text
+
+
+def test_labels_must_all_be_given() -> None:
+    with pytest.raises(ValueError, match="a_total"):
+        Registry().counter("a_total", "A.", labels=("x", "y")).labels("one")
