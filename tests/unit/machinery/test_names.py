@@ -51,7 +51,8 @@ def test_accepts(check, value):
             "a_b",
             [
                 "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
-                "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "
+                "'-' or '.', and must start and end with an alphanumeric character "
+                "(e.g. 'example.com', regex used for "
                 r"validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
             ],
         ),

@@ -1,0 +1,95 @@
+"""Field selectors: ``metadata.name=a,status.phase!=Running``.
+
+Which fields a resource supports is its own affair (``sandbox.apiserver``); here is only the grammar. In
+values, ``\\``, ``,`` and ``=`` are written with a backslash before them.
+
+Source: apimachinery pkg/fields/selector.go.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kcm_cli.machinery.errors import FormatError
+
+_term = re.compile(r"((?:[^\\,]|\\.)*\\?)(,|$)", re.DOTALL)
+_operator = re.compile("!=|==|=")
+_escape = re.compile(r"\\(.?)|[,=]", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRequirement:
+    """``field`` has this value (or, with ``equal`` false, another)."""
+
+    field: str
+    value: str
+    equal: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.field}{'=' if self.equal else '!='}{escape(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSelector:
+    """All of its requirements have to hold; a field that is missing counts as empty."""
+
+    requirements: tuple[FieldRequirement, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether it restricts nothing."""
+        return not self.requirements
+
+    def matches(self, fields: Mapping[str, str]) -> bool:
+        return all((fields.get(r.field, "") == r.value) is r.equal for r in self.requirements)
+
+    def exact(self, field: str) -> str | None:
+        """The value that the field must have, if one is required."""
+        for requirement in self.requirements:
+            if requirement.field == field and requirement.equal:
+                return requirement.value
+        return None
+
+    def __str__(self) -> str:
+        return ",".join(str(requirement) for requirement in self.requirements)
+
+
+EVERYTHING = FieldSelector()
+
+
+def parse(text: str) -> FieldSelector:
+    """Parse a selector; terms are sorted, empty ones skipped. Raises FormatError with upstream's texts."""
+    if not text:
+        return EVERYTHING
+    return FieldSelector(tuple(_requirement(term, text) for term in sorted(_terms(text)) if term))
+
+
+def escape(value: str) -> str:
+    """The value as it stands in a selector."""
+    return value.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
+
+
+def _terms(text: str) -> list[str]:
+    return [match[1] for match in _term.finditer(text)]
+
+
+def _requirement(term: str, text: str) -> FieldRequirement:
+    operator = _operator.search(term)
+    if operator is None:
+        raise FormatError(f"invalid selector: '{text}'; can't understand '{term}'")
+    value = _unescape(term[operator.end() :])
+    return FieldRequirement(term[: operator.start()], value, equal=operator[0] != "!=")
+
+
+def _unescape(value: str) -> str:
+    if not _escape.search(value):
+        return value
+    return _escape.sub(_unescaped, value)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    if match[1] is None:
+        raise FormatError(f"invalid field selector: unescaped character in value: {ord(match[0])}")
+    if match[1] not in ("\\", ",", "="):
+        raise FormatError(f"invalid field selector: invalid escape sequence: {match[0]}")
+    return match[1]

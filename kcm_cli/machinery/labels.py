@@ -1,0 +1,301 @@
+"""Label selectors: compiled from the API's form or parsed from text, matched, printed.
+
+Guarantees: a Selector never changes; equal requirements print equally, sorted by key, values sorted.
+
+Source: apimachinery pkg/labels/selector.go, pkg/apis/meta/v1/helpers.go.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from kcm_cli.machinery import codec, names
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.meta import View
+from kcm_cli.machinery.quoting import quote
+
+IN, NOT_IN, EXISTS, NOT_EXISTS = "in", "notin", "exists", "!"
+EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS = "=", "==", "!=", "gt", "lt"
+
+_BINARY = (IN, NOT_IN, EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS)
+_API_OPERATORS = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": NOT_EXISTS}
+_SIGNS = {GREATER: ">", LESS: "<", IN: " in ", NOT_IN: " notin "}
+
+_int64 = re.compile(r"[+-]?[0-9]+").fullmatch
+
+
+class LabelSelectorRequirement(View, frozen=True, gc=False):
+    """metav1.LabelSelectorRequirement."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(View, frozen=True, gc=False):
+    """metav1.LabelSelector."""
+
+    match_labels: dict[str, str] | None = None
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One term of a selector."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        value = labels.get(self.key)
+        match self.operator:
+            case "in" | "=" | "==":
+                return value is not None and value in self.values
+            case "notin" | "!=":
+                return value is None or value not in self.values
+            case "exists":
+                return value is not None
+            case "!":
+                return value is None
+        return value is not None and self._compares(value)
+
+    def _compares(self, value: str) -> bool:
+        label, bound = _integer(value), _integer(self.values[0])
+        if label is None or bound is None:
+            return False
+        return label > bound if self.operator == GREATER else label < bound
+
+    def __str__(self) -> str:
+        if self.operator == EXISTS:
+            return self.key
+        if self.operator == NOT_EXISTS:
+            return f"!{self.key}"
+        values = ",".join(sorted(self.values))
+        if self.operator in (IN, NOT_IN):
+            values = f"({values})"
+        return f"{self.key}{_SIGNS.get(self.operator, self.operator)}{values}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All of its requirements have to hold; ``selectable`` is false only for NOTHING."""
+
+    requirements: tuple[Requirement, ...] = ()
+    selectable: bool = True
+    _exact: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False)
+    _other: tuple[Requirement, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        exact = [r for r in self.requirements if r.operator in (EQUALS, DOUBLE_EQUALS)]
+        object.__setattr__(self, "_exact", tuple((r.key, r.values[0]) for r in exact))
+        object.__setattr__(self, "_other", tuple(r for r in self.requirements if r not in exact))
+
+    @property
+    def empty(self) -> bool:
+        """Whether it restricts nothing."""
+        return self.selectable and not self.requirements
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        for key, value in self._exact:
+            if labels.get(key) != value:
+                return False
+        for requirement in self._other:
+            if not requirement.matches(labels):
+                return False
+        return self.selectable
+
+    def exact(self, key: str) -> str | None:
+        """The one value that this label must have, if the first requirement on it leaves no other."""
+        for requirement in self.requirements:
+            if requirement.key == key:
+                single = requirement.operator in (EQUALS, DOUBLE_EQUALS, IN) and len(requirement.values) == 1
+                return requirement.values[0] if single else None
+        return None
+
+    def __str__(self) -> str:
+        return ",".join(str(requirement) for requirement in self.requirements)
+
+
+EVERYTHING = Selector()
+"""Matches all labels."""
+
+NOTHING = Selector(selectable=False)
+"""Matches no labels, not even none."""
+
+
+def from_set(labels: Mapping[str, str] | None) -> Selector:
+    """Exactly these labels, unchecked; none selects everything."""
+    if not labels:
+        return EVERYTHING
+    return Selector(tuple(Requirement(key, EQUALS, (labels[key],)) for key in sorted(labels)))
+
+
+def from_label_selector(selector: LabelSelector | None) -> Selector:
+    """The compiled form. Absent selects nothing, empty selects everything. Raises FormatError."""
+    if selector is None:
+        return NOTHING
+    if not selector.match_labels and not selector.match_expressions:
+        return EVERYTHING
+    terms = [requirement(key, EQUALS, (value,)) for key, value in (selector.match_labels or {}).items()]
+    for term in selector.match_expressions:
+        operator = _API_OPERATORS.get(term.operator)
+        if operator is None:
+            raise FormatError(f"{quote(term.operator)} is not a valid label selector operator")
+        terms.append(requirement(term.key, operator, term.values))
+    return _sorted(terms)
+
+
+def format_label_selector(selector: LabelSelector | None) -> str:
+    """As kubectl's columns show it: ``<none>`` for an empty or absent one, ``<error>`` for a bad one."""
+    try:
+        return str(from_label_selector(selector)) or "<none>"
+    except FormatError:
+        return "<error>"
+
+
+def format_set(labels: Mapping[str, str]) -> str:
+    """``a=b,c=d``, sorted by key."""
+    return ",".join(f"{key}={labels[key]}" for key in sorted(labels))
+
+
+@lru_cache(maxsize=4096)
+def requirement(key: str, operator: str, values: tuple[str, ...]) -> Requirement:
+    """A checked requirement. Raises FormatError with all that is wrong."""
+    problems = [_invalid("key", quote(key), errors) for errors in [names.qualified_name(key)] if errors]
+    problems += _value_count(operator, values)
+    for index, value in enumerate(values):
+        if errors := names.label_value(value):
+            problems.append(_invalid(f"values[{index}][{key}]", quote(value), errors))
+    if not problems:
+        return Requirement(key, operator, values)
+    problems = list(dict.fromkeys(problems))
+    raise FormatError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+
+
+def _value_count(operator: str, values: Sequence[str]) -> list[str]:
+    shown = codec.encode(values or None).decode()
+    if operator in (IN, NOT_IN):
+        rule = "" if values else "for 'in', 'notin' operators, values set can't be empty"
+    elif operator in (EQUALS, DOUBLE_EQUALS, NOT_EQUALS):
+        rule = "" if len(values) == 1 else "exact-match compatibility requires one single value"
+    elif operator in (EXISTS, NOT_EXISTS):
+        rule = "values set must be empty for exists and does not exist" if values else ""
+    else:
+        rule = "" if len(values) == 1 else "for 'Gt', 'Lt' operators, exactly one value is required"
+    problems = [_invalid("values", shown, [rule])] if rule else []
+    if operator in (GREATER, LESS):
+        for index, value in enumerate(values):
+            if _integer(value) is None:
+                reason = "for 'Gt', 'Lt' operators, the value must be an integer"
+                problems.append(_invalid(f"values[{index}]", quote(value), [reason]))
+    return problems
+
+
+def _invalid(path: str, shown: str, reasons: Iterable[str]) -> str:
+    return f"{path}: Invalid value: {shown}: {'; '.join(reasons)}"
+
+
+def _integer(text: str) -> int | None:
+    if not _int64(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def _sorted(terms: Iterable[Requirement]) -> Selector:
+    return Selector(tuple(sorted(terms, key=lambda term: term.key)))
+
+
+# --- the text form ---------------------------------------------------------------------------------------
+
+_token = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+)?")
+_NO_IDENTIFIER = frozenset(["", "=", "==", "!=", "!", "(", ")", ",", "<", ">"])
+_TEXT_OPERATORS = {"in": IN, "notin": NOT_IN, "=": EQUALS, "==": DOUBLE_EQUALS, "!=": NOT_EQUALS}
+_TEXT_OPERATORS |= {">": GREATER, "<": LESS}
+
+
+def parse(text: str) -> Selector:
+    """Parse ``a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1``. Raises FormatError with upstream's texts."""
+    if not text:
+        return EVERYTHING
+    tokens = _Tokens(text)
+    terms: list[Requirement] = []
+    while tokens.next:
+        if tokens.next in _NO_IDENTIFIER and tokens.next != "!":
+            raise FormatError(f"found '{tokens.next}', expected: !, identifier, or 'end of string'")
+        try:
+            terms.append(_parse_requirement(tokens))
+        except FormatError as error:
+            raise FormatError(f"unable to parse requirement: {error}") from None
+        separator = tokens.take()
+        if separator not in ("", ","):
+            raise FormatError(f"found '{separator}', expected: ',' or 'end of string'")
+        if separator and tokens.next in _NO_IDENTIFIER and tokens.next != "!":
+            raise FormatError(f"found '{tokens.next}', expected: identifier after ','")
+    return _sorted(terms)
+
+
+class _Tokens:
+    """The tokens of a selector's text, one ahead; the empty token is its end."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+        self.next = ""
+        self.take()
+
+    def take(self) -> str:
+        """The token that was next."""
+        token = self.next
+        match = _token.match(self._text, self._position)
+        self.next = (match[1] or "") if match else ""
+        self._position = match.end() if match else self._position
+        return token
+
+    def identifier(self, expected: str) -> str:
+        """The next token, which has to be an identifier."""
+        token = self.take()
+        if token in _NO_IDENTIFIER:
+            raise FormatError(f"found '{token}', expected: {expected}")
+        return token
+
+
+def _parse_requirement(tokens: _Tokens) -> Requirement:
+    negated = tokens.next == "!"
+    if negated:
+        tokens.take()
+    key = tokens.identifier("identifier")
+    if errors := names.qualified_name(key):
+        raise FormatError(_invalid("<nil>", quote(key), errors))
+    if negated:
+        return requirement(key, NOT_EXISTS, ())
+    if tokens.next in ("", ","):
+        return requirement(key, EXISTS, ())
+    sign = tokens.take()
+    operator = _TEXT_OPERATORS.get(sign)
+    if operator is None:
+        raise FormatError(f"found '{sign}', expected: {', '.join(_BINARY)}")
+    if operator in (IN, NOT_IN):
+        return requirement(key, operator, _parse_values(tokens))
+    value = "" if tokens.next in ("", ",") else tokens.identifier("identifier")
+    return requirement(key, operator, (value,))
+
+
+def _parse_values(tokens: _Tokens) -> tuple[str, ...]:
+    opening = tokens.take()
+    if opening != "(":
+        raise FormatError(f"found '{opening}' expected: '('")
+    if tokens.next in _NO_IDENTIFIER and tokens.next not in (",", ")"):
+        raise FormatError(f"found '{tokens.next}', expected: ',', ')' or identifier")
+    values: set[str] = set()
+    while True:
+        present = tokens.next not in _NO_IDENTIFIER
+        values.add(tokens.take() if present else "")
+        separator = tokens.take()
+        if separator == ")":
+            return tuple(sorted(values))
+        if separator != ",":
+            expected = "',' or ')'" if present else "',', or identifier"
+            raise FormatError(f"found '{separator}', expected: {expected}")
