@@ -1,0 +1,224 @@
+"""Quantities of resources: ``100m``, ``1.5Gi``, ``12e6``. Exact numbers that remember how to be written.
+
+Guarantees: immutable and hashable; equality and order are those of the numbers, whatever the format; no float
+is ever involved. The finest unit is a billionth: smaller amounts are rounded away from zero when parsed.
+Not as upstream: a decimal exponent beyond 1000 is refused (there it takes endless memory), so are texts of
+more than 2000 characters, and results beyond 64 bits are exact where upstream returns 0.
+
+Source: apimachinery pkg/api/resource/quantity.go, amount.go, suffix.go.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache, total_ordering
+
+from kcm_cli.machinery.errors import FormatError
+
+_PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+_quantity = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)").fullmatch
+_exponent = re.compile(r"[eE]([+-]?[0-9]+)").fullmatch
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+_BINARY_SUFFIX = {exponent // 10: suffix for suffix, exponent in _BINARY.items()} | {0: ""}
+
+_NANO = -9
+_MAX = 2**63 - 1
+_MAX_EXPONENT = 1000
+_MAX_TEXT = 2000
+_FAST_DIGITS = 18
+
+
+class Format(StrEnum):
+    """How a quantity is written."""
+
+    DECIMAL_SI = "DecimalSI"
+    BINARY_SI = "BinarySI"
+    DECIMAL_EXPONENT = "DecimalExponent"
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantity:
+    """``amount`` × 10^``scale``, without trailing zeros in the amount, so that equal numbers are equal.
+
+    ``text`` is the form in which it came, where upstream would give that back unchanged.
+    """
+
+    amount: int = 0
+    scale: int = 0
+    format: Format = Format.DECIMAL_SI
+    text: str = ""
+
+    @property
+    def sign(self) -> int:
+        """-1, 0 or 1."""
+        return (self.amount > 0) - (self.amount < 0)
+
+    def value(self) -> int:
+        """The number, rounded away from zero."""
+        return self.scaled_value(0)
+
+    def milli_value(self) -> int:
+        """Thousandths, rounded away from zero."""
+        return self.scaled_value(-3)
+
+    def scaled_value(self, scale: int) -> int:
+        """In units of 10^``scale``, rounded away from zero."""
+        return _rescale(self.amount, self.scale - scale)
+
+    def rounded(self, scale: int) -> "Quantity":
+        """No finer than 10^``scale``, rounded away from zero."""
+        return self if self.scale >= scale else make(self.scaled_value(scale), scale, self.format)
+
+    def approximate(self) -> float:
+        """As a float; loses precision."""
+        return self.amount / 10**-self.scale if self.scale < 0 else float(self.amount * 10**self.scale)
+
+    def with_format(self, format_: Format) -> "Quantity":
+        """The same number, written another way."""
+        return Quantity(self.amount, self.scale, format_)
+
+    def __add__(self, other: "Quantity") -> "Quantity":
+        scale = min(self.scale, other.scale)
+        amount = _rescale(self.amount, self.scale - scale) + _rescale(other.amount, other.scale - scale)
+        return make(amount, scale, self.format if self.amount else other.format)
+
+    def __sub__(self, other: "Quantity") -> "Quantity":
+        return self.__add__(-other)
+
+    def __neg__(self) -> "Quantity":
+        return Quantity(-self.amount, self.scale, self.format)
+
+    def __mul__(self, factor: int) -> "Quantity":
+        return make(self.amount * factor, self.scale, self.format)
+
+    def __bool__(self) -> bool:
+        return self.amount != 0
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Quantity):
+            return NotImplemented
+        return self.amount == other.amount and self.scale == other.scale
+
+    def __lt__(self, other: "Quantity") -> bool:
+        scale = min(self.scale, other.scale)
+        return _rescale(self.amount, self.scale - scale) < _rescale(other.amount, other.scale - scale)
+
+    def __hash__(self) -> int:
+        return hash((self.amount, self.scale))
+
+    def __str__(self) -> str:
+        return self.text or _canonical(self)
+
+
+ZERO = Quantity()
+
+
+def make(amount: int, scale: int = 0, format_: Format = Format.DECIMAL_SI) -> Quantity:
+    """``amount`` × 10^``scale``."""
+    if not amount:
+        return Quantity(0, 0, format_)
+    while amount % 10 == 0:
+        amount //= 10
+        scale += 1
+    return Quantity(amount, scale, format_)
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Quantity:
+    """Parse a quantity. Raises FormatError with upstream's texts."""
+    if len(text) > _MAX_TEXT:
+        raise FormatError("unable to parse numeric part of quantity")
+    match = _quantity(text) if text else None
+    if match is None:
+        raise FormatError(f"quantities must match the regular expression '{_PATTERN}'")
+    sign, whole, fraction, suffix = match.groups("")
+    format_, exponent = _interpret(suffix)
+    whole = whole or "0"
+    unsigned = int(whole + fraction)
+    scale = -len(fraction)
+    if format_ is Format.BINARY_SI:
+        unsigned <<= exponent
+    else:
+        scale += exponent
+    if scale < _NANO:
+        unsigned, scale = _rescale(unsigned, scale - _NANO), _NANO
+    if format_ is Format.BINARY_SI:
+        if unsigned > _MAX * 10**-scale:
+            unsigned, scale = _MAX, 0
+        if 0 < unsigned < 10**-scale:
+            format_ = Format.DECIMAL_SI
+    quantity = make(-unsigned if sign == "-" else unsigned, scale, format_)
+    kept = _is_kept(whole, fraction, exponent, format_) or text == "0"
+    return Quantity(quantity.amount, quantity.scale, format_, text) if kept else quantity
+
+
+def from_json(value: object) -> Quantity:
+    """A quantity as JSON may carry it: a text, blanks around it dropped, or a number. Raises FormatError."""
+    if isinstance(value, str):
+        return parse(value.strip())
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return parse(str(value))
+    return ZERO if value is None else parse("x")
+
+
+def _interpret(suffix: str) -> tuple[Format, int]:
+    if suffix in _DECIMAL:
+        return Format.DECIMAL_SI, _DECIMAL[suffix]
+    if suffix in _BINARY:
+        return Format.BINARY_SI, _BINARY[suffix]
+    match = _exponent(suffix)
+    if match is None or abs(exponent := int(match[1])) > _MAX_EXPONENT:
+        raise FormatError("unable to parse quantity's suffix")
+    return Format.DECIMAL_EXPONENT, exponent
+
+
+def _is_kept(whole: str, fraction: str, exponent: int, format_: Format) -> bool:
+    """Whether upstream takes a text for canonical without looking closer, and so never rewrites it."""
+    digits = whole + fraction
+    if format_ is Format.BINARY_SI:
+        room = 15 - len(whole) - exponent * 3 // 10 - 1
+        return not fraction and room >= 0 and int(whole) & 7 != 0 and int(whole) << exponent <= _MAX
+    scale = exponent - len(fraction)
+    fast = len(digits) <= _FAST_DIGITS and scale >= _NANO
+    return fast and scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+
+
+def _canonical(quantity: Quantity) -> str:
+    """The shortest text without a fraction: the largest suffix that leaves an integer."""
+    amount, scale = quantity.amount, quantity.scale
+    if not amount:
+        return "0"
+    if quantity.format is Format.BINARY_SI and scale >= 0:
+        whole = amount * 10**scale
+        if abs(whole) >= 1024:
+            return _canonical_binary(whole)
+    shift = scale % 3
+    amount, scale = amount * 10**shift, scale - shift
+    if quantity.format is Format.DECIMAL_EXPONENT:
+        return f"{amount}e{scale}" if scale else str(amount)
+    return f"{amount}{_DECIMAL_SUFFIX.get(scale, '')}"
+
+
+def _canonical_binary(whole: int) -> str:
+    power = 0
+    while whole % 1024 == 0:
+        whole //= 1024
+        power += 1
+    return f"{whole}{_BINARY_SUFFIX.get(power, '')}"
+
+
+def _rescale(amount: int, exponent: int) -> int:
+    """amount × 10^exponent, rounded away from zero."""
+    if exponent >= 0:
+        return amount * _power_of_ten(exponent)
+    divisor = _power_of_ten(-exponent)
+    return -(-amount // divisor) if amount > 0 else amount // divisor
+
+
+def _power_of_ten(exponent: int) -> int:
+    power: int = 10**exponent
+    return power
