@@ -1,0 +1,61 @@
+"""What the client of the API server can be told."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.kinds import FLOAT32, INT32, STRING
+from kcm_cli.component.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConnectionConfig:
+    """How the API server is found and how fast it may be asked."""
+
+    SECTION: ClassVar[str] = "Generic"
+
+    kubeconfig: str = option(
+        STRING,
+        "",
+        flag="kubeconfig",
+        key="kubeconfig",
+        section="Misc",
+        help="kubeconfig file with the API server's address and the credentials; without it those of the pod are used.",
+    )
+    accept_content_types: str = option(
+        STRING, "", key="acceptContentTypes", help="Accept header of requests; JSON is always understood."
+    )
+    content_type: str = option(
+        STRING,
+        "application/vnd.kubernetes.protobuf",
+        flag="kube-api-content-type",
+        key="contentType",
+        help="Content type of requests to the API server. Taken for compatibility: kcm speaks JSON.",
+    )
+    qps: float = option(
+        FLOAT32,
+        20.0,
+        flag="kube-api-qps",
+        key="qps",
+        unit="requests/s",
+        help="Requests per second that each client may send to the API server in the long run; below 0 no limit.",
+    )
+    burst: int = option(
+        INT32,
+        30,
+        flag="kube-api-burst",
+        key="burst",
+        minimum=0,
+        unit="requests",
+        help="Requests that each client may send at once before --kube-api-qps holds.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddressConfig:
+    """Where the API server is, over what the kubeconfig says."""
+
+    SECTION: ClassVar[str] = "Misc"
+
+    master: str = option(
+        STRING, "", flag="master", help="Address of the API server; goes before the one in the kubeconfig."
+    )

@@ -1,0 +1,116 @@
+"""What leader election and leader migration can be told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.kinds import BOOL, CONTROLLER_LEADERS, DURATION, STRING
+from kcm_cli.component.options import option
+
+JITTER_FACTOR = 1.2
+"""A candidate waits between one and 2.2 retry periods, so the deadline must leave room for more than one."""
+
+LOCK = "leases"
+FORMER_LOCKS = ("endpoints", "configmaps", "endpointsleases", "configmapsleases")
+"""Lock types of releases before 1.24; unit files still name them. They are read as ``leases``."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderElectionConfig:
+    """Options of leader election on a Lease."""
+
+    SECTION: ClassVar[str] = "Generic"
+
+    enabled: bool = option(
+        BOOL,
+        True,
+        flag="leader-elect",
+        key="leaderElect",
+        help="Take part in leader election before starting controllers; needed where several managers run.",
+    )
+    lease_duration_s: float = option(
+        DURATION,
+        15.0,
+        flag="leader-elect-lease-duration",
+        key="leaseDuration",
+        unit="s",
+        help=(
+            "How long others wait after the last renewal they saw before they take over: the longest time without "
+            "a leader after one has died."
+        ),
+    )
+    renew_deadline_s: float = option(
+        DURATION,
+        10.0,
+        flag="leader-elect-renew-deadline",
+        key="renewDeadline",
+        unit="s",
+        help="How long the leader tries to renew before it gives up. Less than the lease duration.",
+    )
+    retry_period_s: float = option(
+        DURATION,
+        2.0,
+        flag="leader-elect-retry-period",
+        key="retryPeriod",
+        unit="s",
+        help="How long to wait between two attempts to acquire or renew.",
+    )
+    resource_lock: str = option(
+        STRING,
+        LOCK,
+        flag="leader-elect-resource-lock",
+        key="resourceLock",
+        choices=(LOCK,),
+        help="Type of the object that serves as the lock; only leases are left.",
+    )
+    resource_name: str = option(
+        STRING,
+        "kube-controller-manager",
+        flag="leader-elect-resource-name",
+        key="resourceName",
+        help="Name of the lock object.",
+    )
+    resource_namespace: str = option(
+        STRING,
+        "kube-system",
+        flag="leader-elect-resource-namespace",
+        key="resourceNamespace",
+        help="Namespace of the lock object.",
+    )
+
+    def problems(self) -> Iterator[str]:
+        if not self.enabled:
+            return
+        for name, value in (
+            ("leader-elect-lease-duration", self.lease_duration_s),
+            ("leader-elect-renew-deadline", self.renew_deadline_s),
+            ("leader-elect-retry-period", self.retry_period_s),
+        ):
+            if value <= 0:
+                yield f"{name} must be greater than zero"
+        if self.lease_duration_s <= self.renew_deadline_s:
+            yield "leader-elect-lease-duration must be greater than leader-elect-renew-deadline"
+        if self.renew_deadline_s <= self.retry_period_s * JITTER_FACTOR:
+            yield f"leader-elect-renew-deadline must be greater than leader-elect-retry-period * {JITTER_FACTOR}"
+        if self.resource_lock != LOCK:
+            yield f'leader-elect-resource-lock must be "{LOCK}", but got "{self.resource_lock}"'
+        for name, text in (
+            ("leader-elect-resource-name", self.resource_name),
+            ("leader-elect-resource-namespace", self.resource_namespace),
+        ):
+            if not text:
+                yield f"{name} must not be empty"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderMigrationConfig:
+    """Which component leads which controller while controllers move to a cloud controller manager."""
+
+    leader_name: str = option(STRING, "", key="leaderName", help="Name of the second lock.")
+    resource_lock: str = option(STRING, "", key="resourceLock", help="Type of the second lock; only leases are left.")
+    controller_leaders: tuple[tuple[str, str], ...] = option(
+        CONTROLLER_LEADERS,
+        (),
+        key="controllerLeaders",
+        help="Controller and the component that runs it under the second lock.",
+    )

@@ -1,0 +1,55 @@
+"""What /metrics can be told."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.kinds import STRING, STRING_MAP, STRINGS
+from kcm_cli.component.options import option
+from kcm_cli.component.version import BINARY
+
+_label_key = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*,[a-zA-Z_][a-zA-Z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsConfig:
+    """Which metrics are shown, and with which values of their labels."""
+
+    SECTION: ClassVar[str] = "Metrics"
+
+    show_hidden_for_version: str = option(
+        STRING,
+        "",
+        flag="show-hidden-metrics-for-version",
+        help=(
+            "Also show the metrics that were hidden with this release, the one before the present: "
+            f"{BINARY.previous()}. A last look before they are gone."
+        ),
+    )
+    disabled: tuple[str, ...] = option(
+        STRINGS, (), flag="disabled-metrics", help="Full names of metrics to leave out, whatever else would show them."
+    )
+    allow_labels: tuple[tuple[str, str], ...] = option(
+        STRING_MAP,
+        (),
+        flag="allow-metric-labels",
+        help=(
+            "Values that a label may have, others become \"unexpected\": metric,label='v1,v2'. May be repeated; goes "
+            "before the manifest."
+        ),
+    )
+    allow_labels_manifest: str = option(
+        STRING,
+        "",
+        flag="allow-metric-labels-manifest",
+        help="YAML file with the same in allowListMapping: {\"metric,label\": \"v1,v2\"}.",
+    )
+
+    def problems(self) -> Iterator[str]:
+        shown = self.show_hidden_for_version
+        if shown and shown != str(BINARY.previous()):
+            yield f"show-hidden-metrics-for-version must be omitted or have the value '{BINARY.previous()}'"
+        for key, _ in self.allow_labels:
+            if not _label_key.fullmatch(key):
+                yield f'allow-metric-labels must have keys of the form metric,label, and "{key}" is none'

@@ -1,0 +1,150 @@
+"""Options: one declaration per field, from which flags, configuration file, /configz, docs and validation derive.
+
+A *group* is a frozen dataclass whose fields are made with ``option`` (one value) or ``group`` (nested options). It
+may carry ``SECTION`` (the help section of its flags) and a ``problems`` method (rules that one field's bounds cannot
+say). ``bind`` lists everything that a tree of groups declares; ``build`` makes the tree from the values that were
+set. Pure: no reading of files, no logging.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeVar, cast
+
+from kcm_cli.component.kinds import Kind
+
+T = TypeVar("T")
+G = TypeVar("G", bound="Group")
+Path = tuple[str, ...]
+
+_OPTION = "kcm option"
+_GROUP = "kcm group"
+
+
+class Group(Protocol):
+    """A frozen dataclass of options."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How one field is set from outside.
+
+    flag: name of its flag, empty for a field that only the configuration file sets.
+    key: name of its field in the configuration file (dots descend), empty for one that only a flag sets.
+    minimum, maximum: bounds, both allowed. choices: the texts allowed, where completion and docs may name them.
+    deprecated: what to say when its flag is used; such a flag is left out of the help.
+    """
+
+    kind: Kind
+    default: object
+    flag: str = ""
+    key: str = ""
+    help: str = ""
+    unit: str = ""
+    section: str = ""
+    shorthand: str = ""
+    minimum: int | None = None
+    maximum: int | None = None
+    choices: tuple[str, ...] = ()
+    deprecated: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """An option at its place: attribute path in the tree, key path in the file, section in the help."""
+
+    path: Path
+    key: Path
+    section: str
+    option: Option
+
+
+def option(kind: Kind, default: T, **words: Any) -> T:
+    """A field with an option; the words are Option's fields."""
+    declared = Option(kind, default, **words)
+    return cast(T, dataclasses.field(default=default, metadata={_OPTION: declared}))
+
+
+def group(type_: type[G], key: str = "") -> G:
+    """A field with nested options; ``key`` (dots descend) is where they stand in the configuration file."""
+    return cast(G, dataclasses.field(default_factory=type_, metadata={_GROUP: (type_, key)}))
+
+
+def bind(type_: type[Group]) -> tuple[Binding, ...]:
+    """Everything that a tree of groups declares, in order of declaration."""
+    return tuple(_bind(type_, (), (), ""))
+
+
+def _bind(type_: type[Group], path: Path, key: Path, section: str) -> Iterator[Binding]:
+    section = getattr(type_, "SECTION", section)
+    for field in dataclasses.fields(type_):
+        here = (*path, field.name)
+        if _OPTION in field.metadata:
+            declared: Option = field.metadata[_OPTION]
+            keys = (*key, *declared.key.split(".")) if declared.key else ()
+            yield Binding(here, keys, declared.section or section, declared)
+        elif _GROUP in field.metadata:
+            nested, below = field.metadata[_GROUP]
+            yield from _bind(nested, here, (*key, *below.split(".")) if below else key, section)
+
+
+def groups(type_: type[Group], key: Path = ()) -> Iterator[tuple[Path, type[Group]]]:
+    """The nested groups that stand in the configuration file, with their key paths, outermost first."""
+    for field in dataclasses.fields(type_):
+        if _GROUP in field.metadata:
+            nested, below = field.metadata[_GROUP]
+            inner = (*key, *below.split(".")) if below else key
+            if below:
+                yield inner, nested
+            yield from groups(nested, inner)
+
+
+def build(type_: type[G], values: Mapping[Path, object], path: Path = ()) -> G:
+    """The tree with these values at these attribute paths and defaults elsewhere."""
+    given: dict[str, object] = {}
+    for field in dataclasses.fields(type_):
+        here = (*path, field.name)
+        if _GROUP in field.metadata:
+            given[field.name] = build(field.metadata[_GROUP][0], values, here)
+        elif here in values:
+            given[field.name] = values[here]
+    return type_(**given)
+
+
+def read(tree: Group, path: Path) -> object:
+    """The value at an attribute path."""
+    value: object = tree
+    for name in path:
+        value = getattr(value, name)
+    return value
+
+
+def problems(tree: Group) -> list[str]:
+    """Everything that is wrong with the values of a tree, in order of declaration."""
+    found = [text for binding in bind(type(tree)) if (text := _out_of_bounds(binding, read(tree, binding.path)))]
+    return found + list(_group_problems(tree))
+
+
+def _out_of_bounds(binding: Binding, value: object) -> str:
+    declared = binding.option
+    name = declared.flag or ".".join(binding.key)
+    if not isinstance(value, int | float):
+        return ""
+    if declared.minimum is not None and value < declared.minimum:
+        if declared.minimum == 1:
+            return f"{name} must be greater than 0, but got {value}"
+        return f"{name} must not be less than {declared.minimum}, but got {value}"
+    if declared.maximum is not None and value > declared.maximum:
+        return f"{name} must not be more than {declared.maximum}, but got {value}"
+    return ""
+
+
+def _group_problems(tree: Group) -> Iterator[str]:
+    check = getattr(tree, "problems", None)
+    if check is not None:
+        yield from check()
+    for field in dataclasses.fields(tree):
+        if _GROUP in field.metadata:
+            yield from _group_problems(getattr(tree, field.name))

@@ -1,0 +1,92 @@
+"""Which Kubernetes this is, and which it is asked to behave like.
+
+upstream: staging/src/k8s.io/component-base/compatibility
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+GIT_VERSION = "v1.36.0"
+"""What ``--version``, /version and kubernetes_build_info say: the release whose behaviour kcm has."""
+
+COMPONENT = "kube"
+
+_parts = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """A minor release."""
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+    def previous(self) -> "Version":
+        """One minor release earlier."""
+        return Version(self.major, self.minor - 1)
+
+
+def parse_version(text: str) -> Version:
+    """``1.33``. Raises ValueError, also for a patch release other than 0."""
+    match = _parts.fullmatch(text)
+    if match is None:
+        raise ValueError(f'"{text}" is not a version such as {BINARY}')
+    if int(match[3] or "0"):
+        raise ValueError(f"patch version not allowed, got: {text}")
+    return Version(int(match[1]), int(match[2]))
+
+
+BINARY = Version(1, 36)
+FLOOR = Version(1, 33)
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveVersion:
+    """The release that is emulated, and the oldest one that others in the cluster may have."""
+
+    emulation: Version = BINARY
+    min_compatibility: Version = BINARY.previous()
+
+    def problems(self) -> list[str]:
+        """Versions outside their bounds."""
+        found = []
+        if not FLOOR <= self.emulation <= BINARY:
+            found.append(f"emulation version {self.emulation} is not between [{FLOOR}, {BINARY}]")
+        if not FLOOR <= self.min_compatibility <= self.emulation:
+            found.append(
+                f"minCompatibilityVersion version {self.min_compatibility} is not between [{FLOOR}, {self.emulation}]"
+            )
+        return found
+
+
+def effective_version(emulated: Iterable[str], min_compatibility: Iterable[str]) -> EffectiveVersion:
+    """From the values of --emulated-version and --min-compatibility-version: ``kube=1.33`` or ``1.33``.
+
+    Raises ValueError for what is no version, another component, or a version given twice.
+    """
+    wanted = _of_component("emulated-version", emulated)
+    emulation = wanted or BINARY
+    least = _of_component("min-compatibility-version", min_compatibility) or max(emulation.previous(), FLOOR)
+    return EffectiveVersion(emulation, least)
+
+
+def _of_component(flag: str, texts: Iterable[str]) -> Version | None:
+    found: Version | None = None
+    for text in texts:
+        component, equals, version = text.partition("=")
+        if not equals:
+            component, version = COMPONENT, text
+        if component.strip() != COMPONENT:
+            raise ValueError(f"{flag}: component not registered: {component.strip()}")
+        try:
+            parsed = parse_version(version.strip())
+        except ValueError as error:
+            raise ValueError(f"{flag}: {error}") from None
+        if found is not None:
+            raise ValueError(f"{flag}: duplicate version flag, {COMPONENT}={found} and {COMPONENT}={parsed}")
+        found = parsed
+    return found

@@ -1,0 +1,149 @@
+"""What the certificatesigningrequest-signing-controller can be told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.kinds import DURATION, STRING
+from kcm_cli.component.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class CSRSigningConfig:
+    """Options of the certificatesigningrequest-signing controller."""
+
+    SECTION: ClassVar[str] = "Certificatesigningrequest-signing-controller"
+
+    cert_file: str = option(
+        STRING,
+        "",
+        flag="cluster-signing-cert-file",
+        key="ClusterSigningCertFile",
+        help=(
+            "PEM CA certificate that issues the certificates of all signers; excludes the flags of single "
+            "signers."
+        ),
+    )
+    key_file: str = option(
+        STRING,
+        "",
+        flag="cluster-signing-key-file",
+        key="ClusterSigningKeyFile",
+        help="PEM private key of the CA that signs for all signers; excludes the flags of single signers.",
+    )
+    kubelet_serving_cert_file: str = option(
+        STRING,
+        "",
+        flag="cluster-signing-kubelet-serving-cert-file",
+        key="KubeletServingSignerConfiguration.CertFile",
+        help=(
+            "PEM CA certificate for the signer kubernetes.io/kubelet-serving; goes with the key flag of "
+            "that signer and excludes --cluster-signing-{cert,key}-file."
+        ),
+    )
+    kubelet_serving_key_file: str = option(
+        STRING,
+        "",
+        flag="cluster-signing-kubelet-serving-key-file",
+        key="KubeletServingSignerConfiguration.KeyFile",
+        help=(
+            "PEM private key of the CA for the signer kubernetes.io/kubelet-serving; goes with the "
+            "certificate flag of that signer and excludes --cluster-signing-{cert,key}-file."
+        ),
+    )
+    kubelet_client_cert_file: str = option(
+        STRING,
+        "",
+        flag="cluster-signing-kubelet-client-cert-file",
+        key="KubeletClientSignerConfiguration.CertFile",
+        help=(
+            "PEM CA certificate for the signer kubernetes.io/kube-apiserver-client-kubelet; goes with the "
+            "key flag of that signer and excludes --cluster-signing-{cert,key}-file."
+        ),
+    )
+    kubelet_client_key_file: str = option(
+        STRING,
+        "",
+        flag="cluster-signing-kubelet-client-key-file",
+        key="KubeletClientSignerConfiguration.KeyFile",
+        help=(
+            "PEM private key of the CA for the signer kubernetes.io/kube-apiserver-client-kubelet; goes "
+            "with the certificate flag of that signer and excludes --cluster-signing-{cert,key}-file."
+        ),
+    )
+    kube_apiserver_client_cert_file: str = option(
+        STRING,
+        "",
+        flag="cluster-signing-kube-apiserver-client-cert-file",
+        key="KubeAPIServerClientSignerConfiguration.CertFile",
+        help=(
+            "PEM CA certificate for the signer kubernetes.io/kube-apiserver-client; goes with the key flag "
+            "of that signer and excludes --cluster-signing-{cert,key}-file."
+        ),
+    )
+    kube_apiserver_client_key_file: str = option(
+        STRING,
+        "",
+        flag="cluster-signing-kube-apiserver-client-key-file",
+        key="KubeAPIServerClientSignerConfiguration.KeyFile",
+        help=(
+            "PEM private key of the CA for the signer kubernetes.io/kube-apiserver-client; goes with the "
+            "certificate flag of that signer and excludes --cluster-signing-{cert,key}-file."
+        ),
+    )
+    legacy_unknown_cert_file: str = option(
+        STRING,
+        "",
+        flag="cluster-signing-legacy-unknown-cert-file",
+        key="LegacyUnknownSignerConfiguration.CertFile",
+        help=(
+            "PEM CA certificate for the signer kubernetes.io/legacy-unknown; goes with the key flag of that "
+            "signer and excludes --cluster-signing-{cert,key}-file."
+        ),
+    )
+    legacy_unknown_key_file: str = option(
+        STRING,
+        "",
+        flag="cluster-signing-legacy-unknown-key-file",
+        key="LegacyUnknownSignerConfiguration.KeyFile",
+        help=(
+            "PEM private key of the CA for the signer kubernetes.io/legacy-unknown; goes with the "
+            "certificate flag of that signer and excludes --cluster-signing-{cert,key}-file."
+        ),
+    )
+    duration_s: float = option(
+        DURATION,
+        8760 * 3600.0,
+        flag="cluster-signing-duration",
+        key="ClusterSigningDuration",
+        unit="s",
+        help=(
+            "How long a certificate is valid at most; a request may ask for less with "
+            "spec.expirationSeconds."
+        ),
+    )
+
+    def problems(self) -> Iterator[str]:
+        signers = self._signers()
+        for name, cert, key in signers:
+            if cert and not key:
+                yield f'"{name}": cannot specify cert without key'
+            if key and not cert:
+                yield f'"{name}": cannot specify key without cert'
+        if (self.cert_file or self.key_file) and any(cert or key for _, cert, key in signers):
+            yield (
+                "cannot specify --cluster-signing-{cert,key}-file and other --cluster-signing-*-file flags "
+                "at the same time"
+            )
+
+    def _signers(self) -> tuple[tuple[str, str, str], ...]:
+        return (
+            ("cluster-signing-kubelet-serving", self.kubelet_serving_cert_file, self.kubelet_serving_key_file),
+            ("cluster-signing-kubelet-client", self.kubelet_client_cert_file, self.kubelet_client_key_file),
+            (
+                "cluster-signing-kube-apiserver-client",
+                self.kube_apiserver_client_cert_file,
+                self.kube_apiserver_client_key_file,
+            ),
+            ("cluster-signing-legacy-unknown", self.legacy_unknown_cert_file, self.legacy_unknown_key_file),
+        )

@@ -1,0 +1,68 @@
+"""What the horizontal-pod-autoscaler-controller can be told."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.kinds import DURATION, FLOAT, INT32
+from kcm_cli.component.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class HorizontalPodAutoscalerConfig:
+    """Options of the horizontal-pod-autoscaler controller."""
+
+    SECTION: ClassVar[str] = "Horizontal-pod-autoscaler-controller"
+
+    concurrent_syncs: int = option(
+        INT32,
+        5,
+        flag="concurrent-horizontal-pod-autoscaler-syncs",
+        key="ConcurrentHorizontalPodAutoscalerSyncs",
+        minimum=1,
+        help=(
+            "How many HorizontalPodAutoscalers are worked on at the same time. More makes the controller "
+            "quicker to respond and uses more CPU and network."
+        ),
+    )
+    sync_period_s: float = option(
+        DURATION,
+        15.0,
+        flag="horizontal-pod-autoscaler-sync-period",
+        key="HorizontalPodAutoscalerSyncPeriod",
+        unit="s",
+        help="How often metrics are read and the number of replicas is decided.",
+    )
+    downscale_stabilization_s: float = option(
+        DURATION,
+        300.0,
+        flag="horizontal-pod-autoscaler-downscale-stabilization",
+        key="HorizontalPodAutoscalerDownscaleStabilizationWindow",
+        unit="s",
+        help=(
+            "How far back to look when scaling down: no fewer replicas than the largest number wanted in "
+            "that time."
+        ),
+    )
+    tolerance: float = option(
+        FLOAT,
+        0.1,
+        flag="horizontal-pod-autoscaler-tolerance",
+        key="HorizontalPodAutoscalerTolerance",
+        help="How far the ratio of a metric to its target may be from 1 before anything is scaled.",
+    )
+    cpu_initialization_period_s: float = option(
+        DURATION,
+        300.0,
+        flag="horizontal-pod-autoscaler-cpu-initialization-period",
+        key="HorizontalPodAutoscalerCPUInitializationPeriod",
+        unit="s",
+        help="How long after a pod's start its CPU samples may be left out.",
+    )
+    initial_readiness_delay_s: float = option(
+        DURATION,
+        30.0,
+        flag="horizontal-pod-autoscaler-initial-readiness-delay",
+        key="HorizontalPodAutoscalerInitialReadinessDelay",
+        unit="s",
+        help="How long after a pod's start a change of readiness counts as its first readiness.",
+    )

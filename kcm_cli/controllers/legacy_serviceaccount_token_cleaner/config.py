@@ -1,0 +1,26 @@
+"""What the legacy-serviceaccount-token-cleaner-controller can be told."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.kinds import DURATION
+from kcm_cli.component.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyTokenCleanerConfig:
+    """Options of the legacy-serviceaccount-token-cleaner controller."""
+
+    SECTION: ClassVar[str] = "Legacy-serviceaccount-token-cleaner-controller"
+
+    clean_up_period_s: float = option(
+        DURATION,
+        8760 * 3600.0,
+        flag="legacy-service-account-token-clean-up-period",
+        key="CleanUpPeriod",
+        unit="s",
+        help=(
+            "How long a token Secret that was made for a ServiceAccount must have been unused before it is "
+            "marked invalid, and then again before it is deleted."
+        ),
+    )

@@ -1,0 +1,74 @@
+"""What the node-lifecycle-controller can be told."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.kinds import DURATION, FLOAT32, INT32
+from kcm_cli.component.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLifecycleConfig:
+    """Options of the node-lifecycle controller."""
+
+    SECTION: ClassVar[str] = "Node-lifecycle-controller"
+
+    eviction_rate: float = option(
+        FLOAT32,
+        0.1,
+        flag="node-eviction-rate",
+        key="NodeEvictionRate",
+        unit="nodes/s",
+        help=(
+            "Nodes per second whose pods are evicted when nodes of a healthy zone fail. A zone is a cluster "
+            "where nodes name none."
+        ),
+    )
+    secondary_eviction_rate: float = option(
+        FLOAT32,
+        0.01,
+        flag="secondary-node-eviction-rate",
+        key="SecondaryNodeEvictionRate",
+        unit="nodes/s",
+        help="The same for a zone that is itself unhealthy; taken as 0 in a cluster that is not large.",
+    )
+    startup_grace_period_s: float = option(
+        DURATION,
+        60.0,
+        flag="node-startup-grace-period",
+        key="NodeStartupGracePeriod",
+        unit="s",
+        help="How long a new node may be silent before it counts as unhealthy.",
+    )
+    monitor_grace_period_s: float = option(
+        DURATION,
+        50.0,
+        flag="node-monitor-grace-period",
+        key="NodeMonitorGracePeriod",
+        unit="s",
+        help=(
+            "How long a running node may be silent before it counts as unhealthy: several times the period "
+            "in which the kubelet reports."
+        ),
+    )
+    pod_eviction_timeout_s: float = option(
+        DURATION,
+        0.0,
+        key="PodEvictionTimeout",
+        unit="s",
+        help="Without effect; pods are evicted by taints.",
+    )
+    large_cluster_size_threshold: int = option(
+        INT32,
+        50,
+        flag="large-cluster-size-threshold",
+        key="LargeClusterSizeThreshold",
+        help="From how many nodes on a cluster is large for the eviction rates.",
+    )
+    unhealthy_zone_threshold: float = option(
+        FLOAT32,
+        0.55,
+        flag="unhealthy-zone-threshold",
+        key="UnhealthyZoneThreshold",
+        help="Which share of a zone's nodes (three at least) must be not ready for the zone to be unhealthy.",
+    )

@@ -1,0 +1,51 @@
+"""What the persistentvolume-attach-detach-controller can be told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.kinds import BOOL, DURATION
+from kcm_cli.component.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class AttachDetachConfig:
+    """Options of the persistentvolume-attach-detach controller."""
+
+    SECTION: ClassVar[str] = "Persistentvolume-attach-detach-controller"
+
+    disable_reconciler_sync: bool = option(
+        BOOL,
+        False,
+        flag="disable-attach-detach-reconcile-sync",
+        key="DisableAttachDetachReconcilerSync",
+        help=(
+            "Do not compare what is attached with what nodes report. Volumes may then be taken for attached "
+            "when they are not."
+        ),
+    )
+    reconciler_sync_period_s: float = option(
+        DURATION,
+        60.0,
+        flag="attach-detach-reconcile-sync-period",
+        key="ReconcilerSyncLoopPeriod",
+        unit="s",
+        help=(
+            "How often what is attached is compared with what nodes report. At least one second; a long "
+            "period lets pods wait on stale state."
+        ),
+    )
+    disable_force_detach_on_timeout: bool = option(
+        BOOL,
+        False,
+        flag="disable-force-detach-on-timeout",
+        key="disableForceDetachOnTimeout",
+        help=(
+            "Never detach a volume because its node failed to unmount it in time; it then stays attached "
+            "until the node is marked out of service."
+        ),
+    )
+
+    def problems(self) -> Iterator[str]:
+        if self.reconciler_sync_period_s < 1:
+            yield "attach-detach-reconcile-sync-period must be at least one second"

@@ -1,0 +1,102 @@
+"""What the persistentvolume-binder-controller can be told."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.kinds import BOOL, DURATION, INT32, STRING
+from kcm_cli.component.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentVolumeBinderConfig:
+    """Options of the persistentvolume-binder controller."""
+
+    SECTION: ClassVar[str] = "Persistentvolume-binder-controller"
+
+    sync_period_s: float = option(
+        DURATION,
+        15.0,
+        flag="pvclaimbinder-sync-period",
+        key="PVClaimBinderSyncPeriod",
+        unit="s",
+        help="How often all volumes and claims are looked at again, changed or not.",
+    )
+    enable_host_path_provisioning: bool = option(
+        BOOL,
+        False,
+        flag="enable-hostpath-provisioner",
+        key="VolumeConfiguration.EnableHostPathProvisioning",
+        help=(
+            "Provision hostPath volumes where no cloud provider does: for trying things out on a single "
+            "node, never for real data."
+        ),
+    )
+    enable_dynamic_provisioning: bool = option(
+        BOOL,
+        True,
+        flag="enable-dynamic-provisioning",
+        key="VolumeConfiguration.EnableDynamicProvisioning",
+        help="Provision volumes for claims where a provisioner supports it.",
+    )
+    recycler_maximum_retry: int = option(
+        INT32,
+        3,
+        key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.MaximumRetry",
+        help="How often a failed recycler pod is tried again.",
+    )
+    recycler_minimum_timeout_nfs_s: int = option(
+        INT32,
+        300,
+        flag="pv-recycler-minimum-timeout-nfs",
+        key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.MinimumTimeoutNFS",
+        unit="s",
+        help="Shortest activeDeadlineSeconds of a recycler pod for an NFS volume.",
+    )
+    recycler_pod_template_file_nfs: str = option(
+        STRING,
+        "",
+        flag="pv-recycler-pod-template-filepath-nfs",
+        key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.PodTemplateFilePathNFS",
+        help="File with the pod that recycles NFS volumes.",
+    )
+    recycler_increment_timeout_nfs_s: int = option(
+        INT32,
+        30,
+        flag="pv-recycler-increment-timeout-nfs",
+        key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.IncrementTimeoutNFS",
+        unit="s",
+        help="Seconds added per Gi to the activeDeadlineSeconds of a recycler pod for an NFS volume.",
+    )
+    recycler_pod_template_file_host_path: str = option(
+        STRING,
+        "",
+        flag="pv-recycler-pod-template-filepath-hostpath",
+        key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.PodTemplateFilePathHostPath",
+        help="File with the pod that recycles hostPath volumes: for development only.",
+    )
+    recycler_minimum_timeout_host_path_s: int = option(
+        INT32,
+        60,
+        flag="pv-recycler-minimum-timeout-hostpath",
+        key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.MinimumTimeoutHostPath",
+        unit="s",
+        help="Shortest activeDeadlineSeconds of a recycler pod for a hostPath volume: for development only.",
+    )
+    recycler_increment_timeout_host_path_s: int = option(
+        INT32,
+        30,
+        flag="pv-recycler-timeout-increment-hostpath",
+        key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.IncrementTimeoutHostPath",
+        unit="s",
+        help=(
+            "Seconds added per Gi to the activeDeadlineSeconds of a recycler pod for a hostPath volume: for "
+            "development only."
+        ),
+    )
+    flex_volume_plugin_dir: str = option(
+        STRING,
+        "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
+        flag="flex-volume-plugin-dir",
+        key="VolumeConfiguration.FlexVolumePluginDir",
+        help="Directory in which third-party flex volume plugins are looked for.",
+    )

@@ -1,0 +1,25 @@
+"""What the pod-garbage-collector-controller can be told."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.kinds import INT32
+from kcm_cli.component.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class PodGarbageCollectorConfig:
+    """Options of the pod-garbage-collector controller."""
+
+    SECTION: ClassVar[str] = "Pod-garbage-collector-controller"
+
+    terminated_pod_threshold: int = option(
+        INT32,
+        12500,
+        flag="terminated-pod-gc-threshold",
+        key="TerminatedPodGCThreshold",
+        help=(
+            "How many finished pods may exist before the oldest are deleted. 0 or less: none is deleted for "
+            "being finished."
+        ),
+    )
