@@ -1,7 +1,7 @@
 """The workqueue_* metrics: one object per queue, updated by the queue, read by a scrape.
 
-Times come from the callable that the queue is given (seconds, monotonic), so that they are virtual on
-virtual time. The two gauges about unfinished work are computed when scraped, not twice a second as
+Times are the queue's (seconds, monotonic), so that they are virtual on virtual time; ``monotonic`` tells a
+scrape the present. The two gauges about unfinished work are computed when scraped, not twice a second as
 upstream does.
 
 upstream: staging/src/k8s.io/client-go/util/workqueue/metrics.go, component-
@@ -61,7 +61,7 @@ _WORKED = Description(
 
 
 class WorkqueueMetrics:
-    """What one queue counts. Call ``added``, ``taken``, ``finished`` and ``retried`` as the item moves."""
+    """What one queue counts; the queue tells it of every step, with its depth after the step and the time."""
 
     __slots__ = ("_monotonic", "_started", "_waiting", "adds", "depth", "name", "retries", "waited", "worked")
 
@@ -73,37 +73,36 @@ class WorkqueueMetrics:
         self.waited = Histogram(_BUCKETS)
         self.worked = Histogram(_BUCKETS)
         self._monotonic = monotonic
-        self._waiting: dict[object, float] = {}
-        self._started: dict[object, float] = {}
+        self._waiting: dict[str, float] = {}
+        self._started: dict[str, float] = {}
 
-    def added(self, item: object) -> None:
-        """An item became dirty: it was not waiting before (it may be in work)."""
+    def added(self, key: str, depth: int, now: float) -> None:
+        """A key was added that was not waiting before (it may be in work)."""
         self.adds.value += 1
-        self.depth.value += 1
-        if item not in self._waiting:
-            self._waiting[item] = self._monotonic()
+        self.depth.value = depth
+        if key not in self._waiting:
+            self._waiting[key] = now
 
-    def taken(self, item: object) -> None:
-        """A worker took the item."""
-        now = self._monotonic()
-        self.depth.value -= 1
-        self._started[item] = now
-        since = self._waiting.pop(item, None)
+    def taken(self, key: str, depth: int, now: float) -> None:
+        """A worker took the key."""
+        self.depth.value = depth
+        self._started[key] = now
+        since = self._waiting.pop(key, None)
         if since is not None:
             self.waited.observe(now - since)
 
-    def finished(self, item: object) -> None:
-        """The worker is done with the item, whatever came of it."""
-        since = self._started.pop(item, None)
+    def finished(self, key: str, now: float) -> None:
+        """The worker is done with the key, whatever came of it."""
+        since = self._started.pop(key, None)
         if since is not None:
-            self.worked.observe(self._monotonic() - since)
+            self.worked.observe(now - since)
 
     def retried(self) -> None:
-        """An item was added again after a delay (any rate-limited or delayed add)."""
+        """A key is to come back after a delay."""
         self.retries.value += 1
 
     def running_s(self) -> list[float]:
-        """For how long each item in work has been worked on. Any thread."""
+        """For how long each key in work has been worked on. Any thread."""
         now = self._monotonic()
         return [now - since for since in tuple(self._started.values())]
 
