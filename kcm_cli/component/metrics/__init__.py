@@ -10,7 +10,7 @@ from kcm_cli.component.metrics.instruments import (
     exponential_buckets,
 )
 from kcm_cli.component.metrics.registry import Collector, MetricsOptions, Registry
-from kcm_cli.component.metrics.rest_client import RestClientMetrics, VerbMetrics
+from kcm_cli.component.metrics.rest_client import HostMetrics, RestClientMetrics
 from kcm_cli.component.metrics.workqueue import WorkqueueCollector, WorkqueueMetrics
 
 __all__ = [
@@ -19,12 +19,12 @@ __all__ = [
     "Counter",
     "Family",
     "Gauge",
+    "HostMetrics",
     "Histogram",
     "MetricsOptions",
     "Registry",
     "RestClientMetrics",
     "Stability",
-    "VerbMetrics",
     "WorkqueueCollector",
     "WorkqueueMetrics",
     "exponential_buckets",

@@ -3,8 +3,7 @@
 upstream: staging/src/k8s.io/component-base/metrics/prometheus/restclient/metrics.go
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kcm_cli.component.metrics.instruments import Counter, Description, Family, Gauge, Histogram
 from kcm_cli.component.metrics.registry import Registry
@@ -28,62 +27,88 @@ _HOST_VERB = ("host", "verb")
 
 
 @dataclass(frozen=True, slots=True)
-class VerbMetrics:
-    """Everything about requests of one HTTP method to one host."""
+class _Method:
+    """The series of one HTTP method to one host."""
 
     duration: Histogram
     rate_limiter: Histogram
     request_size: Histogram
     response_size: Histogram
-    _results: Callable[[str], Counter]
-    _retries: Callable[[str], Counter]
-    _by_code: dict[str, Counter] = field(default_factory=dict)
+    results: dict[str, Counter]
 
-    def result(self, code: str) -> None:
-        """A response came with this status code; ``<error>`` when none came."""
-        counter = self._by_code.get(code)
+
+class HostMetrics:
+    """What clients count about their requests to one host. ``method``: GET. ``code``: 200, or <error>."""
+
+    def __init__(self, host: str, families: "RestClientMetrics") -> None:
+        self._host = host
+        self._families = families
+        self._methods: dict[str, _Method] = {}
+
+    def answered(self, method: str, code: str, sent: int, *, attempt: int) -> None:
+        """One attempt has ended; ``sent`` is the size of its body, ``attempt`` counts from 0."""
+        bound = self._methods.get(method) or self._bind(method)
+        counter = bound.results.get(code)
         if counter is None:
-            counter = self._by_code[code] = self._results(code)
+            counter = bound.results[code] = self._families.results.labels(code, self._host, method)
         counter.value += 1
+        bound.request_size.observe(sent)
+        if attempt:
+            self._families.retries.labels(code, self._host, method).inc()
 
-    def retried(self, code: str) -> None:
-        """The request is sent again because of this code (or ``<error>``)."""
-        self._retries(code).inc()
+    def finished(self, method: str, duration_s: float, received: int) -> None:
+        """A request has ended, all its attempts and waits included."""
+        bound = self._methods.get(method) or self._bind(method)
+        bound.duration.observe(duration_s)
+        bound.response_size.observe(received)
+
+    def throttled(self, method: str, waited_s: float) -> None:
+        """The client's own limit held a request back for so long (0: not at all)."""
+        bound = self._methods.get(method) or self._bind(method)
+        bound.rate_limiter.observe(waited_s)
+
+    def _bind(self, method: str) -> _Method:
+        families, host = self._families, self._host
+        series = _Method(
+            families.duration.labels(host, method),
+            families.rate_limiter.labels(host, method),
+            families.request_size.labels(host, method),
+            families.response_size.labels(host, method),
+            {},
+        )
+        return self._methods.setdefault(method, series)
 
 
 class RestClientMetrics:
-    """The rest_client_* families of one manager.
-
-    Ask for ``verb(host, method)`` once per request and update it.
-    """
+    """The rest_client_* families of one manager; ``host`` binds them for a client."""
 
     def __init__(self, registry: Registry) -> None:
-        self._bound: dict[tuple[str, str], VerbMetrics] = {}
+        self._hosts: dict[str, HostMetrics] = {}
         seconds = _SECONDS
-        self._duration = registry.histogram(
+        self.duration = registry.histogram(
             "rest_client_request_duration_seconds",
             "Seconds from sending a request to its answer.",
             seconds,
             labels=_HOST_VERB,
         )
-        self._rate_limiter = registry.histogram(
+        self.rate_limiter = registry.histogram(
             "rest_client_rate_limiter_duration_seconds",
             "Seconds a request waited for the client's own rate limit.",
             seconds,
             labels=_HOST_VERB,
         )
-        self._request_size = registry.histogram(
+        self.request_size = registry.histogram(
             "rest_client_request_size_bytes", "Size of request bodies in bytes.", _BYTES, labels=_HOST_VERB
         )
-        self._response_size = registry.histogram(
+        self.response_size = registry.histogram(
             "rest_client_response_size_bytes", "Size of response bodies in bytes.", _BYTES, labels=_HOST_VERB
         )
-        self._results = registry.counter(
+        self.results = registry.counter(
             "rest_client_requests_total",
             "How many requests were sent, by the code of the answer.",
             labels=("code", "host", "method"),
         )
-        self._retries = registry.counter(
+        self.retries = registry.counter(
             "rest_client_request_retries_total",
             "How many requests were sent again, by the code that caused it.",
             labels=("code", "host", "verb"),
@@ -97,21 +122,10 @@ class RestClientMetrics:
         self.transport = TransportMetrics.register(registry)
         self.exec_plugin = ExecPluginMetrics.register(registry)
 
-    def verb(self, host: str, method: str) -> VerbMetrics:
-        """The metrics for one method (``GET``) to one host (``10.0.0.1:6443``)."""
-        bound = self._bound.get((host, method))
-        return bound if bound is not None else self._bind(host, method)
-
-    def _bind(self, host: str, method: str) -> VerbMetrics:
-        metrics = VerbMetrics(
-            self._duration.labels(host, method),
-            self._rate_limiter.labels(host, method),
-            self._request_size.labels(host, method),
-            self._response_size.labels(host, method),
-            lambda code: self._results.labels(code, host, method),
-            lambda code: self._retries.labels(code, host, method),
-        )
-        return self._bound.setdefault((host, method), metrics)
+    def host(self, host: str) -> HostMetrics:
+        """The metrics of requests to a host (``10.0.0.1:6443``)."""
+        metrics = self._hosts.get(host)
+        return metrics if metrics is not None else self._hosts.setdefault(host, HostMetrics(host, self))
 
 
 @dataclass(frozen=True, slots=True)
