@@ -17,4 +17,4 @@ class FormatError(MachineryError):
 
 
 class PatchError(MachineryError):
-    """A patch is malformed or does not apply. ``conflict`` marks a failed JSON patch ``test``."""
+    """A patch is malformed or does not apply."""
