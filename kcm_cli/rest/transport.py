@@ -1,6 +1,13 @@
 """One request, one answer: the seam between what is asked and how it travels.
 
-A real session (TLS), the in-process sandbox and a transport that injects faults are equals behind ``Transport``.
+A real session (TLS), the in-process sandbox and a transport that injects faults are equals behind
+``Transport``.
+
+TransportError        no answer came
+├── Unreachable       no connection: refused, no route, unknown host. The server saw nothing
+│   └── Untrusted     the server's certificate (or its answer to ours) did not verify
+├── ConnectionLost    broken half way. The request may have taken effect
+└── TimedOut          no answer in time. The request may have taken effect
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -44,8 +51,24 @@ class Stream:
 class TransportError(Exception):
     """No answer came: connection refused, reset, timed out, or the certificate was not trusted.
 
-    The request may have taken effect all the same.
+    Unless it is Unreachable, the request may have taken effect all the same.
     """
+
+
+class Unreachable(TransportError):
+    """There is no connection, so the server saw nothing of the request."""
+
+
+class Untrusted(Unreachable):
+    """The TLS handshake failed: wrong CA, wrong name, expired or refused certificate."""
+
+
+class ConnectionLost(TransportError):
+    """The connection broke before the whole answer was there."""
+
+
+class TimedOut(TransportError):
+    """The answer did not come in time."""
 
 
 class Transport(Protocol):

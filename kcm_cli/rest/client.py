@@ -1,0 +1,351 @@
+"""A client of one API server: verbs on resources, typed answers, typed errors.
+
+Guarantees: each request waits for the client's own limit (QPS and burst, in order of arrival); 429 and 5xx
+with a Retry-After header are sent again after that time, up to MAX_RETRIES times, as are GETs whose
+connection broke; an answer other than 2xx raises ``errors.ApiError``, no answer ``transport.TransportError``.
+Watches are not limited. Nothing is decoded that the caller does not ask for.
+
+Not guaranteed: that a write which raised TransportError did not take effect (see ``transport.Unreachable``).
+
+upstream: staging/src/k8s.io/client-go/rest/{request,with_retry}.go
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object
+from kcm_cli.rest import errors
+from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
+from kcm_cli.rest.ratelimit import Limiter
+from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Transport, TransportError
+
+T = TypeVar("T", bound=Object)
+Query = tuple[tuple[str, str], ...]
+
+MAX_RETRIES = 10
+JSON_TYPE = "application/json"
+STRATEGIC_MERGE = "application/strategic-merge-patch+json"
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY = "application/apply-patch+yaml"
+_AS_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+_AS_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+_DELETE_OPTIONS: Doc = {"kind": "DeleteOptions", "apiVersion": "v1"}
+_PLAIN_DELETE = codec.encode(_DELETE_OPTIONS)
+_LOST_WAIT_S = 1.0
+_REFUSAL_LIMIT = 64 * 1024
+ERROR_CODE = "<error>"
+
+
+class Client:
+    """One user agent's access to an API server. Cheap: many clients may share a transport."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        limiter: Limiter,
+        user_agent: str,
+        clock: Clock,
+        metrics: RequestMetrics = NO_METRICS,
+    ) -> None:
+        self._transport = transport
+        self._limiter = limiter
+        self._clock = clock
+        self._metrics = metrics
+        self._accept_json: Mapping[str, str] = {"accept": JSON_TYPE, "user-agent": user_agent}
+        self._accept_metadata: Mapping[str, str] = {**self._accept_json, "accept": _AS_METADATA}
+        self._accept_metadata_list: Mapping[str, str] = {**self._accept_json, "accept": _AS_METADATA_LIST}
+        self._bodies: Mapping[str, Mapping[str, str]] = {
+            kind: {**self._accept_json, "content-type": kind}
+            for kind in (JSON_TYPE, STRATEGIC_MERGE, MERGE, JSON_PATCH, APPLY)
+        }
+        self._json_body = self._bodies[JSON_TYPE]
+
+    # -- reading
+
+    async def get(
+        self,
+        resource: Resource[T],
+        namespace: str,
+        name: str,
+        *,
+        subresource: str = "",
+        resource_version: str = "",
+        metadata_only: bool = False,
+    ) -> T:
+        """One object. Raises NotFound."""
+        query = (("resourceVersion", resource_version),) if resource_version else ()
+        headers = self._accept_metadata if metadata_only else self._accept_json
+        path = _object_path(resource, namespace, name, subresource)
+        return resource.decode(await self._call(Request("GET", path, query, headers)))
+
+    async def get_doc(
+        self, resource: Resource[Any], namespace: str, name: str, *, subresource: str = ""
+    ) -> Doc:
+        """One object as the server sent it. Raises NotFound."""
+        path = _object_path(resource, namespace, name, subresource)
+        return codec.decode_doc(await self._call(Request("GET", path, (), self._accept_json)))
+
+    async def list_page(
+        self,
+        resource: Resource[Any],
+        namespace: str = "",
+        *,
+        limit: int = 0,
+        continue_: str = "",
+        resource_version: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        metadata_only: bool = False,
+    ) -> bytes:
+        """A list, or one page of it (``limit``), as bytes.
+
+        An empty namespace lists all of them. Raises Expired where the continue token is too old.
+        """
+        pairs = (
+            ("limit", str(limit) if limit else ""),
+            ("continue", continue_),
+            ("resourceVersion", resource_version),
+            ("labelSelector", label_selector),
+            ("fieldSelector", field_selector),
+        )
+        headers = self._accept_metadata_list if metadata_only else self._accept_json
+        path = resource.gvr.path(namespace)
+        return await self._call(Request("GET", path, _given(pairs), headers))
+
+    def watch(
+        self,
+        resource: Resource[Any],
+        namespace: str = "",
+        *,
+        query: Query = (),
+        label_selector: str = "",
+        field_selector: str = "",
+        metadata_only: bool = False,
+    ) -> AbstractAsyncContextManager[Stream]:
+        """Open a watch; its chunks are JSON lines, cut anywhere. ``query`` carries resourceVersion and so on.
+
+        Raises ApiError on entry where the server refuses, TransportError on entry and while iterating.
+        """
+        pairs = (("labelSelector", label_selector), ("fieldSelector", field_selector))
+        headers = self._accept_metadata if metadata_only else self._accept_json
+        full = (("watch", "true"), *_given(pairs), *query)
+        return self.stream(Request("GET", resource.gvr.path(namespace), full, headers))
+
+    # -- writing
+
+    async def create(
+        self,
+        resource: Resource[T],
+        namespace: str,
+        doc: Doc | bytes,
+        *,
+        name: str = "",
+        subresource: str = "",
+        field_manager: str = "",
+    ) -> T:
+        """Create an object (or POST to a subresource of ``name``). Raises AlreadyExists and others."""
+        if resource.namespaced and not namespace:
+            raise ValueError("an empty namespace may not be set during creation")
+        path = resource.gvr.path(namespace, name, subresource)
+        query = (("fieldManager", field_manager),) if field_manager else ()
+        body = doc if isinstance(doc, bytes) else codec.encode(doc)
+        return resource.decode(await self._call(Request("POST", path, query, self._json_body, body)))
+
+    async def update(
+        self, resource: Resource[T], namespace: str, name: str, doc: Doc | bytes, *, subresource: str = ""
+    ) -> T:
+        """Replace an object (or its subresource). Raises Conflict where it has changed since."""
+        path = _object_path(resource, namespace, name, subresource)
+        body = doc if isinstance(doc, bytes) else codec.encode(doc)
+        return resource.decode(await self._call(Request("PUT", path, (), self._json_body, body)))
+
+    async def patch(
+        self,
+        resource: Resource[T],
+        namespace: str,
+        name: str,
+        body: Doc | list[Doc] | bytes,
+        *,
+        content_type: str = STRATEGIC_MERGE,
+        subresource: str = "",
+        query: Query = (),
+    ) -> T:
+        """Patch an object (or its subresource). ``query`` carries fieldManager, force and the like."""
+        path = _object_path(resource, namespace, name, subresource)
+        data = body if isinstance(body, bytes) else codec.encode(body)
+        request = Request("PATCH", path, query, self._bodies[content_type], data)
+        return resource.decode(await self._call(request))
+
+    async def delete(
+        self,
+        resource: Resource[Any],
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: str | None = None,
+        grace_s: int | None = None,
+    ) -> None:
+        """Delete an object. Raises NotFound, and Conflict where ``uid`` or ``resource_version`` differ."""
+        path = _object_path(resource, namespace, name, "")
+        body = _delete_options(uid, resource_version, propagation, grace_s)
+        await self._call(Request("DELETE", path, (), self._json_body, body))
+
+    async def delete_collection(
+        self,
+        resource: Resource[Any],
+        namespace: str,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        propagation: str | None = None,
+        grace_s: int | None = None,
+    ) -> None:
+        """Delete all objects that match. Raises MethodNotSupported where the resource cannot."""
+        query = _given((("labelSelector", label_selector), ("fieldSelector", field_selector)))
+        body = _delete_options("", "", propagation, grace_s)
+        await self._call(Request("DELETE", resource.gvr.path(namespace), query, self._json_body, body))
+
+    # -- anything else
+
+    async def call(self, request: Request) -> bytes:
+        """Send a request of one's own making with this client's headers; the body of its answer."""
+        return await self._call(self._with_headers(request))
+
+    async def raw(self, request: Request) -> Response:
+        """Send a request as it is (limited and retried); the answer, whatever its status."""
+        clock, method = self._clock, request.method
+        start, received = clock.monotonic(), 0
+        try:
+            attempt = 0
+            while True:
+                await self._throttle(method)
+                response, wait_s = await self._attempt(request, attempt)
+                if response is not None and (wait_s is None or attempt == MAX_RETRIES):
+                    received = len(response.body)
+                    return response
+                attempt += 1
+                await clock.sleep(wait_s or 0.0)
+        finally:
+            self._metrics.finished(method, clock.monotonic() - start, received)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        """Open an endless answer, not limited. Raises ApiError on entry where the server refuses."""
+        attempt = 0
+        while True:
+            async with self._open(request, attempt) as stream:
+                if 200 <= stream.status < 300:
+                    yield stream
+                    return
+                refusal = Response(stream.status, stream.headers, await _gather(stream.chunks))
+            wait_s = _asked_to_wait(refusal)
+            if wait_s is None or attempt == MAX_RETRIES:
+                raise errors.from_response(refusal, request)
+            attempt += 1
+            await self._clock.sleep(wait_s)
+
+    async def close(self) -> None:
+        """Close the transport (for all clients that share it)."""
+        await self._transport.close()
+
+    @asynccontextmanager
+    async def _open(self, request: Request, attempt: int) -> AsyncIterator[Stream]:
+        code = ERROR_CODE
+        try:
+            async with self._transport.stream(request) as stream:
+                code = str(stream.status)
+                self._metrics.answered(request.method, code, 0, attempt=attempt)
+                yield stream
+        except TransportError:
+            if code == ERROR_CODE:
+                self._metrics.answered(request.method, code, 0, attempt=attempt)
+            raise
+
+    async def _call(self, request: Request) -> bytes:
+        response = await self.raw(request)
+        if 200 <= response.status < 300:
+            return response.body
+        raise errors.from_response(response, request)
+
+    async def _attempt(self, request: Request, attempt: int) -> tuple[Response | None, float | None]:
+        """The answer, and the seconds after which to ask again (None: not at all)."""
+        method, sent = request.method, len(request.body)
+        try:
+            response = await self._transport.send(request)
+        except TransportError as error:
+            self._metrics.answered(method, ERROR_CODE, sent, attempt=attempt)
+            if method == "GET" and isinstance(error, ConnectionLost) and attempt < MAX_RETRIES:
+                return None, _LOST_WAIT_S
+            raise
+        self._metrics.answered(method, str(response.status), sent, attempt=attempt)
+        return response, _asked_to_wait(response)
+
+    async def _throttle(self, method: str) -> None:
+        now = self._clock.monotonic()
+        wait_s = self._limiter.reserve(now)
+        if wait_s > 0.0:
+            try:
+                await self._clock.sleep(wait_s)
+            except asyncio.CancelledError:
+                self._limiter.cancel(self._clock.monotonic())
+                raise
+        self._metrics.throttled(method, wait_s)
+
+    def _with_headers(self, request: Request) -> Request:
+        headers = {**self._accept_json, **request.headers}
+        return replace(request, headers=headers)
+
+
+def _object_path(resource: Resource[Any], namespace: str, name: str, subresource: str) -> str:
+    if not name:
+        raise ValueError("resource name may not be empty")
+    if resource.namespaced and not namespace:
+        raise ValueError("an empty namespace may not be set when a resource name is provided")
+    return resource.gvr.path(namespace, name, subresource)
+
+
+def _given(pairs: Query) -> Query:
+    return tuple(pair for pair in pairs if pair[1])
+
+
+def _delete_options(uid: str, resource_version: str, propagation: str | None, grace_s: int | None) -> bytes:
+    preconditions = dict(_given((("uid", uid), ("resourceVersion", resource_version))))
+    if not preconditions and propagation is None and grace_s is None:
+        return _PLAIN_DELETE
+    options: Doc = dict(_DELETE_OPTIONS)
+    if grace_s is not None:
+        options["gracePeriodSeconds"] = grace_s
+    if preconditions:
+        options["preconditions"] = preconditions
+    if propagation is not None:
+        options["propagationPolicy"] = propagation
+    return codec.encode(options)
+
+
+def _asked_to_wait(response: Response) -> float | None:
+    """Seconds after which the server wants to be asked again."""
+    status = response.status
+    if status != 429 and status < 500:
+        return None
+    return errors.retry_after(response.headers)
+
+
+async def _gather(chunks: AsyncIterator[bytes]) -> bytes:
+    """The body of a refusal; what is over the limit is left unread."""
+    body = b""
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > _REFUSAL_LIMIT:
+            break
+    return body

@@ -1,0 +1,303 @@
+"""What an API server answers when it refuses, as types to catch.
+
+ApiError                  status, reason, message, causes, retry_after_s, details of the object
+├── BadRequest            400
+├── Unauthorized          401
+├── Forbidden             403
+├── NotFound              404
+├── MethodNotSupported    405 MethodNotAllowed
+├── NotAcceptable         406
+├── AlreadyExists         409
+├── Conflict              409
+├── Gone                  410
+├── Expired               410, a resourceVersion or continue token that is no longer served
+├── TooLarge              413 RequestEntityTooLarge
+├── UnsupportedMediaType  415
+├── Invalid               422
+├── TooManyRequests       429
+├── InternalError         500
+├── ServerTimeout         500, the server says when to try again
+├── ServiceUnavailable    503
+└── Timeout               504, the request may still take effect
+
+The Status's reason decides the class; the HTTP code does where there is no known reason. The text of the
+error is the Status's message, whole up to MESSAGE_LIMIT since it goes on into events and conditions; text
+that is no Status is foreign and is cut to FOREIGN_LIMIT.
+
+An answer that never came is a ``transport.TransportError``, not an ApiError.
+
+upstream: staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import View
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.rest.transport import Request, Response
+
+MESSAGE_LIMIT = 16 * 1024
+FOREIGN_LIMIT = 256
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+UNEXPECTED_RESPONSE = "UnexpectedServerResponse"
+
+
+class Cause(View, frozen=True, gc=False):
+    """metav1.StatusCause: one of several things that are wrong, and where."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class Details(View, frozen=True, gc=False):
+    """metav1.StatusDetails. ``kind`` may be a kind or a plural, as the server pleases."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[Cause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+class Status(View, frozen=True, gc=False):
+    """metav1.Status."""
+
+    kind: str = ""
+    status: str = ""
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+    details: Details | None = None
+
+
+class ApiError(Exception):
+    """The server refused a request. ``status`` is the HTTP code."""
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        *,
+        details: Details | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.details = details or _NO_DETAILS
+        self.retry_after_s = retry_after_s
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        return self.details.causes
+
+    def has_cause(self, reason: str) -> bool:
+        """Whether the server named this cause, for example NAMESPACE_TERMINATING."""
+        return any(cause.reason == reason for cause in self.details.causes)
+
+    @property
+    def namespace_terminating(self) -> bool:
+        """Whether a creation was refused because its namespace is being deleted."""
+        return self.has_cause(NAMESPACE_TERMINATING)
+
+
+class BadRequest(ApiError):
+    """The request makes no sense to the server."""
+
+
+class Unauthorized(ApiError):
+    """Credentials are missing, wrong or expired."""
+
+
+class Forbidden(ApiError):
+    """The user may not do this, or admission refused it (quota, terminating namespace)."""
+
+
+class NotFound(ApiError):
+    """No such object, or no such resource."""
+
+
+class MethodNotSupported(ApiError):
+    """The resource does not have this verb."""
+
+
+class NotAcceptable(ApiError):
+    """The server cannot answer in the asked form."""
+
+
+class AlreadyExists(ApiError):
+    """The name is taken."""
+
+
+class Conflict(ApiError):
+    """The object has changed since it was read, or a precondition failed."""
+
+
+class Gone(ApiError):
+    """It was here and is no more."""
+
+
+class Expired(ApiError):
+    """The resourceVersion or continue token is too old: list anew."""
+
+
+class TooLarge(ApiError):
+    """The request's body is over the server's limit."""
+
+
+class UnsupportedMediaType(ApiError):
+    """The server does not read this content type."""
+
+
+class Invalid(ApiError):
+    """The object breaks its kind's rules; ``causes`` names the fields."""
+
+
+class TooManyRequests(ApiError):
+    """Try again later; an eviction that a budget forbids comes as this, too."""
+
+
+class InternalError(ApiError):
+    """The server failed."""
+
+
+class ServerTimeout(ApiError):
+    """The server could not do it in time and asks to try again."""
+
+
+class ServiceUnavailable(ApiError):
+    """The server, or the one behind it, does not serve at the moment."""
+
+
+class Timeout(ApiError):
+    """The server gave up waiting; the request may still take effect."""
+
+
+_NO_DETAILS = Details()
+_BY_REASON: Mapping[str, type[ApiError]] = {
+    "BadRequest": BadRequest,
+    "Unauthorized": Unauthorized,
+    "Forbidden": Forbidden,
+    "NotFound": NotFound,
+    "MethodNotAllowed": MethodNotSupported,
+    "NotAcceptable": NotAcceptable,
+    "AlreadyExists": AlreadyExists,
+    "Conflict": Conflict,
+    "Gone": Gone,
+    "Expired": Expired,
+    "RequestEntityTooLarge": TooLarge,
+    "UnsupportedMediaType": UnsupportedMediaType,
+    "Invalid": Invalid,
+    "TooManyRequests": TooManyRequests,
+    "InternalError": InternalError,
+    "ServerTimeout": ServerTimeout,
+    "ServiceUnavailable": ServiceUnavailable,
+    "Timeout": Timeout,
+}
+_BY_CODE: Mapping[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    405: MethodNotSupported,
+    406: NotAcceptable,
+    409: Conflict,
+    410: Gone,
+    413: TooLarge,
+    415: UnsupportedMediaType,
+    422: Invalid,
+    429: TooManyRequests,
+    500: InternalError,
+    503: ServiceUnavailable,
+    504: Timeout,
+}
+_GENERIC: Mapping[int, tuple[str, str]] = {
+    400: ("BadRequest", "the server rejected our request for an unknown reason"),
+    401: ("Unauthorized", "the server has asked for the client to provide credentials"),
+    404: ("NotFound", "the server could not find the requested resource"),
+    405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    409: ("Conflict", "the server reported a conflict"),
+    422: ("Invalid", "the server rejected our request due to an error in our request"),
+    429: ("TooManyRequests", "the server has received too many requests and has asked us to try again later"),
+    503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
+    504: (
+        "Timeout",
+        "the server was unable to return a response in the time allotted, "
+        "but may still be processing the request",
+    ),
+}
+_KEEPS_TEXT: Mapping[int, str] = {403: "Forbidden", 406: "NotAcceptable", 415: "UnsupportedMediaType"}
+
+
+def from_status(data: bytes | msgspec.Raw, *, retry_after_s: float | None = None) -> ApiError:
+    """The error of a Status document, as an ERROR event of a watch carries it."""
+    return _from_status(codec.decode(data, Status), 0, retry_after_s)
+
+
+def from_response(response: Response, request: Request | None = None) -> ApiError:
+    """The error of an answer that is no success. ``request`` is named where the body is no Status."""
+    retry_after_s = retry_after(response.headers)
+    try:
+        status = codec.decode(response.body, Status)
+    except codec.DecodeError:
+        return _from_text(response, request, retry_after_s)
+    if status.kind != "Status" or status.status == "Success":
+        return _from_text(response, request, retry_after_s)
+    return _from_status(status, response.status, retry_after_s)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds of a Retry-After header; None where there is none or it is a date, as client-go reads it."""
+    text = headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() else None
+
+
+def _from_status(status: Status, code: int, retry_after_s: float | None) -> ApiError:
+    details = status.details
+    if details is not None and details.retry_after_seconds > 0:
+        retry_after_s = float(details.retry_after_seconds)
+    code = status.code or code
+    kind = _BY_REASON.get(status.reason) or _class_of(code)
+    message = bounded(status.message, MESSAGE_LIMIT)
+    return kind(code, status.reason, message, details=details, retry_after_s=retry_after_s)
+
+
+def _from_text(response: Response, request: Request | None, retry_after_s: float | None) -> ApiError:
+    code = response.status
+    text = "unknown"
+    if response.headers.get("content-type", "").startswith("text/"):
+        text = bounded(response.body.decode(errors="replace").strip(), FOREIGN_LIMIT)
+    reason, message = _generic(code, text)
+    kind = _BY_REASON.get(reason) or _class_of(code)
+    if code == 409 and request is not None and request.method == "POST":
+        reason, kind = "AlreadyExists", AlreadyExists
+    if request is not None:
+        message = f"{message} ({request.method.lower()} {request.path})"
+    details = Details(causes=(Cause(UNEXPECTED_RESPONSE, text),))
+    return kind(code, reason, message, details=details, retry_after_s=retry_after_s)
+
+
+def _generic(code: int, text: str) -> tuple[str, str]:
+    if code in _KEEPS_TEXT:
+        return _KEEPS_TEXT[code], text
+    if code in _GENERIC:
+        return _GENERIC[code]
+    if code >= 500:
+        told = f"an error on the server ({quote(text)}) has prevented the request from succeeding"
+        return "InternalError", told
+    return "", f"the server responded with the status code {code} but did not return more information"
+
+
+def _class_of(code: int) -> type[ApiError]:
+    return _BY_CODE.get(code) or (InternalError if code >= 500 else ApiError)
+
+
+def bounded(text: str, limit: int) -> str:
+    """The text, cut with an ellipsis where it is longer than ``limit`` characters."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
