@@ -1,0 +1,118 @@
+"""Named health checks, and the text that /healthz answers.
+
+A check is a function that tells what is wrong, or None. It may be called from the server's thread while the
+controllers run on theirs: it must read plain attributes only, and return at once.
+
+upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go, controller-manager/pkg/healthz
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from kcm_cli.component.metrics import Counter, Family, Gauge, Registry, Stability
+from kcm_cli.machinery.quoting import quote
+
+log = logging.getLogger(__name__)
+
+Check = Callable[[], str | None]
+"""Tells what is wrong, or None."""
+
+
+def always_healthy() -> str | None:
+    """The check of something that has no way to be unhealthy but to end."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One evaluation. ``lines`` name every check, without telling the public why it failed."""
+
+    path: str
+    lines: tuple[str, ...]
+    failed: tuple[str, ...]
+
+    @property
+    def healthy(self) -> bool:
+        return not self.failed
+
+    def text(self, *, verbose: bool) -> str:
+        """The body to answer: always verbose on failure."""
+        if not self.healthy:
+            return f"{''.join(self.lines)}{self.path} check failed\n"
+        return f"{''.join(self.lines)}{self.path} check passed\n" if verbose else "ok"
+
+
+class SliMetrics:
+    """The families of /metrics/slis: the outcome of each check, updated whenever the checks are evaluated."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._now: Family[Gauge] = registry.gauge(
+            "kubernetes_healthcheck",
+            "Whether a health check passed when it was last looked at.",
+            labels=("name", "type"),
+            stability=Stability.STABLE,
+        )
+        self._total: Family[Counter] = registry.counter(
+            "kubernetes_healthchecks_total",
+            "How often each health check came out which way.",
+            labels=("name", "status", "type"),
+            stability=Stability.STABLE,
+        )
+
+    def observe(self, name: str, path: str, *, healthy: bool) -> None:
+        """One check came out."""
+        self._now.labels(name, path).set(1.0 if healthy else 0.0)
+        self._total.labels(name, "success" if healthy else "error", path).inc()
+
+    def reset(self) -> None:
+        """Forget everything (DELETE on /metrics/slis)."""
+        self._now.clear()
+        self._total.clear()
+
+
+class HealthChecks:
+    """The checks behind one path. Checks may be added while the server runs; they answer in the order added."""
+
+    def __init__(self, path: str = "healthz", metrics: SliMetrics | None = None) -> None:
+        self._path = path
+        self._metrics = metrics
+        self._checks: tuple[tuple[str, Check], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the checks in order."""
+        return tuple(name for name, _ in self._checks)
+
+    def add(self, name: str, check: Check) -> None:
+        """Join a check. Raises ValueError if the name is taken."""
+        if name in self.names:
+            raise ValueError(f"health check {name} exists already")
+        self._checks = (*self._checks, (name, check))
+
+    def evaluate(self, excluded: Collection[str] = ()) -> Report:
+        """Run all checks but those excluded. Without any check there is one, ping, that passes."""
+        lines: list[str] = []
+        failed: list[str] = []
+        for name, check in self._checks or (("ping", always_healthy),):
+            if name in excluded:
+                lines.append(f"[+]{name} excluded: ok\n")
+                continue
+            why = check()
+            if self._metrics is not None:
+                self._metrics.observe(name, self._path, healthy=why is None)
+            if why is None:
+                lines.append(f"[+]{name} ok\n")
+                continue
+            lines.append(f"[-]{name} failed: reason withheld\n")
+            failed.append(name)
+            log.info("Health check failed", extra={"fields": {"check": name, "path": self._path, "err": why}})
+        lines.extend(self._unknown(excluded))
+        return Report(self._path, tuple(lines), tuple(failed))
+
+    def _unknown(self, excluded: Collection[str]) -> tuple[str, ...]:
+        unknown = sorted(set(excluded) - set(self.names or ("ping",)))
+        if not unknown:
+            return ()
+        names = ", ".join(quote(name) for name in unknown)
+        return (f"warn: some health checks cannot be excluded: no matches for {names}\n",)
