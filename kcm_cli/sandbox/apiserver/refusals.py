@@ -1,0 +1,84 @@
+"""The answers other than success that many parts give, worded as upstream's ``apimachinery/pkg/api/errors``.
+
+``group`` and ``plural`` name a resource as Status.details does; an empty plural is no resource.
+"""
+
+from collections.abc import Sequence
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.types import ApiError
+
+
+def bad_request(message: str) -> ApiError:
+    """400."""
+    return ApiError(400, "BadRequest", message)
+
+
+def unauthorized() -> ApiError:
+    """401: credentials were given and nobody knows them."""
+    return ApiError(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(group: str, plural: str, name: str, why: str, causes: Sequence[Doc] = ()) -> ApiError:
+    """403 of the authorizer or of admission."""
+    if not plural:
+        message = f"forbidden: {why}"
+    elif not name:
+        message = f"{qualified(group, plural)} is forbidden: {why}"
+    else:
+        message = f"{qualified(group, plural)} {quote(name)} is forbidden: {why}"
+    return ApiError(403, "Forbidden", message, details=details(group, plural, name, causes))
+
+
+def not_found(group: str, plural: str, name: str) -> ApiError:
+    """404 of an object."""
+    message = f"{qualified(group, plural)} {quote(name)} not found"
+    return ApiError(404, "NotFound", message, details=details(group, plural, name))
+
+
+def already_exists(group: str, plural: str, name: str) -> ApiError:
+    """409 of a create."""
+    message = f"{qualified(group, plural)} {quote(name)} already exists"
+    return ApiError(409, "AlreadyExists", message, details=details(group, plural, name))
+
+
+def conflict(group: str, plural: str, name: str, why: str) -> ApiError:
+    """409 of an update or of a precondition."""
+    message = f"Operation cannot be fulfilled on {qualified(group, plural)} {quote(name)}: {why}"
+    return ApiError(409, "Conflict", message, details=details(group, plural, name))
+
+
+def method_not_allowed() -> ApiError:
+    """405, as the router words it."""
+    return ApiError(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+        details={},
+    )
+
+
+def internal(message: str) -> ApiError:
+    """500 with the text that upstream puts in front."""
+    text = f"Internal error occurred: {message}"
+    return ApiError(500, "InternalError", text, details={"causes": [{"message": message}]})
+
+
+def qualified(group: str, plural: str) -> str:
+    """``deployments.apps``, ``pods``."""
+    return f"{plural}.{group}" if group else plural
+
+
+def details(group: str, plural: str, name: str, causes: Sequence[Doc] = ()) -> Doc:
+    """Status.details; what is empty is left out."""
+    found: Doc = {}
+    if name:
+        found["name"] = name
+    if group:
+        found["group"] = group
+    if plural:
+        found["kind"] = plural
+    if causes:
+        found["causes"] = list(causes)
+    return found

@@ -1,0 +1,182 @@
+"""Who sends a request: a client certificate, a static token, a service account's token, or nobody.
+
+Credentials that nobody knows are refused (401); none at all is the anonymous user. An Authorization header of
+another scheme than Bearer, or without a token, is as none.
+
+upstream: apiserver pkg/authentication/{request,group,token}, pkg/kubeapiserver/authenticator
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.sandbox.apiserver.refusals import unauthorized
+from kcm_cli.sandbox.apiserver.security.service_accounts import (
+    EXTRA_PREFIX,
+    Authenticated,
+    ServiceAccountTokens,
+)
+from kcm_cli.sandbox.apiserver.security.tokens import TokenError, unverified_issuer
+from kcm_cli.sandbox.apiserver.types import ANONYMOUS, User
+
+AUTHENTICATED, UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
+MASTERS = "system:masters"
+INVALID_TOKEN = "invalid bearer token"
+
+_UID_OID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
+_SPACE_WARNING = (
+    "the provided Authorization header contains extra space before the bearer token, and is ignored"
+)
+_REMEMBERED_CERTIFICATES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a token: a user, or why there is none (``error`` as TokenReview words it)."""
+
+    found: Authenticated | None
+    error: str = ""
+
+
+class Authenticator:
+    """See the module. client_cas: PEM bundle of those who vouch for client certificates."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        accounts: ServiceAccountTokens,
+        *,
+        tokens: Mapping[str, User],
+        client_cas: bytes = b"",
+    ) -> None:
+        self._clock = clock
+        self._accounts = accounts
+        self._tokens = {token: _authenticated(user) for token, user in tokens.items()}
+        self._cas = x509.load_pem_x509_certificates(client_cas) if client_cas else []
+        self._certificates: dict[bytes, tuple[User, float, float]] = {}
+
+    def authenticate(
+        self,
+        headers: Mapping[str, str],
+        peer_cert_der: bytes | None = None,
+        warnings: list[str] | None = None,
+    ) -> User:
+        """Raises ApiError (401). Header names are lower case."""
+        if peer_cert_der is not None:
+            user = self._of_certificate(peer_cert_der)
+            if user is not None:
+                return user
+        header = headers.get("authorization")
+        if not header:
+            return ANONYMOUS
+        notes = [] if warnings is None else warnings
+        verdict = self._bearer(header, self._accounts.audiences, notes)
+        if verdict is None:
+            return ANONYMOUS
+        if verdict.found is None:
+            raise unauthorized()
+        return verdict.found.user
+
+    def review(self, token: str, audiences: Sequence[str], warnings: list[str]) -> Verdict:
+        """What a TokenReview tells of a token. audiences: those that will do; empty for the server's own."""
+        wanted = audiences or self._accounts.audiences
+        verdict = self._bearer(f"Bearer {token}", wanted, warnings)
+        return Verdict(Authenticated(ANONYMOUS, tuple(wanted))) if verdict is None else verdict
+
+    def _bearer(self, header: str, audiences: Sequence[str], warnings: list[str]) -> Verdict | None:
+        """None: the header carries no bearer token."""
+        scheme, *rest = header.strip().split(" ", 2)
+        if not rest or scheme.lower() != "bearer":
+            return None
+        if not rest[0]:
+            if len(rest) == 2:
+                warnings.append(_SPACE_WARNING)
+            return None
+        return self._of_token(rest[0], audiences, warnings)
+
+    def _of_token(self, token: str, audiences: Sequence[str], warnings: list[str]) -> Verdict:
+        user = self._tokens.get(token)
+        if user is not None:
+            common = tuple(each for each in self._accounts.audiences if each in audiences)
+            return Verdict(Authenticated(user, common)) if common else Verdict(None, INVALID_TOKEN)
+        issuer = unverified_issuer(token)
+        if issuer is None:
+            return Verdict(None, INVALID_TOKEN)
+        try:
+            found = self._accounts.authenticate(token, issuer, audiences, warnings)
+        except TokenError as error:
+            return Verdict(None, f"[{INVALID_TOKEN}, {error}]")
+        if found is None:
+            return Verdict(None, INVALID_TOKEN)
+        return Verdict(Authenticated(_authenticated(found.user), found.audiences))
+
+    # Certificates
+
+    def _of_certificate(self, der: bytes) -> User | None:
+        """None for one without a common name. Raises ApiError for one that nobody vouches for."""
+        known = self._certificates.get(der)
+        if known is None:
+            certificate = x509.load_der_x509_certificate(der)
+            user = self._user_of(certificate)
+            if user is None:
+                return None
+            start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+            if len(self._certificates) >= _REMEMBERED_CERTIFICATES:
+                self._certificates.clear()
+            known = self._certificates[der] = user, start.timestamp(), end.timestamp()
+        user, first, last = known
+        if not first <= self._clock.now().timestamp() <= last:
+            raise unauthorized()
+        return user
+
+    def _user_of(self, certificate: x509.Certificate) -> User | None:
+        if not (_for_clients(certificate) and any(_issued_by(certificate, ca) for ca in self._cas)):
+            raise unauthorized()
+        subject = certificate.subject
+        name = _last(_values(subject, NameOID.COMMON_NAME))
+        if not name:
+            return None
+        uids = list(_values(subject, _UID_OID))
+        if len(uids) > 1 or uids == [""]:
+            raise unauthorized()
+        fingerprint = hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
+        extra = {f"{EXTRA_PREFIX}credential-id": (f"X509SHA256={fingerprint}",)}
+        groups = tuple(_values(subject, NameOID.ORGANIZATION_NAME))
+        return _authenticated(User(name, "".join(uids), groups, extra))
+
+
+def _authenticated(user: User) -> User:
+    """With the group of all who are known."""
+    if user.name == ANONYMOUS.name or AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
+        return user
+    return replace(user, groups=(*user.groups, AUTHENTICATED))
+
+
+def _issued_by(certificate: x509.Certificate, ca: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(ca)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _for_clients(certificate: x509.Certificate) -> bool:
+    try:
+        usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return True
+    return ExtendedKeyUsageOID.CLIENT_AUTH in usage or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usage
+
+
+def _values(subject: x509.Name, oid: x509.ObjectIdentifier) -> Iterable[str]:
+    return (str(each.value) for each in subject.get_attributes_for_oid(oid))
+
+
+def _last(values: Iterable[str]) -> str:
+    return next(reversed(list(values)), "")

@@ -1,0 +1,99 @@
+"""Whether a user may do what a request asks: members of system:masters anything, all others what RBAC gives.
+
+upstream: plugin/pkg/auth/authorizer/rbac/rbac.go, apiserver pkg/authorization/authorizerfactory,
+pkg/endpoints/handlers/responsewriters/errors.go
+"""
+
+from dataclasses import dataclass
+
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.refusals import forbidden
+from kcm_cli.sandbox.apiserver.security.bindings import Bindings
+from kcm_cli.sandbox.apiserver.security.rules import Rule
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
+
+MASTERS = "system:masters"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """reason: why it is allowed, or what went wrong on the way to a refusal; may be empty."""
+
+    allowed: bool
+    reason: str = ""
+
+
+_MASTER = Decision(True)
+_REFUSED = Decision(False)
+
+
+class Authorizer:
+    """Decides by the RBAC objects of a store, as they are at that moment."""
+
+    def __init__(self, store: Store) -> None:
+        self._bindings = Bindings(store)
+
+    @property
+    def bindings(self) -> Bindings:
+        """Who is bound to which rules."""
+        return self._bindings
+
+    def authorize(self, user: User, info: RequestInfo) -> Decision:
+        """Costs some microseconds."""
+        if MASTERS in user.groups:
+            return _MASTER
+        cluster = self._bindings.grants(user, "")
+        if not info.is_resource:
+            reason = cluster.allows_url(info.verb, info.path)
+            return Decision(True, reason) if reason is not None else _denied(cluster.errors)
+        what = (info.verb, info.group, info.plural, info.subresource, info.name)
+        reason = cluster.allows(*what)
+        if reason is None and info.namespace:
+            local = self._bindings.grants(user, info.namespace)
+            reason = local.allows(*what)
+            if reason is None:
+                return _denied([*cluster.errors, *local.errors])
+        return Decision(True, reason) if reason is not None else _denied(cluster.errors)
+
+    def require(self, user: User, info: RequestInfo) -> None:
+        """Raises ApiError (403), worded for the client."""
+        decision = self.authorize(user, info)
+        if not decision.allowed:
+            raise refusal(user, info, decision.reason)
+
+    def rules(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
+        """All rules that apply to a user in a namespace, and the roles that were not found."""
+        cluster = self._bindings.grants(user, "")
+        if not namespace:
+            return cluster.rules, cluster.errors
+        local = self._bindings.grants(user, namespace)
+        return [*cluster.rules, *local.rules], [*cluster.errors, *local.errors]
+
+
+def refusal(user: User, info: RequestInfo, reason: str = "") -> ApiError:
+    """403 for what a user may not do."""
+    words = _words(user, info)
+    why = f"{words}: {reason}" if reason else words
+    if not info.is_resource:
+        return forbidden("", "", "", why)
+    return forbidden(info.group, info.plural, info.name, why)
+
+
+def aggregated(errors: list[str]) -> str:
+    """Several errors as one text."""
+    distinct = list(dict.fromkeys(errors))
+    return distinct[0] if len(distinct) == 1 else "[" + ", ".join(distinct) + "]"
+
+
+def _denied(errors: list[str]) -> Decision:
+    return Decision(False, f"RBAC: {aggregated(errors)}") if errors else _REFUSED
+
+
+def _words(user: User, info: RequestInfo) -> str:
+    if not info.is_resource:
+        return f"User {quote(user.name)} cannot {info.verb} path {quote(info.path)}"
+    resource = f"{info.plural}/{info.subresource}" if info.subresource else info.plural
+    where = f"in the namespace {quote(info.namespace)}" if info.namespace else "at the cluster scope"
+    what = f"cannot {info.verb} resource {quote(resource)} in API group {quote(info.group)}"
+    return f"User {quote(user.name)} {what} {where}"

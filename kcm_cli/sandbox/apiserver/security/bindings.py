@@ -1,0 +1,197 @@
+"""Who is bound to which rules: indexes over the RBAC objects of the store, kept by its change calls.
+
+A user's grants are put together once, and kept until any RBAC object changes. Asking them costs a few
+dictionary look-ups.
+
+upstream: pkg/registry/rbac/validation/rule.go
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.security.rules import Rule, rules_of
+from kcm_cli.sandbox.apiserver.security.service_accounts import user_name
+from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
+from kcm_cli.sandbox.apiserver.types import Tree, User
+
+GROUP = "rbac.authorization.k8s.io"
+ROLES, CLUSTER_ROLES = GVR(GROUP, "v1", "roles"), GVR(GROUP, "v1", "clusterroles")
+ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS = (
+    GVR(GROUP, "v1", "rolebindings"),
+    GVR(GROUP, "v1", "clusterrolebindings"),
+)
+
+_REMEMBERED = 4096
+_Identity = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Grant:
+    """One rule that applies, and why. names: empty for all objects."""
+
+    names: tuple[str, ...]
+    reason: str
+
+
+@dataclass(slots=True)
+class Grants:
+    """All that a user may do by the bindings of one scope (the cluster, or a namespace).
+
+    errors: roles that bindings name and that are not there.
+    """
+
+    rules: list[Rule] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    _resources: dict[tuple[str, str, str], list[_Grant]] = field(default_factory=dict)
+    _urls: list[tuple[Rule, str]] = field(default_factory=list)
+
+    def add(self, rule: Rule, reason: str) -> None:
+        """A rule of a role that a binding gives."""
+        self.rules.append(rule)
+        if rule.urls:
+            self._urls.append((rule, reason))
+        grant = _Grant(rule.names, reason)
+        for verb in rule.verbs:
+            for group in rule.groups:
+                for resource in rule.resources:
+                    self._resources.setdefault((verb, group, resource), []).append(grant)
+
+    def allows(self, verb: str, group: str, plural: str, subresource: str, name: str) -> str | None:
+        """Why a request of a resource is allowed; None if it is not."""
+        found = self._resources
+        if not found:
+            return None
+        if subresource:
+            words: tuple[str, ...] = (f"{plural}/{subresource}", f"*/{subresource}", "*")
+        else:
+            words = (plural, "*")
+        for each_verb in (verb, "*"):
+            for each_group in (group, "*"):
+                for word in words:
+                    for grant in found.get((each_verb, each_group, word), ()):
+                        if not grant.names or name in grant.names:
+                            return grant.reason
+        return None
+
+    def allows_url(self, verb: str, path: str) -> str | None:
+        """Why a request of a path that is no resource is allowed; None if it is not."""
+        for rule, reason in self._urls:
+            if rule.allows_url(verb, path):
+                return reason
+        return None
+
+
+class Bindings:
+    """Resolves users to grants."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._rules: dict[tuple[str, str], list[Rule]] = {}
+        self._by_subject: dict[str, dict[str, dict[str, Tree]]] = {"": {}}
+        self._grants: dict[tuple[str, _Identity], Grants] = {}
+        for gvr in (ROLES, CLUSTER_ROLES):
+            store.subscribe(gvr, self._role_changed)
+        for gvr in (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS):
+            store.subscribe(gvr, self._binding_changed)
+            for stored in store.scan(gvr):
+                self._index(stored)
+
+    def grants(self, user: User, namespace: str) -> Grants:
+        """What the bindings of a namespace (or of the cluster: "") give to a user."""
+        key = (namespace, (user.name, user.groups))
+        known = self._grants.get(key)
+        if known is None:
+            if len(self._grants) >= _REMEMBERED:
+                self._grants.clear()
+            known = self._grants[key] = self._resolve(user, namespace)
+        return known
+
+    def role_rules(self, kind: str, namespace: str, name: str) -> list[Rule] | None:
+        """The rules of a role that a binding of this namespace refers to; None if it is not there."""
+        where = namespace if kind == "Role" else ""
+        known = self._rules.get((where, name))
+        if known is None:
+            stored = self._store.get(ROLES if kind == "Role" else CLUSTER_ROLES, where, name)
+            if stored is None:
+                return None
+            known = self._rules[where, name] = rules_of(stored.doc)
+        return known
+
+    def _resolve(self, user: User, namespace: str) -> Grants:
+        grants = Grants()
+        for binding, subject in self._bound(user, namespace):
+            ref = binding["roleRef"]
+            rules = self.role_rules(ref["kind"], namespace, ref["name"])
+            if rules is None:
+                error = f"{ref['kind'].lower()}.{GROUP} {quote(ref['name'])} not found"
+                if error not in grants.errors:
+                    grants.errors.append(error)
+                continue
+            reason = _reason(binding, subject)
+            for rule in rules:
+                grants.add(rule, reason)
+        return grants
+
+    def _bound(self, user: User, namespace: str) -> Iterator[tuple[Tree, Tree]]:
+        """The bindings that name the user, by name, each with its first subject that does."""
+        scope = self._by_subject.get(namespace)
+        if not scope:
+            return
+        keys = [f"u:{user.name}", *(f"g:{group}" for group in user.groups)]
+        found: dict[str, Tree] = {}
+        for key in keys:
+            found.update(scope.get(key, {}))
+        for name in sorted(found):
+            binding = found[name]
+            subjects = binding.get("subjects") or ()
+            yield binding, next(each for each in subjects if _subject_key(each, namespace) in keys)
+
+    def _role_changed(self, event: Event) -> None:
+        self._rules.pop((event.stored.namespace, event.stored.name), None)
+        self._grants.clear()
+
+    def _binding_changed(self, event: Event) -> None:
+        if event.previous is not None:
+            self._unindex(event.previous)
+        if event.type != "DELETED":
+            self._index(event.stored)
+        self._grants.clear()
+
+    def _index(self, stored: Stored) -> None:
+        binding: Tree = stored.doc
+        scope = self._by_subject.setdefault(stored.namespace, {})
+        for subject in binding.get("subjects") or ():
+            if key := _subject_key(subject, stored.namespace):
+                scope.setdefault(key, {})[stored.name] = binding
+
+    def _unindex(self, stored: Stored) -> None:
+        binding: Tree = stored.doc
+        scope = self._by_subject.get(stored.namespace, {})
+        for subject in binding.get("subjects") or ():
+            bindings = scope.get(_subject_key(subject, stored.namespace), {})
+            bindings.pop(stored.name, None)
+
+
+def _subject_key(subject: Tree, namespace: str) -> str:
+    """Under which a subject is indexed; empty for one that names nobody."""
+    kind, name = subject.get("kind"), subject.get("name", "")
+    if kind == "User":
+        return f"u:{name}"
+    if kind == "Group":
+        return f"g:{name}"
+    namespace = subject.get("namespace") or namespace
+    return f"u:{user_name(namespace, name)}" if kind == "ServiceAccount" and namespace else ""
+
+
+def _reason(binding: Tree, subject: Tree) -> str:
+    metadata, ref = binding["metadata"], binding["roleRef"]
+    namespace = metadata.get("namespace", "")
+    name = f"{metadata['name']}/{namespace}" if namespace else metadata["name"]
+    kind = "RoleBinding" if namespace else "ClusterRoleBinding"
+    who = subject.get("name", "")
+    if subject["kind"] == "ServiceAccount":
+        who = f"{who}/{subject.get('namespace') or namespace}"
+    given = f"{kind} {quote(name)} of {ref['kind']} {quote(ref['name'])}"
+    return f"RBAC: allowed by {given} to {subject['kind']} {quote(who)}"

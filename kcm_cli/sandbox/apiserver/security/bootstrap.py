@@ -1,0 +1,120 @@
+"""What is in a cluster before anybody has done anything.
+
+Documents without server-set metadata: the server creates those that are missing at each start.
+
+upstream: pkg/controlplane, pkg/registry/{rbac,scheduling,flowcontrol}/rest
+"""
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.security.bootstrap_flows import flow_objects
+from kcm_cli.sandbox.apiserver.security.bootstrap_roles import rbac_objects
+
+NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
+_PRIORITIES = (
+    (
+        "system-node-critical",
+        2000001000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+    (
+        "system-cluster-critical",
+        2000000000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if "
+        "necessary.",
+    ),
+)
+
+
+def bootstrap_objects(
+    *,
+    client_ca: str = "",
+    address: str = "",
+    port: int = 443,
+    service_ip: str = "10.0.0.1",
+    gates: frozenset[str] = frozenset(),
+) -> list[Doc]:
+    """In the order in which they can be created.
+
+    client_ca: PEM, for the authentication ConfigMap. address, port: where the server is reached; without an
+    address there are no endpoints. gates: those of the server that are on.
+    """
+    docs = [_namespace(name) for name in NAMESPACES]
+    docs += rbac_objects(gates)
+    docs += [_priority_class(*each) for each in _PRIORITIES]
+    docs += flow_objects()
+    docs.append(_service_cidr())
+    docs.append(_authentication(client_ca))
+    docs.append(_service(service_ip, port))
+    if address:
+        docs += [_endpoints(address, port), _endpoint_slice(address, port)]
+    return docs
+
+
+def _namespace(name: str) -> Doc:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def _priority_class(name: str, value: int, description: str) -> Doc:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        "description": description,
+    }
+
+
+def _service_cidr() -> Doc:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": "kubernetes"},
+        "spec": {"cidrs": ["10.0.0.0/16"]},
+    }
+
+
+def _authentication(client_ca: str) -> Doc:
+    metadata = {"name": "extension-apiserver-authentication", "namespace": "kube-system"}
+    data = {"client-ca-file": client_ca} if client_ca else {}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _service(address: str, port: int) -> Doc:
+    labels = {"component": "apiserver", "provider": "kubernetes"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+        "spec": {
+            "clusterIP": address,
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
+            "sessionAffinity": "None",
+            "type": "ClusterIP",
+        },
+    }
+
+
+def _endpoints(address: str, port: int) -> Doc:
+    labels = {"endpointslice.kubernetes.io/skip-mirror": "true"}
+    ports = [{"name": "https", "port": port, "protocol": "TCP"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
+        "subsets": [{"addresses": [{"ip": address}], "ports": ports}],
+    }
+
+
+def _endpoint_slice(address: str, port: int) -> Doc:
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"kubernetes.io/service-name": "kubernetes"},
+        },
+        "addressType": "IPv6" if ":" in address else "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
+    }

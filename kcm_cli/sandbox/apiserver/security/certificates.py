@@ -1,0 +1,238 @@
+"""The keys of a cluster: one CA (server, clients, and the cluster's signer), the server's certificate, the
+administrator's, and the key that signs service account tokens.
+
+EC P-256 throughout, since making five RSA keys would take longer than starting the server; tokens are ES256.
+With a directory the files are written with mode 0600 and used again at the next start; a certificate that is
+about to end, or that lacks an address, is made again. A new CA is made only when there is none, or it ends.
+"""
+
+import ipaddress
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+SERVER_NAMES = (
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
+SERVER_ADDRESSES = ("127.0.0.1", "::1", "10.0.0.1")
+ADMIN_NAME, ADMIN_GROUPS = "kubernetes-admin", ("system:masters",)
+_CA_DAYS, _LEAF_DAYS, _RENEW_DAYS = 3650, 365, 30
+_BACKDATE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate and its private key, both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+class Certificates:
+    """See the module. Made by ``load``."""
+
+    def __init__(
+        self, ca: KeyPair, serving: KeyPair, admin: KeyPair, service_account: bytes, now: datetime
+    ) -> None:
+        self.ca = ca
+        self.serving = serving
+        self.admin = admin
+        self.service_account_key = service_account
+        self._issuer = _Issuer(ca, now)
+
+    @classmethod
+    def load(
+        cls, directory: Path | None, now: datetime, addresses: Sequence[str] = SERVER_ADDRESSES
+    ) -> "Certificates":
+        """Read what the directory has, make the rest and write it there. Without one, all is in memory.
+
+        addresses: names and IPs beyond SERVER_NAMES that the server is reached by.
+        Raises OSError, ValueError.
+        """
+        ca = _read(directory, "ca")
+        if ca is None or not _lasts(ca, now):
+            ca = _write(directory, "ca", _new_ca(now))
+        issuer = _Issuer(ca, now)
+        names = [*SERVER_NAMES, *(a for a in addresses if a not in SERVER_NAMES)]
+        serving = _read(directory, "apiserver")
+        if serving is None or not issuer.vouches(serving) or not set(names) <= _names_of(serving):
+            serving = _write(directory, "apiserver", issuer.server(names))
+        admin = _read(directory, "admin")
+        if admin is None or not issuer.vouches(admin):
+            admin = _write(directory, "admin", issuer.client(ADMIN_NAME, ADMIN_GROUPS))
+        return cls(ca, serving, admin, _service_account_key(directory), now)
+
+    def client(self, name: str, groups: Sequence[str] = ()) -> KeyPair:
+        """A new client certificate for a user."""
+        return self._issuer.client(name, groups)
+
+    def write(self, directory: Path) -> None:
+        """Put all files into a directory (made with mode 0700), for those who need paths."""
+        for stem, pair in (("ca", self.ca), ("apiserver", self.serving), ("admin", self.admin)):
+            _write(directory, stem, pair)
+        _write_file(directory / "sa.key", self.service_account_key)
+
+
+class _Issuer:
+    """Signs with a CA."""
+
+    def __init__(self, ca: KeyPair, now: datetime) -> None:
+        key = serialization.load_pem_private_key(ca.key, None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        self._key = key
+        self._certificate = x509.load_pem_x509_certificate(ca.certificate)
+        self._now = now
+
+    def vouches(self, pair: KeyPair) -> bool:
+        """Whether a certificate is this CA's and does not end soon."""
+        certificate = x509.load_pem_x509_certificate(pair.certificate)
+        if certificate.issuer != self._certificate.subject or not _lasts(pair, self._now):
+            return False
+        ours = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        theirs = certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value
+        key = serialization.load_pem_private_key(pair.key, None)
+        return theirs.key_identifier == ours.key_identifier and key.public_key() == certificate.public_key()
+
+    def server(self, names: Sequence[str]) -> KeyPair:
+        alternative = x509.SubjectAlternativeName([_general_name(name) for name in names])
+        subject = _subject("kube-apiserver", ())
+        return self._leaf(subject, ExtendedKeyUsageOID.SERVER_AUTH, alternative)
+
+    def client(self, name: str, groups: Sequence[str]) -> KeyPair:
+        return self._leaf(_subject(name, groups), ExtendedKeyUsageOID.CLIENT_AUTH, None)
+
+    def _leaf(
+        self,
+        subject: x509.Name,
+        usage: x509.ObjectIdentifier,
+        alternative: x509.SubjectAlternativeName | None,
+    ) -> KeyPair:
+        key = ec.generate_private_key(ec.SECP256R1())
+        end = min(self._now + timedelta(days=_LEAF_DAYS), self._certificate.not_valid_after_utc)
+        builder = (
+            _builder(subject, self._certificate.subject, key.public_key())
+            .not_valid_before(self._now - _BACKDATE)
+            .not_valid_after(end)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_key_usage(ca=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
+            )
+        )
+        if alternative is not None:
+            builder = builder.add_extension(alternative, critical=False)
+        return _pair(builder.sign(self._key, hashes.SHA256()), key)
+
+
+def _new_ca(now: datetime) -> KeyPair:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _subject("kcm-sandbox-ca", ())
+    builder = (
+        _builder(name, name, key.public_key())
+        .not_valid_before(now - _BACKDATE)
+        .not_valid_after(now + timedelta(days=_CA_DAYS))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(_key_usage(ca=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+    return _pair(builder.sign(key, hashes.SHA256()), key)
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+) -> x509.CertificateBuilder:
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
+    return builder.public_key(key).serial_number(x509.random_serial_number())
+
+
+def _key_usage(*, ca: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=not ca,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=ca,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _subject(name: str, groups: Sequence[str]) -> x509.Name:
+    parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    return x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _names_of(pair: KeyPair) -> set[str]:
+    certificate = x509.load_pem_x509_certificate(pair.certificate)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return {str(each.value) for each in names}
+
+
+def _lasts(pair: KeyPair, now: datetime) -> bool:
+    certificate = x509.load_pem_x509_certificate(pair.certificate)
+    return certificate.not_valid_after_utc > now + timedelta(days=_RENEW_DAYS)
+
+
+def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
+    return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL
+    return key.private_bytes(encoding, form, serialization.NoEncryption())
+
+
+def _service_account_key(directory: Path | None) -> bytes:
+    path = directory / "sa.key" if directory else None
+    if path is not None and path.exists():
+        return path.read_bytes()
+    key = _pem(ec.generate_private_key(ec.SECP256R1()))
+    if path is not None:
+        _write_file(path, key)
+    return key
+
+
+def _read(directory: Path | None, stem: str) -> KeyPair | None:
+    if directory is None:
+        return None
+    try:
+        return KeyPair((directory / f"{stem}.crt").read_bytes(), (directory / f"{stem}.key").read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def _write(directory: Path | None, stem: str, pair: KeyPair) -> KeyPair:
+    if directory is not None:
+        _write_file(directory / f"{stem}.key", pair.key)
+        _write_file(directory / f"{stem}.crt", pair.certificate)
+    return pair
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    """Whole or not at all, and never readable by others, not even while it is written."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+    os.replace(temporary, path)

@@ -1,0 +1,123 @@
+"""Policy rules: what one allows, and whether some cover others.
+
+upstream: pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers auth/rbac/validation/policy_comparator.go,
+pkg/registry/rbac/validation/policy_compact.go
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.types import Tree
+
+_Names = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """rbac.authorization.k8s.io/v1 PolicyRule."""
+
+    verbs: _Names = ()
+    groups: _Names = ()
+    resources: _Names = ()
+    names: _Names = ()
+    urls: _Names = ()
+
+    def doc(self) -> Tree:
+        """As review statuses list it."""
+        found: Tree = {"verbs": list(self.verbs)}
+        if self.urls:
+            found["nonResourceURLs"] = list(self.urls)
+            return found
+        found |= {"apiGroups": list(self.groups), "resources": list(self.resources)}
+        if self.names:
+            found["resourceNames"] = list(self.names)
+        return found
+
+    def allows_url(self, verb: str, path: str) -> bool:
+        """Whether a request of a path that is no resource is allowed."""
+        if "*" not in self.verbs and verb not in self.verbs:
+            return False
+        return any(_url_covers(url, path) for url in self.urls)
+
+
+def rules_of(role: Tree) -> list[Rule]:
+    """The rules of a Role or ClusterRole document."""
+    return [
+        Rule(
+            tuple(each.get("verbs") or ()),
+            tuple(each.get("apiGroups") or ()),
+            tuple(each.get("resources") or ()),
+            tuple(each.get("resourceNames") or ()),
+            tuple(each.get("nonResourceURLs") or ()),
+        )
+        for each in role.get("rules") or ()
+    ]
+
+
+def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    """What of the wanted rules, broken down to single rights, the owned ones do not cover."""
+    return [
+        right for rule in wanted for right in _rights(rule) if not any(_covers(own, right) for own in owned)
+    ]
+
+
+def described(rights: Iterable[Rule]) -> list[str]:
+    """Rights put together by resource, in the words of an escalation error, sorted."""
+    return sorted({_text(rule) for rule in _compacted(rights)})
+
+
+def _rights(rule: Rule) -> Iterator[Rule]:
+    for group, resource, verb in product(rule.groups, rule.resources, rule.verbs):
+        if not rule.names:
+            yield Rule((verb,), (group,), (resource,))
+        for name in rule.names:
+            yield Rule((verb,), (group,), (resource,), (name,))
+    for url, verb in product(rule.urls, rule.verbs):
+        yield Rule((verb,), urls=(url,))
+
+
+def _covers(own: Rule, right: Rule) -> bool:
+    return (
+        ("*" in own.verbs or set(right.verbs) <= set(own.verbs))
+        and ("*" in own.groups or set(right.groups) <= set(own.groups))
+        and all(_resource_covered(own.resources, resource) for resource in right.resources)
+        and all(any(_url_covers(url, path) for url in own.urls) for path in right.urls)
+        and (not own.names or (bool(right.names) and set(right.names) <= set(own.names)))
+    )
+
+
+def _resource_covered(own: _Names, resource: str) -> bool:
+    if "*" in own or resource in own:
+        return True
+    _, slash, subresource = resource.partition("/")
+    return bool(slash) and f"*/{subresource}" in own
+
+
+def _url_covers(own: str, path: str) -> bool:
+    return own == path or (own.endswith("*") and path.startswith(own.rstrip("*")))
+
+
+def _compacted(rights: Iterable[Rule]) -> Iterator[Rule]:
+    """Rights of one resource (and name) become one rule with all the verbs."""
+    merged: dict[tuple[_Names, _Names, _Names], list[str]] = {}
+    for right in rights:
+        if right.urls:
+            yield right
+        else:
+            merged.setdefault((right.groups, right.resources, right.names), []).extend(right.verbs)
+    for (groups, resources, names), verbs in merged.items():
+        yield Rule(tuple(verbs), groups, resources, names)
+
+
+def _text(rule: Rule) -> str:
+    parts = (
+        ("APIGroups", rule.groups),
+        ("Resources", rule.resources),
+        ("NonResourceURLs", rule.urls),
+        ("ResourceNames", rule.names),
+        ("Verbs", rule.verbs),
+    )
+    shown = [f"{word}:[{' '.join(map(quote, values))}]" for word, values in parts if values]
+    return "{" + ", ".join(shown) + "}"

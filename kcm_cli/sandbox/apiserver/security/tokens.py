@@ -1,0 +1,175 @@
+"""JSON web tokens: signing with one key, verifying with those that are trusted. Claims are not judged here.
+
+upstream: pkg/serviceaccount/jwt.go, pkg/serviceaccount/openidmetadata.go
+"""
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+
+_CURVES: Mapping[str, tuple[str, str, hashes.HashAlgorithm]] = {
+    "secp256r1": ("ES256", "P-256", hashes.SHA256()),
+    "secp384r1": ("ES384", "P-384", hashes.SHA384()),
+    "secp521r1": ("ES512", "P-521", hashes.SHA512()),
+}
+
+
+class TokenError(Exception):
+    """A token is not to be trusted, and why."""
+
+
+class TokenSigner:
+    """Signs claims. Raises ValueError for a key that is neither RSA nor on a curve of JWS."""
+
+    def __init__(self, key: PrivateKey, issuer: str) -> None:
+        self._key = key
+        self.issuer = issuer
+        self.public = TrustedKey.of(key.public_key())
+        header = {"alg": self.public.algorithm, "kid": self.public.key_id}
+        self._header = _encoded(codec.encode(header))
+
+    @classmethod
+    def from_pem(cls, pem: bytes, issuer: str) -> "TokenSigner":
+        """Raises ValueError."""
+        key = serialization.load_pem_private_key(pem, None)
+        if not isinstance(key, (ec.EllipticCurvePrivateKey, rsa.RSAPrivateKey)):
+            raise ValueError("a service account key must be an RSA or an ECDSA key")
+        return cls(key, issuer)
+
+    def sign(self, claims: Doc) -> str:
+        """The token with these claims and our issuer."""
+        signed = self._header + b"." + _encoded(codec.encode({**claims, "iss": self.issuer}))
+        return (signed + b"." + _encoded(self._signature(signed))).decode()
+
+    def _signature(self, data: bytes) -> bytes:
+        key = self._key
+        if isinstance(key, rsa.RSAPrivateKey):
+            return key.sign(data, padding.PKCS1v15(), hashes.SHA256())
+        digest = _CURVES[key.curve.name][2]
+        first, second = decode_dss_signature(key.sign(data, ec.ECDSA(digest)))
+        size = (key.curve.key_size + 7) // 8
+        return first.to_bytes(size, "big") + second.to_bytes(size, "big")
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedKey:
+    """A public key, how it is named in a token's header, and its algorithm."""
+
+    key: PublicKey
+    key_id: str
+    algorithm: str
+
+    @classmethod
+    def of(cls, key: PublicKey) -> "TrustedKey":
+        """Raises ValueError."""
+        encoding, form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+        key_id = _encoded(hashlib.sha256(key.public_bytes(encoding, form)).digest()).decode()
+        if isinstance(key, rsa.RSAPublicKey):
+            return cls(key, key_id, "RS256")
+        if key.curve.name not in _CURVES:
+            raise ValueError("unknown private key curve, must be 256, 384, or 521")
+        return cls(key, key_id, _CURVES[key.curve.name][0])
+
+    def verify(self, data: bytes, signature: bytes) -> bool:
+        """Whether the signature over the data is this key's."""
+        try:
+            self._verify(data, signature)
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+    def jwk(self) -> Doc:
+        """As a JSON web key set lists it."""
+        doc: Doc = {"use": "sig", "kid": self.key_id, "alg": self.algorithm}
+        if isinstance(self.key, rsa.RSAPublicKey):
+            numbers = self.key.public_numbers()
+            return {**doc, "kty": "RSA", "n": _number(numbers.n), "e": _number(numbers.e)}
+        point, size = self.key.public_numbers(), (self.key.curve.key_size + 7) // 8
+        curve = _CURVES[self.key.curve.name][1]
+        return {**doc, "kty": "EC", "crv": curve, "x": _number(point.x, size), "y": _number(point.y, size)}
+
+    def _verify(self, data: bytes, signature: bytes) -> None:
+        key = self.key
+        if isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, data, padding.PKCS1v15(), hashes.SHA256())
+            return
+        half = (key.curve.key_size + 7) // 8
+        if len(signature) != 2 * half:
+            raise InvalidSignature
+        first, second = signature[:half], signature[half:]
+        der = encode_dss_signature(int.from_bytes(first, "big"), int.from_bytes(second, "big"))
+        key.verify(der, data, ec.ECDSA(_CURVES[key.curve.name][2]))
+
+
+class TokenVerifier:
+    """Checks signatures; remembers the tokens it found good."""
+
+    def __init__(self, keys: Sequence[TrustedKey], remembered: int = 4096) -> None:
+        self.keys = tuple(keys)
+        self._limit = remembered
+        self._good: dict[str, Doc] = {}
+
+    def claims(self, token: str) -> Doc:
+        """The claims of a token whose signature holds. Raises TokenError."""
+        known = self._good.get(token)
+        if known is not None:
+            return known
+        header, claims, data, signature = _parts(token)
+        named = header.get("kid")
+        candidates = [key for key in self.keys if not named or key.key_id == named]
+        if not candidates:
+            raise TokenError("invalid signature, no keys found")
+        algorithm = header.get("alg")
+        if not any(key.algorithm == algorithm and key.verify(data, signature) for key in candidates):
+            raise TokenError("go-jose/go-jose: error in cryptographic primitive")
+        if len(self._good) >= self._limit:
+            self._good.clear()
+        self._good[token] = claims
+        return claims
+
+
+def unverified_issuer(token: str) -> str | None:
+    """Who claims to have issued it; None if it is no token in compact form."""
+    try:
+        issuer = _parts(token)[1].get("iss")
+    except TokenError:
+        return None
+    return issuer if isinstance(issuer, str) else ""
+
+
+def _parts(token: str) -> tuple[Doc, Doc, bytes, bytes]:
+    """Header, claims, what is signed, signature. Raises TokenError."""
+    head, _, rest = token.partition(".")
+    body, _, tail = rest.partition(".")
+    try:
+        header, claims = codec.decode_doc(_decoded(head)), codec.decode_doc(_decoded(body))
+        return header, claims, f"{head}.{body}".encode("ascii"), _decoded(tail)
+    except (binascii.Error, codec.DecodeError, UnicodeError) as error:
+        raise TokenError("not a JSON web token") from error
+
+
+def _encoded(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+
+def _decoded(text: str) -> bytes:
+    if not text or "." in text:
+        raise binascii.Error("not base64url")
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+
+
+def _number(value: int, size: int = 0) -> str:
+    return _encoded(value.to_bytes(size or (value.bit_length() + 7) // 8, "big")).decode()
