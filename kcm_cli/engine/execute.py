@@ -28,7 +28,7 @@ from kcm_cli.planning.actions import (
     Update,
 )
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import ApiError, NotFound, has_cause
+from kcm_cli.rest.errors import ApiError, NotFound, namespace_terminating
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.expectations import Expectations
 
@@ -110,7 +110,9 @@ class Executor:
         try:
             result = await self._write(action)
         except (ApiError, TransportError) as error:
-            self._unexpect(action, error, expect)
+            self._unexpect(action, expect)
+            if isinstance(action, Delete) and isinstance(error, NotFound):
+                return Done(action)  # gone already: that is what was wanted
             if not isinstance(action, Emit) and action.failed is not None and _worth_telling(error):
                 self._tell(action.failed, str(error), None)
             return Failed(action, error)
@@ -136,7 +138,7 @@ class Executor:
             case _:
                 assert_never(action)
 
-    def _unexpect(self, action: Action, error: Exception, expect: Expect | None) -> None:
+    def _unexpect(self, action: Action, expect: Expect | None) -> None:
         if expect is None:
             return
         if isinstance(action, Create):
@@ -164,7 +166,7 @@ class Executor:
 
 def _worth_telling(error: Exception) -> bool:
     """Whether a failure is the user's business: not where the namespace or the object is going away anyway."""
-    return not isinstance(error, NotFound) and not has_cause(error, "NamespaceTerminating")
+    return not isinstance(error, NotFound) and not namespace_terminating(error)
 
 
 def _gathered(results: Iterable[Done | Failed], skipped: tuple[Action, ...] = ()) -> Outcome:

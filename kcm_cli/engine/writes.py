@@ -3,7 +3,8 @@
 An update edits the raw document that its view was decoded from, so a field that kcm has never heard of survives.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from kcm_cli.api.resource import Resource
@@ -19,10 +20,15 @@ T = TypeVar("T", bound=Object)
 async def create(client: Client, action: Create) -> Object:
     """Create; kinds that are only ever created are decoded to their metadata, no further."""
     body = action.body if isinstance(action.body, bytes) else codec.encode(action.body)
-    answer = await client.create(action.resource, action.namespace, body)
     if action.resource.keeps_raw:
-        return action.resource.decode(answer)
-    return codec.decode(answer, PartialObject)
+        return await client.create(action.resource, action.namespace, body)
+    return await client.create(_named(action.resource), action.namespace, body)
+
+
+@cache
+def _named(resource: Resource[Any]) -> Resource[PartialObject]:
+    """The same address, decoded to metadata only."""
+    return Resource(resource.gvr, resource.kind, PartialObject, resource.namespaced)
 
 
 async def update(client: Client, action: Update) -> Object:
@@ -55,8 +61,8 @@ async def delete(client: Client, action: Delete) -> None:
         action.resource,
         action.namespace,
         action.name,
-        uid=action.uid or None,
-        resource_version=action.resource_version or None,
+        uid=action.uid,
+        resource_version=action.resource_version,
         propagation=action.propagation,
         grace_s=action.grace_s,
     )
@@ -80,14 +86,10 @@ async def retry_on_conflict(
         if not changes:
             return obj
         try:
-            action: Update = Update(resource, obj, changes, subresource)
-            return await _typed(update(client, action))
+            doc = edited(obj, changes)
+            return await client.update(resource, obj.namespace, obj.name, doc, subresource=subresource)
         except Conflict:
             if attempt == attempts - 1:
                 raise
         obj = await client.get(resource, obj.namespace, obj.name)
     raise AssertionError("unreachable: the last attempt returns or raises")
-
-
-async def _typed(answer: Awaitable[Any]) -> Any:
-    return await answer

@@ -231,11 +231,10 @@ def _set(result: Doc, path: Path, value: Value, original: Doc) -> None:
                 return
             child = {}
         elif child is source:
-            child = dict(child)
+            child = {**child}
         node[part] = child
         node = child
     if value is ABSENT:
         node.pop(path[-1], None)
     else:
         node[path[-1]] = value
-

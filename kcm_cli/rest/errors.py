@@ -301,3 +301,8 @@ def _class_of(code: int) -> type[ApiError]:
 def bounded(text: str, limit: int) -> str:
     """The text, cut with an ellipsis where it is longer than ``limit`` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def namespace_terminating(error: BaseException) -> bool:
+    """Whether a creation was refused because its namespace is being deleted."""
+    return isinstance(error, ApiError) and error.namespace_terminating

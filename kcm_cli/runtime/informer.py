@@ -13,7 +13,7 @@ upstream: staging/src/k8s.io/client-go/tools/cache
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -77,7 +77,12 @@ class Informer(Generic[T]):
     """Keeps ``store`` equal to the server's objects and tells the listeners."""
 
     def __init__(
-        self, resource: Resource[T], client: Client, clock: Clock, rng: random.Random, scope: Scope | None = None
+        self,
+        resource: Resource[T],
+        client: Client,
+        clock: Clock,
+        rng: random.Random,
+        scope: Scope | None = None,
     ) -> None:
         self.resource = resource
         self.scope = scope or Scope()
@@ -223,7 +228,7 @@ class Informer(Generic[T]):
                 self._put(obj)
             self.last_version = obj.metadata.resource_version
 
-    async def _events(self, query: tuple[tuple[str, str], ...]) -> AsyncIterator[WatchEvent[T]]:
+    async def _events(self, query: tuple[tuple[str, str], ...]) -> AsyncGenerator[WatchEvent[T], None]:
         """The events of one watch, until the server ends it. Yields to the loop after each chunk of PAGE."""
         scope = self.scope
         decoder = EventDecoder(self.resource)

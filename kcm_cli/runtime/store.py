@@ -3,27 +3,27 @@
 One writer (the reflector), many readers. Reads are synchronous and never copy: objects are frozen.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from builtins import list as List  # the class has a method of that name
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from kcm_cli.machinery.meta import Object, controller_of
 
 T = TypeVar("T", bound=Object)
-T_co = TypeVar("T_co", bound=Object, covariant=True)
 
 IndexFunc = Callable[[T], Iterable[str]]
 
 
-class Lister(Protocol[T_co]):
+class Lister(Protocol[T]):
     """What controllers read from."""
 
-    def get(self, key: str) -> T_co | None:
+    def get(self, key: str) -> T | None:
         """The object of this key (``namespace/name`` or ``name``)."""
 
-    def list(self, namespace: str = "") -> list[T_co]:
+    def list(self, namespace: str = "") -> Sequence[T]:
         """All objects, or those of a namespace."""
 
-    def by_index(self, index: str, value: str) -> list[T_co]:
+    def by_index(self, index: str, value: str) -> Sequence[T]:
         """The objects that an index files under a value. Raises KeyError for an unknown index."""
 
 
@@ -72,15 +72,15 @@ class Store(Generic[T]):
     def get(self, key: str) -> T | None:
         return self._objects.get(key)
 
-    def list(self, namespace: str = "") -> list[T]:
+    def list(self, namespace: str = "") -> List[T]:
         if not namespace:
             return list(self._objects.values())
         return self.by_index(NAMESPACE, namespace)
 
-    def by_index(self, index: str, value: str) -> list[T]:
+    def by_index(self, index: str, value: str) -> List[T]:
         return list(self._indexes[index].get(value, {}).values())
 
-    def index_values(self, index: str) -> list[str]:
+    def index_values(self, index: str) -> List[str]:
         """All values under which something is filed."""
         return list(self._indexes[index])
 

@@ -88,5 +88,4 @@ class EventDecoder(Generic[T]):
 
 def initial_events_end(event: WatchEvent[T]) -> bool:
     """Whether this bookmark closes the initial events of a WatchList."""
-    annotations = event.object.metadata.annotations
-    return bool(annotations) and annotations.get(INITIAL_EVENTS_END) == "true"
+    return event.object.annotations.get(INITIAL_EVENTS_END) == "true"

@@ -1,0 +1,169 @@
+"""deployment-controller: rolls Deployments out by way of ReplicaSets.
+
+upstream: pkg/controller/deployment
+"""
+
+from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS, Deployment, DeploymentStatus, ReplicaSet
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.deployment.plan import Draft, names, next_check_s, plan, status
+from kcm_cli.controllers.deployment.plan.spec import same_template
+from kcm_cli.controllers.deployment.snapshot import Snapshot
+from kcm_cli.engine import writes
+from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.dependents import Dependents
+from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.machinery.labels import Selector, from_label_selector
+from kcm_cli.planning.actions import Create, Notice, Outcome, Path, Plan, Update, Value, ref_to
+from kcm_cli.planning.pods import is_terminal
+from kcm_cli.planning.status import status_changes
+from kcm_cli.rest.errors import AlreadyExists, namespace_terminating
+from kcm_cli.runtime.store import CONTROLLER, by_controller
+
+MAX_RETRIES = 15
+"""A key that fails this often is dropped until its next change, as upstream does."""
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = DeploymentController(context)
+    return context.worker(
+        controller.queue,
+        controller.sync,
+        count=context.config(DeploymentConfig).concurrent_syncs,
+        waits_for=controller.informers,
+        retry=RetryPolicy(MAX_RETRIES),
+    )
+
+
+class DeploymentController:
+    """Reads a Deployment with its ReplicaSets, plans, executes, and writes the status once."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._clock = context.clock
+        self._client = context.client
+        self._recorder = context.recorder
+        self._reports_terminating = context.gates.enabled("DeploymentReplicaSetTerminatingReplicas")
+        self._executor = context.executor()
+        self.queue = context.queue("deployment")
+        self._deployments = context.informers.get(DEPLOYMENTS)
+        self._replica_sets = context.informers.get(REPLICA_SETS)
+        self._pods = context.informers.get(PODS)
+        self.informers = (self._deployments, self._replica_sets, self._pods)
+        self._replica_sets.store.add_index(CONTROLLER, by_controller)
+        self._pods.store.add_index(CONTROLLER, by_controller)
+        self._deployments.listen(
+            on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._enqueue
+        )
+        self._dependents: Dependents[Deployment, ReplicaSet] = Dependents(
+            DEPLOYMENTS.kind, self._deployments.store, self.queue.add, matching=self._matching
+        )
+        self._dependents.listen(self._replica_sets)
+        self._pods.listen(on_delete=self._pod_deleted)
+
+    async def sync(self, key: str) -> float | None:
+        deployment = self._deployments.store.get(key)
+        if deployment is None:
+            return None
+        selector = from_label_selector(deployment.spec.selector)
+        if selector.empty:
+            await self._refuse_everything(deployment)
+            return None
+        snapshot = await self._read(deployment, selector)
+        wanted, draft = plan(snapshot, self._clock.now())
+        outcome = await self._execute(wanted, draft)
+        now = self._clock.now()
+        new = status(draft, outcome, now)
+        if new is not None:
+            await self._write_status(draft, new)
+        if outcome.error is not None and not namespace_terminating(outcome.error):
+            raise outcome.error
+        return next_check_s(draft, new, now) if new is not None and new == deployment.status else None
+
+    async def _read(self, deployment: Deployment, selector: Selector) -> Snapshot:
+        owned = await claim(
+            self._executor,
+            self._client,
+            DEPLOYMENTS,
+            deployment,
+            selector,
+            self._replica_sets.store.list(deployment.namespace),
+            REPLICA_SETS,
+        )
+        running: dict[str, int] = {}
+        if deployment.spec.strategy.type == names.RECREATE:
+            for replica_set in owned:
+                pods = self._pods.store.by_index(CONTROLLER, replica_set.uid)
+                running[replica_set.uid] = sum(not is_terminal(pod) for pod in pods)
+        return Snapshot(deployment, tuple(owned), running, self._reports_terminating)
+
+    async def _execute(self, wanted: Plan, draft: Draft) -> Outcome:
+        """Carry the plan out. A ReplicaSet that exists already and is ours is no failure, only an old cache."""
+        outcome = await self._executor.run(wanted)
+        failure = outcome.failed[0] if outcome.failed else None
+        if failure is None or not isinstance(failure.action, Create) or draft.new is None:
+            return outcome
+        name = draft.new.name
+        if isinstance(failure.error, AlreadyExists):
+            existing = self._replica_sets.store.get(f"{draft.snapshot.deployment.namespace}/{name}")
+            if existing is None or self._is_new(draft.snapshot.deployment, existing):
+                raise failure.error  # the cache has not caught up: come back, do not count a collision
+        elif not namespace_terminating(failure.error):
+            message = f'Failed to create new replica set "{name}": {failure.error}'
+            ref = ref_to(DEPLOYMENTS, draft.snapshot.deployment)
+            self._recorder.emit(Notice(ref, "Warning", names.CREATE_ERROR, message))
+        return outcome
+
+    async def _write_status(self, draft: Draft, new: DeploymentStatus) -> None:
+        deployment = draft.snapshot.deployment
+        changes: dict[Path, Value] = {}
+        if new != deployment.status:
+            changes.update(status_changes(new))
+        if draft.annotations != deployment.annotations:
+            changes[("metadata", "annotations")] = draft.annotations
+        if changes:
+            await writes.update(self._client, Update(DEPLOYMENTS, deployment, changes, "status"))
+
+    async def _refuse_everything(self, deployment: Deployment) -> None:
+        text = "This deployment is selecting all pods. A non-empty selector is required."
+        self._recorder.emit(Notice(ref_to(DEPLOYMENTS, deployment), "Warning", "SelectingAll", text))
+        generation = deployment.metadata.generation
+        if deployment.status.observed_generation < generation:
+            changes: dict[Path, Value] = {("status", "observedGeneration"): generation}
+            await writes.update(self._client, Update(DEPLOYMENTS, deployment, changes, "status"))
+
+    def _is_new(self, deployment: Deployment, existing: ReplicaSet) -> bool:
+        owner = self._dependents.owner_of(existing)
+        return owner is deployment and same_template(existing.spec.template, deployment.spec.template)
+
+    # -- events
+
+    def _enqueue(self, deployment: Deployment) -> None:
+        self.queue.add(deployment.key)
+
+    def _matching(self, replica_set: ReplicaSet) -> list[Deployment]:
+        if not replica_set.labels:
+            return []
+        found = []
+        for deployment in self._deployments.store.list(replica_set.namespace):
+            selector = from_label_selector(deployment.spec.selector)
+            if not selector.empty and selector.matches(replica_set.labels):
+                found.append(deployment)
+        return found
+
+    def _pod_deleted(self, pod: Pod) -> None:
+        """The last pod of a Recreate Deployment is gone: the new ones may come."""
+        replica_set = self._replica_set_of(pod)
+        deployment = self._dependents.owner_of(replica_set) if replica_set is not None else None
+        if deployment is None or deployment.spec.strategy.type != names.RECREATE:
+            return
+        siblings = self._replica_sets.store.by_index(CONTROLLER, deployment.uid)
+        if not any(self._pods.store.by_index(CONTROLLER, sibling.uid) for sibling in siblings):
+            self._enqueue(deployment)
+
+    def _replica_set_of(self, pod: Pod) -> ReplicaSet | None:
+        for ref in pod.metadata.owner_references:
+            if ref.controller and ref.kind == REPLICA_SETS.kind:
+                found = self._replica_sets.store.get(f"{pod.namespace}/{ref.name}")
+                return found if found is not None and found.uid == ref.uid else None
+        return None

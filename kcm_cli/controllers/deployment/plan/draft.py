@@ -1,0 +1,133 @@
+"""The desired ReplicaSets while they are being decided on.
+
+Decisions change a ``Target``; what differs from the object in the end becomes one update per ReplicaSet, however
+many rules had a say in it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kcm_cli.api.apps import REPLICA_SETS, DeploymentStatus, ReplicaSet
+from kcm_cli.controllers.deployment.plan import names, spec
+from kcm_cli.controllers.deployment.snapshot import Snapshot
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import Create, Notice, Path, Stage, Update, Value
+
+
+@dataclass(slots=True, eq=False)
+class Target:
+    """One ReplicaSet as it should become. ``body`` is set for one that is still to be created."""
+
+    replica_set: ReplicaSet
+    replicas: int
+    annotations: dict[str, str]
+    min_ready_seconds: int
+    scaled: tuple[int, int] | None = None
+    body: Doc | None = None
+
+    @property
+    def name(self) -> str:
+        return self.replica_set.name
+
+    @property
+    def available(self) -> int:
+        return self.replica_set.status.available_replicas
+
+    @property
+    def new(self) -> bool:
+        return self.body is not None
+
+    def changes(self) -> Mapping[Path, Value]:
+        """What has to be written, empty if nothing."""
+        current = self.replica_set
+        changes: dict[Path, Value] = {}
+        if self.annotations != current.annotations:
+            changes[("metadata", "annotations")] = self.annotations
+        if self.replicas != spec.size_of(current):
+            changes[("spec", "replicas")] = self.replicas
+        if self.min_ready_seconds != current.spec.min_ready_seconds:
+            changes[("spec", "minReadySeconds")] = self.min_ready_seconds
+        return changes
+
+
+def target_of(replica_set: ReplicaSet) -> Target:
+    return Target(
+        replica_set,
+        spec.size_of(replica_set),
+        dict(replica_set.annotations),
+        replica_set.spec.min_ready_seconds,
+    )
+
+
+@dataclass(slots=True, eq=False)
+class Draft:
+    """The state of a decision: ReplicaSets as they should be, and the status as known before the writes.
+
+    ``rollout``: whether progress is judged (not while paused, scaling or being deleted).
+    ``annotations``: of the Deployment. ``complete``: status before this sync says that the rollout is done.
+    """
+
+    snapshot: Snapshot
+    new: Target | None
+    old: list[Target]
+    status: DeploymentStatus
+    annotations: dict[str, str]
+    rollout: bool = False
+    cleanup: bool = False
+    events: list[Notice] = field(default_factory=list)
+    deletions: list[ReplicaSet] = field(default_factory=list)
+    rollback: Mapping[Path, Value] | None = None
+
+    def all(self) -> list[Target]:
+        """Old ones first, then the new one."""
+        return [*self.old, self.new] if self.new is not None else list(self.old)
+
+    def scale(self, target: Target, replicas: int) -> bool:
+        """Set a size; returns whether it is another one than before. The sizes' annotations follow it."""
+        if target.replicas == replicas:
+            return False
+        before = target.scaled[0] if target.scaled is not None else target.replicas
+        target.scaled = (before, replicas)
+        target.replicas = replicas
+        self.annotate(target)
+        return True
+
+    def annotate(self, target: Target) -> None:
+        """Note the Deployment's size and its maximum, which proportional scaling starts from."""
+        deployment = self.snapshot.deployment
+        desired = spec.replicas_of(deployment)
+        target.annotations[names.DESIRED_REPLICAS] = str(desired)
+        target.annotations[names.MAX_REPLICAS] = str(desired + spec.max_surge(deployment))
+
+
+def replicas_in(targets: list[Target]) -> int:
+    return sum(target.replicas for target in targets)
+
+
+def active(targets: list[Target]) -> list[Target]:
+    """Those that ask for pods."""
+    return [target for target in targets if target.replicas > 0]
+
+
+def by_age(targets: list[Target]) -> list[Target]:
+    """Oldest first, ties by name."""
+    return sorted(targets, key=lambda t: (t.replica_set.metadata.creation_timestamp or "", t.name))
+
+
+def creation(draft: Draft, target: Target, scaled: Notice | None) -> Stage:
+    """The stage that creates the new ReplicaSet."""
+    assert target.body is not None
+    create = Create(REPLICA_SETS, draft.snapshot.deployment.namespace, target.body, done=scaled)
+    return Stage((create,))
+
+
+def updates(targets: list[Target], notices: Mapping[str, Notice]) -> Stage:
+    """One update for each ReplicaSet that has to change, its scaling event with it."""
+    pairs = ((target, target.changes()) for target in targets if not target.new)
+    return Stage(
+        tuple(
+            Update(REPLICA_SETS, target.replica_set, changes, done=notices.get(target.name))
+            for target, changes in pairs
+            if changes
+        )
+    )

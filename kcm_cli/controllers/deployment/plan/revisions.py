@@ -1,0 +1,169 @@
+"""Which ReplicaSet is the new one, and which revision it is.
+
+upstream: pkg/controller/deployment/sync.go#getNewReplicaSet, util/deployment_util.go#SetNewReplicaSetAnnotations
+"""
+
+from collections.abc import Iterable
+
+from kcm_cli.api.apps import DEPLOYMENTS, Deployment, ReplicaSet
+from kcm_cli.controllers.deployment.plan import names, spec
+from kcm_cli.controllers.deployment.plan.draft import Draft, Target, by_age, replicas_in, target_of
+from kcm_cli.controllers.deployment.snapshot import Snapshot
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.hashes import pod_template_hash
+from kcm_cli.machinery.intstr import scaled_value
+from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.planning.pod_template import controller_ref
+
+MAX_NAME = 253
+
+
+def start(snapshot: Snapshot) -> Draft:
+    """Tell the new ReplicaSet (same template, the oldest of several) from the old ones."""
+    template = snapshot.deployment.spec.template
+    targets = by_age([target_of(replica_set) for replica_set in snapshot.replica_sets])
+    new = next((t for t in targets if spec.same_template(t.replica_set.spec.template, template)), None)
+    deployment = snapshot.deployment
+    return Draft(
+        snapshot,
+        new,
+        [target for target in targets if target is not new],
+        deployment.status,
+        dict(deployment.annotations),
+    )
+
+
+def revision_of(replica_set: ReplicaSet) -> int | None:
+    """Its revision: 0 without the annotation, None for one that is no number."""
+    text = replica_set.annotations.get(names.REVISION)
+    if text is None:
+        return 0
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def max_revision(replica_sets: Iterable[ReplicaSet]) -> int:
+    return max((revision_of(replica_set) or 0 for replica_set in replica_sets), default=0)
+
+
+def last_revision(replica_sets: Iterable[ReplicaSet]) -> int:
+    """The second highest revision, 0 if there is none."""
+    known = sorted((revision_of(replica_set) or 0 for replica_set in replica_sets), reverse=True)
+    return known[1] if len(known) > 1 else 0
+
+
+def sync_revision(draft: Draft) -> None:
+    """Bring the new ReplicaSet's annotations and minReadySeconds up to date, and the Deployment's revision."""
+    target = draft.new
+    if target is None or target.new:
+        return
+    deployment = draft.snapshot.deployment
+    revision = max_revision(old.replica_set for old in draft.old) + 1
+    annotate(target.annotations, deployment, revision)
+    target.min_ready_seconds = deployment.spec.min_ready_seconds
+    own = target.annotations.get(names.REVISION, "")
+    if own:
+        draft.annotations[names.REVISION] = own
+
+
+def annotate(annotations: dict[str, str], deployment: Deployment, revision: int) -> None:
+    """Copy the Deployment's annotations and raise the revision, keeping the earlier ones as history."""
+    for key, value in deployment.annotations.items():
+        if key not in names.NOT_COPIED:
+            annotations[key] = value
+    before = annotations.get(names.REVISION)
+    try:
+        number = int(before) if before else 0
+    except ValueError:
+        return
+    if number >= revision:
+        return
+    annotations[names.REVISION] = str(revision)
+    if before is not None:
+        _remember(annotations, before)
+
+
+def _remember(annotations: dict[str, str], revision: str) -> None:
+    history = annotations.get(names.REVISION_HISTORY, "")
+    if not history:
+        annotations[names.REVISION_HISTORY] = revision
+        return
+    kept = history.split(",")
+    while kept and len(",".join(kept)) + len(revision) + 1 > names.HISTORY_LIMIT:
+        kept.pop(0)
+    if kept:
+        annotations[names.REVISION_HISTORY] = ",".join([*kept, revision])
+
+
+def create_new(draft: Draft) -> None:
+    """Add a new ReplicaSet to the draft if there is none; its name is made from the template's hash."""
+    if draft.new is not None:
+        return
+    deployment = draft.snapshot.deployment
+    value = pod_template_hash(deployment.spec.template, deployment.status.collision_count)
+    name = replica_set_name(deployment.name, value)
+    template = spec.with_hash(deployment.spec.template, value)
+    planned = ReplicaSet(metadata=ObjectMeta(name=name, namespace=deployment.namespace))
+    target = Target(planned, 0, {}, deployment.spec.min_ready_seconds)
+    annotate(target.annotations, deployment, max_revision(old.replica_set for old in draft.old) + 1)
+    draft.annotate(target)
+    draft.new = target
+    target.replicas = initial_size(draft)
+    target.body = _body(draft, target, template, value)
+    draft.annotations[names.REVISION] = target.annotations[names.REVISION]
+
+
+def replica_set_name(deployment: str, value: str) -> str:
+    """``deployment-hash``, the Deployment's part cut where the name would be too long."""
+    return f"{deployment[: MAX_NAME - 1 - len(value)]}-{value}"
+
+
+def initial_size(draft: Draft) -> int:
+    """How many pods the new ReplicaSet may have at once, given those that exist.
+
+    upstream: pkg/controller/deployment/util/deployment_util.go#NewRSNewReplicas
+    """
+    deployment = draft.snapshot.deployment
+    desired = spec.replicas_of(deployment)
+    assert draft.new is not None
+    current = draft.new.replicas
+    if not spec.rolling(deployment):
+        return desired
+    update = deployment.spec.strategy.rolling_update
+    surge = update.max_surge if update is not None and update.max_surge is not None else 0
+    room = desired + scaled_value(surge, desired, round_up=True) - replicas_in(draft.all())
+    if room <= 0:
+        return current
+    return current + min(room, desired - current)
+
+
+def _body(draft: Draft, target: Target, template: Doc, value: str) -> Doc:
+    deployment = draft.snapshot.deployment
+    metadata = template.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else {}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": target.name,
+            "namespace": deployment.namespace,
+            "labels": labels,
+            "annotations": target.annotations,
+            "ownerReferences": [controller_ref(DEPLOYMENTS, deployment)],
+        },
+        "spec": {
+            "replicas": target.replicas,
+            "minReadySeconds": target.min_ready_seconds,
+            "selector": _selector(deployment, value),
+            "template": template,
+        },
+    }
+
+
+def _selector(deployment: Deployment, value: str) -> Doc:
+    own = codec.decode_doc(codec.encode(deployment.spec.selector)) if deployment.spec.selector else {}
+    labels = own.get("matchLabels")
+    return {**own, "matchLabels": {**(labels if isinstance(labels, dict) else {}), names.HASH_LABEL: value}}

@@ -1,0 +1,106 @@
+"""Changing a Deployment's size outside a rollout step: spread over all its ReplicaSets.
+
+upstream: pkg/controller/deployment/sync.go#scale
+"""
+
+from kcm_cli.controllers.deployment.plan import names, spec
+from kcm_cli.controllers.deployment.plan.draft import Draft, Target, active, by_age, replicas_in
+
+
+def is_scaling(draft: Draft) -> bool:
+    """Whether the Deployment's size changed since its active ReplicaSets were last written."""
+    desired = spec.replicas_of(draft.snapshot.deployment)
+    noted = (_number(target, names.DESIRED_REPLICAS) for target in active(draft.all()))
+    return any(number is not None and number != desired for number in noted)
+
+
+def scale(draft: Draft) -> None:
+    """Give the size to the one active ReplicaSet, or to all in proportion during a rolling update."""
+    deployment = draft.snapshot.deployment
+    desired = spec.replicas_of(deployment)
+    only = _active_or_latest(draft)
+    if only is not None:
+        draft.scale(only, desired)
+    elif _saturated(draft):
+        for target in active(draft.old):
+            draft.scale(target, 0)
+    elif spec.rolling(deployment):
+        _proportionally(draft, desired)
+
+
+def _active_or_latest(draft: Draft) -> Target | None:
+    running = active(draft.all())
+    if len(running) > 1:
+        return None
+    if running:
+        return running[0]
+    if draft.new is not None:
+        return draft.new
+    return by_age(draft.old)[-1] if draft.old else None
+
+
+def _saturated(draft: Draft) -> bool:
+    """The new ReplicaSet has all the pods that the Deployment asks for, and they are available."""
+    target = draft.new
+    desired = spec.replicas_of(draft.snapshot.deployment)
+    return (
+        target is not None
+        and target.replicas == desired
+        and _number(target, names.DESIRED_REPLICAS) == desired
+        and target.available == desired
+    )
+
+
+def _proportionally(draft: Draft, desired: int) -> None:
+    targets = active(draft.all())
+    allowed = desired + spec.max_surge(draft.snapshot.deployment) if desired > 0 else 0
+    to_add = allowed - replicas_in(targets)
+    targets.sort(key=lambda t: t.name)
+    targets.sort(key=lambda t: t.replica_set.metadata.creation_timestamp or "", reverse=to_add > 0)
+    targets.sort(key=lambda t: t.replicas, reverse=True)
+    sizes: dict[str, int] = {}
+    added = 0
+    for target in targets:
+        share = _share(draft, target, to_add, added)
+        sizes[target.name] = target.replicas + share
+        added += share
+    if targets and to_add != 0:
+        largest = targets[0].name
+        sizes[largest] = max(0, sizes[largest] + to_add - added)
+    for target in targets:
+        draft.scale(target, sizes[target.name])
+        draft.annotate(target)
+
+
+def _share(draft: Draft, target: Target, to_add: int, added: int) -> int:
+    """This ReplicaSet's part of what is added (or, negative, removed), never more than what is left."""
+    if target.replicas == 0 or to_add in (0, added):
+        return 0
+    left = to_add - added
+    fraction = _fraction(draft, target)
+    return min(fraction, left) if to_add > 0 else max(fraction, left)
+
+
+def _fraction(draft: Draft, target: Target) -> int:
+    deployment = draft.snapshot.deployment
+    desired = spec.replicas_of(deployment)
+    if desired == 0:
+        return -target.replicas
+    before = _number(target, names.MAX_REPLICAS) or deployment.status.replicas
+    if before == 0:
+        return 0
+    size = target.replicas * (desired + spec.max_surge(deployment)) / before
+    return _round(size) - target.replicas
+
+
+def _round(value: float) -> int:
+    """Half away from zero, as Go's RoundToInt32."""
+    return int(value - 0.5) if value < 0 else int(value + 0.5)
+
+
+def _number(target: Target, annotation: str) -> int | None:
+    text = target.annotations.get(annotation)
+    if text is None or not text.isascii() or not text.isdigit():
+        return None
+    number = int(text)
+    return number if number <= names.MAX_INT32 else None

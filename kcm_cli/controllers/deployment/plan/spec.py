@@ -1,0 +1,96 @@
+"""What a Deployment's spec means in numbers."""
+
+from kcm_cli.api.apps import Deployment, ReplicaSet
+from kcm_cli.controllers.deployment.plan import names
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.intstr import scaled_value
+
+
+def replicas_of(deployment: Deployment) -> int:
+    replicas = deployment.spec.replicas
+    return 1 if replicas is None else replicas
+
+
+def size_of(replica_set: ReplicaSet) -> int:
+    replicas = replica_set.spec.replicas
+    return 1 if replicas is None else replicas
+
+
+def rolling(deployment: Deployment) -> bool:
+    return deployment.spec.strategy.type == names.ROLLING_UPDATE
+
+
+def fenceposts(deployment: Deployment) -> tuple[int, int]:
+    """(max surge, max unavailable) in pods; if both round to zero one pod may be unavailable."""
+    update = deployment.spec.strategy.rolling_update
+    desired = replicas_of(deployment)
+    surge = update.max_surge if update is not None and update.max_surge is not None else 0
+    unavailable = update.max_unavailable if update is not None and update.max_unavailable is not None else 0
+    more = scaled_value(surge, desired, round_up=True)
+    fewer = scaled_value(unavailable, desired, round_up=False)
+    return (more, fewer) if more or fewer else (0, 1)
+
+
+def max_surge(deployment: Deployment) -> int:
+    return fenceposts(deployment)[0] if rolling(deployment) else 0
+
+
+def max_unavailable(deployment: Deployment) -> int:
+    desired = replicas_of(deployment)
+    if not rolling(deployment) or desired == 0:
+        return 0
+    return min(desired, fenceposts(deployment)[1])
+
+
+def deadline_s(deployment: Deployment) -> int | None:
+    """Seconds within which a rollout must make progress; None if it may take for ever."""
+    seconds = deployment.spec.progress_deadline_seconds
+    return None if seconds is None or seconds == names.MAX_INT32 else seconds
+
+
+def history_limit(deployment: Deployment) -> int | None:
+    limit = deployment.spec.revision_history_limit
+    return None if limit is None or limit == names.MAX_INT32 else limit
+
+
+def without_hash(template: Doc) -> Doc:
+    """The template without the label that tells ReplicaSets apart; shares what it does not change."""
+    metadata = template.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    if not isinstance(labels, dict) or names.HASH_LABEL not in labels:
+        return template
+    rest = {key: value for key, value in labels.items() if key != names.HASH_LABEL}
+    return {**template, "metadata": _with(metadata, "labels", rest)}
+
+
+def with_hash(template: Doc, value: str) -> Doc:
+    """The template with the label that tells ReplicaSets apart."""
+    metadata = template.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    added = {**(labels if isinstance(labels, dict) else {}), names.HASH_LABEL: value}
+    return {**template, "metadata": _with(metadata, "labels", added)}
+
+
+def _with(doc: object, field: str, value: Doc) -> Doc:
+    """A copy of a document with one field; an empty value removes the field."""
+    copy: Doc = dict(doc) if isinstance(doc, dict) else {}
+    if value:
+        copy[field] = value
+    else:
+        copy.pop(field, None)
+    return copy
+
+
+def same_template(left: Doc, right: Doc) -> bool:
+    """Whether two templates ask for the same pods, the hash label aside; null and empty are the same."""
+    return _settled(without_hash(left)) == _settled(without_hash(right))
+
+
+def _settled(value: object) -> object:
+    """Drop what an API server treats as absent: null, empty maps and lists, the never-set creation time."""
+    if isinstance(value, dict):
+        kept = ((key, _settled(item)) for key, item in value.items() if key != "creationTimestamp")
+        return {key: item for key, item in kept if item not in (None, {}, [])}
+    if isinstance(value, list):
+        return [_settled(item) for item in value]
+    return value

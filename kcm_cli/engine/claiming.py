@@ -1,0 +1,62 @@
+"""Adopts and releases what a controller's selector says, and returns what it controls."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.engine.execute import Executor
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.actions import Failed, Mode, Stage
+from kcm_cli.planning.claims import adopt_action, decide, release_action
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import Invalid, NotFound
+
+T = TypeVar("T", bound=Object)
+
+
+class OwnerGone(Exception):
+    """The owner in the cache has been deleted, or replaced by another of its name: it must adopt nothing."""
+
+    reason = "OwnerGone"
+
+
+async def claim(
+    executor: Executor,
+    client: Client,
+    resource: Resource[Any],
+    owner: Object,
+    selector: Selector,
+    candidates: Sequence[T],
+    child: Resource[T],
+) -> list[T]:
+    """Adopt matching orphans, release what no longer matches; return what the owner controls now.
+
+    Before anything is adopted the owner is read afresh: one that is being deleted adopts nothing. Raises the
+    first failure that is not the child's own disappearance.
+    """
+    claims = decide(owner, selector, candidates)
+    if not claims.adopt and not claims.release:
+        return list(claims.kept)
+    if claims.adopt:
+        await _recheck(client, resource, owner)
+    actions = tuple(adopt_action(resource, owner, child, obj) for obj in claims.adopt) + tuple(
+        release_action(owner, child, obj) for obj in claims.release
+    )
+    outcome = await executor.stage(Stage(actions, Mode.PARALLEL))
+    lost: set[str] = set()
+    for failure in outcome.failed:
+        lost.add(_name(failure))
+        if not isinstance(failure.error, NotFound | Invalid):
+            raise failure.error
+    return [*claims.kept, *(obj for obj in claims.adopt if obj.name not in lost)]
+
+
+async def _recheck(client: Client, resource: Resource[Any], owner: Object) -> None:
+    fresh = await client.get(resource, owner.namespace, owner.name)
+    if fresh.uid != owner.uid or fresh.deleting:
+        raise OwnerGone(f"{resource.kind} {owner.key} is being deleted or was replaced: it adopts nothing")
+
+
+def _name(failure: Failed) -> str:
+    return getattr(failure.action, "name", "")

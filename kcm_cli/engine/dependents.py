@@ -1,0 +1,103 @@
+"""From a change of an owned object to the keys of its owners.
+
+An object with a controller concerns that controller; an orphan concerns every owner whose selector matches it.
+Deletions that a key expected are noted here, also when they only begin (a deletion timestamp).
+
+upstream: pkg/controller/replicaset/replica_set.go#addPod, updatePod, deletePod
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
+from kcm_cli.runtime.expectations import Expectations
+from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.store import Store
+
+Owner = TypeVar("Owner", bound=Object)
+Child = TypeVar("Child", bound=Object)
+
+
+class Dependents(Generic[Owner, Child]):
+    """Listens to the children of one kind of owner and queues the owners' keys.
+
+    ``matching(child)`` lists the owners that might adopt an orphan; ``changed(owner, old, new)`` is told of each
+    update of an owned child (for follow-ups in time, such as minReadySeconds).
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        owners: Store[Owner],
+        enqueue: Callable[[str], None],
+        *,
+        matching: Callable[[Child], Iterable[Owner]],
+        expectations: Expectations | None = None,
+        changed: Callable[[Owner, Child, Child], None] | None = None,
+    ) -> None:
+        self._kind = kind
+        self._owners = owners
+        self._enqueue = enqueue
+        self._matching = matching
+        self._expectations = expectations
+        self._changed = changed
+
+    def listen(self, children: Informer[Child]) -> None:
+        children.listen(on_add=self._added, on_update=self._updated, on_delete=self._deleted)
+
+    def owner_of(self, child: Object) -> Owner | None:
+        """The living owner that controls this child, by name and uid."""
+        return self._resolve(child.namespace, controller_of(child))
+
+    def _resolve(self, namespace: str, ref: OwnerReference | None) -> Owner | None:
+        if ref is None or ref.kind != self._kind:
+            return None
+        owner = self._owners.get(f"{namespace}/{ref.name}")
+        return owner if owner is not None and owner.uid == ref.uid else None
+
+    def _added(self, child: Child) -> None:
+        if child.deleting:
+            self._deleted(child)
+            return
+        ref = controller_of(child)
+        if ref is None:
+            self._orphan(child)
+            return
+        owner = self._resolve(child.namespace, ref)
+        if owner is not None:
+            if self._expectations is not None:
+                self._expectations.creation_observed(owner.key)
+            self._enqueue(owner.key)
+
+    def _updated(self, old: Child, new: Child) -> None:
+        relabelled = old.metadata.labels != new.metadata.labels
+        if new.deleting:
+            self._deleted(new)
+            if relabelled:
+                self._deleted(old)
+            return
+        before, after = controller_of(old), controller_of(new)
+        moved = before != after
+        if moved and before is not None:
+            previous = self._resolve(old.namespace, before)
+            if previous is not None:
+                self._enqueue(previous.key)
+        if after is not None:
+            owner = self._resolve(new.namespace, after)
+            if owner is not None:
+                self._enqueue(owner.key)
+                if self._changed is not None:
+                    self._changed(owner, old, new)
+        elif relabelled or moved:
+            self._orphan(new)
+
+    def _deleted(self, child: Child) -> None:
+        owner = self.owner_of(child)
+        if owner is not None:
+            if self._expectations is not None:
+                self._expectations.deletion_observed(owner.key, child.key)
+            self._enqueue(owner.key)
+
+    def _orphan(self, child: Child) -> None:
+        for owner in self._matching(child):
+            self._enqueue(owner.key)

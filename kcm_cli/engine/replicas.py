@@ -1,0 +1,162 @@
+"""The controller behind ReplicaSets and ReplicationControllers: keep as many pods as asked for.
+
+Expected flow of a sync: claim the pods (adopt, release), create or delete what is off by, write the status. While
+the cache lags behind our own writes (expectations), only the status is written.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.api.resource import Resource
+from kcm_cli.engine import writes
+from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.dependents import Dependents
+from kcm_cli.engine.worker import Worker
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning import pods as pod_rules
+from kcm_cli.planning import replicas as rules
+from kcm_cli.planning.actions import Update
+from kcm_cli.planning.replicas import ReplicaOwner, Status
+from kcm_cli.planning.status import status_changes
+from kcm_cli.rest.errors import ApiError, namespace_terminating
+from kcm_cli.runtime.expectations import Expectations
+from kcm_cli.runtime.store import CONTROLLER, by_controller, orphans_of
+
+T = TypeVar("T", bound=Object)
+
+
+class ReplicaController(Generic[T]):
+    """One kind of replica owner. ``related`` finds the pods that count for spreading when scaling down."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        resource: Resource[T],
+        owner_of: Callable[[T], ReplicaOwner],
+        *,
+        queue: str,
+        reports_terminating: bool,
+        related: Callable[[T], list[Pod]] | None = None,
+    ) -> None:
+        self._context = context
+        self._clock = context.clock
+        self._resource = resource
+        self._owner_of = owner_of
+        self._reports_terminating = reports_terminating
+        self._related = related
+        self._expectations = Expectations()
+        self._executor = context.executor(self._expectations)
+        self._queue = context.queue(queue)
+        self._owners = context.informers.get(resource)
+        self._pods = context.informers.get(PODS)
+        self._pods.store.add_index(CONTROLLER, by_controller)
+        self._owners.listen(on_add=self._queue_owner, on_update=self._owner_updated, on_delete=self._owner_deleted)
+        self._dependents: Dependents[T, Pod] = Dependents(
+            resource.kind,
+            self._owners.store,
+            self._queue.add,
+            matching=self._matching,
+            expectations=self._expectations,
+            changed=self._pod_changed,
+        )
+        self._dependents.listen(self._pods)
+
+    def worker(self, count: int) -> Worker:
+        return self._context.worker(self._queue, self.sync, count=count, waits_for=(self._owners, self._pods))
+
+    async def sync(self, key: str) -> float | None:
+        obj = self._owners.store.get(key)
+        if obj is None:
+            self._expectations.forget(key)
+            return None
+        owner = self._owner_of(obj)
+        may_plan = self._expectations.satisfied(key, self._clock.monotonic())
+        pods = self._candidates(obj)
+        active = await claim(
+            self._executor,
+            self._context.client,
+            owner.resource,
+            obj,
+            owner.selector,
+            [pod for pod in pods if pod_rules.is_active(pod)],
+            PODS,
+        )
+        terminating = self._terminating(owner, pods)
+        error = await self._manage(owner, active) if may_plan and not obj.deleting else None
+        now = self._clock.now()
+        status = rules.new_status(owner, active, terminating, error, now)
+        await self._write_status(obj, owner.status, status)
+        if error is not None:
+            raise error
+        return rules.next_check_s(owner, status, active, now)
+
+    async def _manage(self, owner: ReplicaOwner, active: list[Pod]) -> Exception | None:
+        obj = owner.obj
+        related: list[Pod] = []
+        if len(active) > owner.replicas and self._related is not None:
+            known = self._owners.store.get(obj.key)
+            related = self._related(known) if known is not None else []
+        stage = rules.manage(owner, active, related, self._clock.now())
+        if stage is None:
+            return None
+        error = (await self._executor.stage(stage)).error
+        # A namespace that goes away takes no more pods: nothing to do, nothing to report.
+        return None if error is None or namespace_terminating(error) else error
+
+    async def _write_status(self, obj: T, old: Status, new: Status) -> None:
+        """Write the status if it differs; a conflict is tried once more on the object as it is now."""
+        if old == new:
+            return
+        changes = status_changes(new, always=("replicas",))
+        try:
+            await writes.update(self._context.client, Update(self._resource, obj, changes, "status"))
+        except ApiError as error:
+            if error.status != 409:
+                raise
+            fresh = await self._context.client.get(self._resource, obj.namespace, obj.name)
+            if fresh.uid == obj.uid:
+                await writes.update(self._context.client, Update(self._resource, fresh, changes, "status"))
+
+    def _candidates(self, obj: T) -> list[Pod]:
+        """The pods that this owner controls and those that nobody does."""
+        store = self._pods.store
+        return store.by_index(CONTROLLER, obj.uid) + store.by_index(CONTROLLER, orphans_of(obj.namespace))
+
+    def _terminating(self, owner: ReplicaOwner, pods: Iterable[Pod]) -> int | None:
+        if not self._reports_terminating:
+            return None
+        return sum(
+            pod_rules.is_terminating(pod)
+            and self._dependents.owner_of(pod) is not None
+            and owner.selector.matches(pod.labels)
+            for pod in pods
+        )
+
+    # -- events
+
+    def _queue_owner(self, obj: T) -> None:
+        self._queue.add(obj.key)
+
+    def _owner_updated(self, old: T, new: T) -> None:
+        if old.uid != new.uid:
+            self._owner_deleted(old)
+        self._queue.add(new.key)
+
+    def _owner_deleted(self, obj: T) -> None:
+        self._expectations.forget(obj.key)
+        self._queue.add(obj.key)
+
+    def _matching(self, pod: Pod) -> list[T]:
+        if not pod.labels:
+            return []
+        return [
+            obj for obj in self._owners.store.list(pod.namespace) if self._owner_of(obj).selector.matches(pod.labels)
+        ]
+
+    def _pod_changed(self, obj: T, old: Pod, new: Pod) -> None:
+        if pod_rules.is_ready(new) and not pod_rules.is_ready(old):
+            delay_s = self._owner_of(obj).min_ready_s
+            if delay_s > 0:
+                self._queue.add_after(obj.key, delay_s)

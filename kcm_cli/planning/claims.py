@@ -1,0 +1,69 @@
+"""Who belongs to a controller: what it keeps, adopts and lets go.
+
+upstream: pkg/controller/controller_ref_manager.go#ClaimObject
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.machinery.meta import Object, controller_of
+from kcm_cli.planning.actions import Patch
+from kcm_cli.planning.pod_template import controller_ref
+
+T = TypeVar("T", bound=Object)
+
+
+@dataclass(frozen=True, slots=True)
+class Claims(Generic[T]):
+    """``kept`` needs no write; ``adopt`` and ``release`` need one each."""
+
+    kept: tuple[T, ...]
+    adopt: tuple[T, ...]
+    release: tuple[T, ...]
+
+
+def decide(owner: Object, selector: Selector, candidates: Iterable[T]) -> Claims[T]:
+    """Sort the candidates. An owner that is being deleted adopts and releases nothing, but keeps what matches."""
+    kept: list[T] = []
+    adopt: list[T] = []
+    release: list[T] = []
+    for obj in candidates:
+        ref = controller_of(obj)
+        matches = selector.matches(obj.labels)
+        if ref is not None:
+            if ref.uid != owner.uid:
+                continue
+            if matches:
+                kept.append(obj)
+            elif not owner.deleting:
+                release.append(obj)
+        elif matches and not owner.deleting and not obj.deleting and obj.namespace == owner.namespace:
+            adopt.append(obj)
+    return Claims(tuple(kept), tuple(adopt), tuple(release))
+
+
+def adopt_action(
+    resource: Resource[Any],
+    owner: Object,
+    child: Resource[Any],
+    obj: Object,
+    finalizers: tuple[str, ...] = (),
+) -> Patch:
+    """Make the owner the controller; fails if the object is another one by now (uid) or has a controller."""
+    metadata: Doc = {"uid": obj.uid, "ownerReferences": [controller_ref(resource, owner)]}
+    if finalizers:
+        metadata["finalizers"] = list(finalizers)
+    return Patch(child, obj.namespace, obj.name, {"metadata": metadata})
+
+
+def release_action(owner: Object, child: Resource[Any], obj: Object, finalizers: tuple[str, ...] = ()) -> Patch:
+    """Take the owner's reference away."""
+    reference: Doc = {"$patch": "delete", "uid": owner.uid}
+    metadata: Doc = {"uid": obj.uid, "ownerReferences": [reference]}
+    if finalizers:
+        metadata["$deleteFromPrimitiveList/finalizers"] = list(finalizers)
+    return Patch(child, obj.namespace, obj.name, {"metadata": metadata})

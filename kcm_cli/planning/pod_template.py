@@ -1,0 +1,39 @@
+"""A pod as a template asks for it."""
+
+from typing import Any
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object
+
+MAX_NAME = 253
+
+
+def controller_ref(resource: Resource[Any], owner: Object) -> Doc:
+    """The owner reference that marks the owner as the controller."""
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def pod_from_template(template: Doc, resource: Resource[Any], owner: Object) -> Doc:
+    """The pod document for one more replica; the server makes its name.
+
+    upstream: pkg/controller/controller_utils.go#GetPodFromTemplate
+    """
+    prefix = f"{owner.name}-"
+    metadata: Doc = {
+        "generateName": prefix if len(prefix) <= MAX_NAME else owner.name,
+        "ownerReferences": [controller_ref(resource, owner)],
+    }
+    source = template.get("metadata")
+    if isinstance(source, dict):
+        for field in ("labels", "annotations", "finalizers"):
+            if source.get(field):
+                metadata[field] = source[field]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.get("spec") or {}}

@@ -1,0 +1,142 @@
+"""What a pod's state means to its controller.
+
+upstream: pkg/api/v1/pod/util.go, pkg/controller/controller_utils.go
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import cmp_to_key
+
+from kcm_cli.api.core import Condition, Pod
+from kcm_cli.machinery.times import parse_time
+
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+def is_terminal(pod: Pod) -> bool:
+    """All containers have ended for good."""
+    phase = pod.status.phase
+    return phase == "Succeeded" or phase == "Failed"
+
+
+def is_active(pod: Pod) -> bool:
+    """Neither ended nor being deleted."""
+    return pod.metadata.deletion_timestamp is None and not is_terminal(pod)
+
+
+def is_terminating(pod: Pod) -> bool:
+    """Being deleted, its containers perhaps still running."""
+    return pod.metadata.deletion_timestamp is not None and not is_terminal(pod)
+
+
+def ready_condition(pod: Pod) -> Condition | None:
+    for condition in pod.status.conditions:
+        if condition.type == "Ready":
+            return condition
+    return None
+
+
+def is_ready(pod: Pod) -> bool:
+    for condition in pod.status.conditions:
+        if condition.type == "Ready":
+            return condition.status == "True"
+    return False
+
+
+def ready_since(pod: Pod) -> str | None:
+    """Since when a ready pod is ready (RFC 3339); None for one that is not, or does not say."""
+    condition = ready_condition(pod)
+    if condition is None or condition.status != "True":
+        return None
+    return condition.last_transition_time
+
+
+def is_available(pod: Pod, min_ready_s: int, now: datetime) -> bool:
+    """Ready for at least this long."""
+    if not is_ready(pod):
+        return False
+    if min_ready_s <= 0:
+        return True
+    since = ready_since(pod)
+    return since is not None and (now - parse_time(since)).total_seconds() >= min_ready_s
+
+
+def deletion_cost(pod: Pod) -> int:
+    """The annotation's value, 0 if it is absent or not a plain int32."""
+    text = pod.annotations.get(DELETION_COST, "")
+    digits = text[1:] if text.startswith("-") else text
+    if not digits.isascii() or not digits.isdigit() or (len(text) > 1 and text[0] == "0"):
+        return 0
+    value = int(text)
+    return value if -(2**31) <= value < 2**31 else 0
+
+
+def rank_for_deletion(pods: Sequence[Pod], related: Iterable[Pod], now: datetime) -> list[Pod]:
+    """The pods in the order in which they should go, the least useful first.
+
+    Unassigned, pending, not ready, cheap, crowded on their node with ``related`` pods, ready for a short time,
+    often restarted, young. Times count by powers of two, so that near ones tie; ties are broken by uid.
+    """
+    crowd = Counter(pod.spec.node_name for pod in related if is_active(pod))
+    facts = [_Rank(pod, crowd[pod.spec.node_name], now) for pod in pods]
+    facts.sort(key=cmp_to_key(_compare))
+    return [fact.pod for fact in facts]
+
+
+class _Rank:
+    """What is compared of one pod. ``head`` is compared first, as a whole, smaller goes first."""
+
+    __slots__ = ("age", "head", "pod", "ready", "ready_age", "restarts")
+
+    def __init__(self, pod: Pod, crowd: int, now: datetime) -> None:
+        self.pod = pod
+        self.ready = is_ready(pod)
+        phase = _PHASES.get(pod.status.phase, 0)
+        self.head = (bool(pod.spec.node_name), phase, self.ready, deletion_cost(pod), -crowd)
+        since = ready_since(pod)
+        self.ready_age = None if since is None else (now - parse_time(since)).total_seconds()
+        created = pod.metadata.creation_timestamp
+        self.age = None if created is None else (now - parse_time(created)).total_seconds()
+        self.restarts = _restarts(pod)
+
+
+def _restarts(pod: Pod) -> tuple[int, int]:
+    """The most restarts of a container, and of a sidecar."""
+    sidecars = {c.name for c in pod.spec.init_containers if c.restart_policy == "Always"}
+    regular = max((status.restart_count for status in pod.status.container_statuses), default=0)
+    sidecar = max(
+        (status.restart_count for status in pod.status.init_container_statuses if status.name in sidecars),
+        default=0,
+    )
+    return regular, sidecar
+
+
+def _compare(left: _Rank, right: _Rank) -> int:
+    if left.head != right.head:
+        return -1 if left.head < right.head else 1
+    if left.ready and left.ready_age != right.ready_age:
+        return _by_age(left, right, left.ready_age, right.ready_age)
+    if left.restarts != right.restarts:
+        return -1 if left.restarts > right.restarts else 1
+    if left.age != right.age:
+        return _by_age(left, right, left.age, right.age)
+    return _by_uid(left, right)
+
+
+def _by_age(left: _Rank, right: _Rank, age: float | None, other: float | None) -> int:
+    """The younger first; without a time before any; by uid in the same power of two (nanoseconds)."""
+    if age is None or other is None:
+        return -1 if age is None else 1
+    difference = _bucket(age) - _bucket(other)
+    return difference if difference else _by_uid(left, right)
+
+
+def _bucket(age_s: float) -> int:
+    return int(math.log2(age_s * 1e9)) if age_s > 0 else -1
+
+
+def _by_uid(left: _Rank, right: _Rank) -> int:
+    return (left.pod.uid > right.pod.uid) - (left.pod.uid < right.pod.uid)

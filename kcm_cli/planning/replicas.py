@@ -1,0 +1,151 @@
+"""How many pods: the decisions that ReplicaSets and ReplicationControllers share.
+
+upstream: pkg/controller/replicaset/replica_set.go#manageReplicas, replica_set_utils.go#calculateStatus
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kcm_cli.api.apps import ReplicaSetStatus
+from kcm_cli.api.core import PODS, Condition, Pod, ReplicationControllerStatus
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.planning import pods as pod_rules
+from kcm_cli.planning.actions import Create, Delete, EventRef, Expect, Mode, Notice, Stage, ref_to
+from kcm_cli.planning.pod_template import pod_from_template
+
+BURST = 500
+"""So many pods are created or deleted in one sync at most."""
+
+REPLICA_FAILURE = "ReplicaFailure"
+
+Status = ReplicaSetStatus | ReplicationControllerStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaOwner:
+    """A ReplicaSet or ReplicationController, reduced to what the rules ask for."""
+
+    resource: Resource[Any]
+    obj: Object
+    selector: Selector
+    replicas: int
+    min_ready_s: int
+    template: Doc
+    status: Status
+
+    @property
+    def ref(self) -> EventRef:
+        return ref_to(self.resource, self.obj)
+
+    @property
+    def template_labels(self) -> Mapping[str, str]:
+        meta = self.template.get("metadata")
+        labels = meta.get("labels") if isinstance(meta, dict) else None
+        return labels if isinstance(labels, dict) else {}
+
+
+def manage(owner: ReplicaOwner, active: Sequence[Pod], related: Sequence[Pod], now: datetime) -> Stage | None:
+    """Create the missing pods, or delete the surplus, worst first; None if the number is right."""
+    diff = len(active) - owner.replicas
+    if diff < 0:
+        return _creations(owner, min(-diff, BURST))
+    if diff > 0:
+        return _deletions(owner, active, related, min(diff, BURST), now)
+    return None
+
+
+def _creations(owner: ReplicaOwner, count: int) -> Stage:
+    body = codec.encode(pod_from_template(owner.template, owner.resource, owner.obj))
+    create = Create(
+        PODS,
+        owner.obj.namespace,
+        body,
+        done=Notice(owner.ref, "Normal", "SuccessfulCreate", "Created pod: {name}"),
+        failed=Notice(owner.ref, "Warning", "FailedCreate", "Error creating: {error}"),
+    )
+    return Stage((create,) * count, Mode.SLOW_START, Expect(owner.obj.key, creations=count))
+
+
+def _deletions(owner: ReplicaOwner, active: Sequence[Pod], related: Sequence[Pod], count: int, now: datetime) -> Stage:
+    chosen = active if count == len(active) else pod_rules.rank_for_deletion(active, related, now)[:count]
+    deletes = tuple(_delete(owner.ref, pod) for pod in chosen)
+    return Stage(deletes, Mode.PARALLEL, Expect(owner.obj.key, deletions=tuple(pod.key for pod in chosen)))
+
+
+def _delete(ref: EventRef, pod: Pod) -> Delete:
+    return Delete(
+        PODS,
+        pod.namespace,
+        pod.name,
+        uid=pod.uid,
+        done=Notice(ref, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}"),
+        failed=Notice(ref, "Warning", "FailedDelete", "Error deleting: {error}"),
+    )
+
+
+def new_status(
+    owner: ReplicaOwner,
+    active: Sequence[Pod],
+    terminating: int | None,
+    error: Exception | None,
+    now: datetime,
+) -> Status:
+    """The status that follows from the pods and from what became of the plan.
+
+    terminating: None where the kind does not report it.
+    """
+    labels = owner.template_labels.items()
+    ready = available = fully = 0
+    for pod in active:
+        if labels <= pod.labels.items():
+            fully += 1
+        if pod_rules.is_ready(pod):
+            ready += 1
+            if pod_rules.is_available(pod, owner.min_ready_s, now):
+                available += 1
+    return msgspec.structs.replace(
+        owner.status,
+        replicas=len(active),
+        fully_labeled_replicas=fully,
+        ready_replicas=ready,
+        available_replicas=available,
+        terminating_replicas=terminating,
+        observed_generation=owner.obj.metadata.generation,
+        conditions=_conditions(owner, len(active), error, now),
+    )
+
+
+def _conditions(owner: ReplicaOwner, active: int, error: Exception | None, now: datetime) -> tuple[Condition, ...]:
+    current = owner.status.conditions
+    failing = any(condition.type == REPLICA_FAILURE for condition in current)
+    if error is not None and not failing:
+        reason = "FailedCreate" if active < owner.replicas else "FailedDelete" if active > owner.replicas else ""
+        time = format_time(now)
+        return (*current, Condition(REPLICA_FAILURE, "True", reason, str(error), last_transition_time=time))
+    if error is None and failing:
+        return tuple(condition for condition in current if condition.type != REPLICA_FAILURE)
+    return current
+
+
+def next_check_s(owner: ReplicaOwner, status: Status, active: Sequence[Pod], now: datetime) -> float | None:
+    """Seconds until a ready pod may become available; None if none will."""
+    if owner.min_ready_s <= 0 or status.ready_replicas == status.available_replicas:
+        return None
+    soonest: float | None = None
+    for pod in active:
+        since = pod_rules.ready_since(pod)
+        if since is None:
+            continue
+        left = (parse_time(since) - now).total_seconds() + owner.min_ready_s
+        if left > 0 and (soonest is None or left < soonest):
+            soonest = left
+    return soonest if soonest is not None else float(owner.min_ready_s)
