@@ -1,0 +1,175 @@
+"""Make the data files of this folder from the installed package kubernetes-validate.
+
+Run by hand when the version of Kubernetes changes: ``python -m kcm_cli.sandbox.apiserver.data.make``.
+
+``types.json``: the shape of every type that a body can have (no prose, no alpha or beta kinds): some 200 KB,
+read in a few milliseconds. ``definitions.json.gz``: the same definitions with their prose, for /openapi, read
+only when that is asked for. Both are deterministic: running this again changes nothing.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import kubernetes_validate
+
+VERSION = "v1.36.0"
+HERE = Path(__file__).parent
+SOURCE = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema" / f"{VERSION}-local"
+
+_REF = "#/$defs/"
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_SPECIAL = {
+    _META + "Time": "time",
+    _META + "MicroTime": "microtime",
+    _META + "Duration": "string",
+    _META + "FieldsV1": "object",
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intorstr",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": "raw",
+    _EXTENSIONS + "JSON": "any",
+    _EXTENSIONS + "JSONSchemaPropsOrBool": "any",
+    _EXTENSIONS + "JSONSchemaPropsOrArray": "any",
+    _EXTENSIONS + "JSONSchemaPropsOrStringArray": "any",
+}
+_FORMATS = {"int32": "int32", "int64": "int64", "byte": "bytes", "double": "number"}
+_STABLE = re.compile(r"^v\d+$")
+
+Json = dict[str, object]
+
+
+def main() -> None:
+    definitions = json.loads((SOURCE / "_definitions.json").read_text())["$defs"]
+    wanted = _reachable(definitions)
+    _write_types(definitions, wanted)
+    kept = {name: _clean(definitions[name]) for name in sorted(wanted)}
+    text = json.dumps(kept, separators=(",", ":"), sort_keys=True).replace(_REF, "#/definitions/")
+    (HERE / "definitions.json.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+def _kinds(definition: Json) -> Iterator[tuple[str, str, str]]:
+    for gvk in definition.get("x-kubernetes-group-version-kind", []):  # type: ignore[attr-defined]
+        yield gvk["group"], gvk["version"], gvk["kind"]
+
+
+def _reachable(definitions: dict[str, Json]) -> set[str]:
+    """The definitions of stable kinds and all that they refer to."""
+    todo = [name for name, d in definitions.items() if any(_STABLE.match(v) for _, v, _ in _kinds(d))]
+    found: set[str] = set()
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo.extend(_refs(definitions[name]))
+    return found
+
+
+def _refs(node: object) -> Iterator[str]:
+    if isinstance(node, dict):
+        ref = node.get("$ref")
+        if isinstance(ref, str):
+            yield ref.removeprefix(_REF)
+        for value in node.values():
+            yield from _refs(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _refs(value)
+
+
+def _write_types(definitions: dict[str, Json], wanted: set[str]) -> None:
+    registered = sorted({f"{g}/{v}/{k}" for d in definitions.values() for g, v, k in _kinds(d)})
+    kinds: dict[str, str] = {}
+    types: dict[str, Json] = {}
+    for name in sorted(wanted):
+        definition = definitions[name]
+        gvks = list(_kinds(definition))
+        if len(gvks) == 1:
+            kinds["/".join(gvks[0])] = name
+        if name not in _SPECIAL and not name.endswith("List"):
+            types[name] = _type(definition)
+    text = json.dumps({"kinds": kinds, "registered": registered, "types": types}, separators=(",", ":"))
+    (HERE / "types.json").write_text(text + "\n")
+
+
+def _type(definition: Json) -> Json:
+    """A struct: p = properties, r = required, m = 1 where the whole is one value (map type atomic)."""
+    properties: dict[str, Json] = definition.get("properties", {})  # type: ignore[assignment]
+    out: Json = {"p": {name: _property(prop) for name, prop in properties.items()}}
+    if definition.get("required"):
+        out["r"] = definition["required"]
+    if definition.get("x-kubernetes-map-type") == "atomic":
+        out["m"] = 1
+    return out
+
+
+def _property(prop: Json) -> object:
+    """A bare type, or {t: type, lt/lk: list type and keys, m: 1 atomic or 0 granular, ps/pk: patch strategy
+    and merge key}.
+    """
+    out: Json = {"t": _bare(prop)}
+    if "x-kubernetes-list-type" in prop:
+        out["lt"] = prop["x-kubernetes-list-type"]
+    if "x-kubernetes-list-map-keys" in prop:
+        out["lk"] = prop["x-kubernetes-list-map-keys"]
+    if "x-kubernetes-map-type" in prop:
+        out["m"] = int(prop["x-kubernetes-map-type"] == "atomic")
+    if "x-kubernetes-patch-strategy" in prop:
+        out["ps"] = prop["x-kubernetes-patch-strategy"]
+    if "x-kubernetes-patch-merge-key" in prop:
+        out["pk"] = prop["x-kubernetes-patch-merge-key"]
+    if "default" in prop:
+        out["d"] = prop["default"]
+    return out["t"] if len(out) == 1 else out
+
+
+def _bare(prop: Json) -> object:
+    """``string``, ``int32`` ..., ``#definition``, {"list": item} or {"map": value}."""
+    ref = prop.get("$ref")
+    if isinstance(ref, str):
+        name = ref.removeprefix(_REF)
+        return _SPECIAL.get(name, "#" + name)
+    kind = prop.get("type")
+    if isinstance(kind, list):
+        kind = next(k for k in kind if k != "null")
+    if kind == "array":
+        return {"list": _property(prop["items"])}  # type: ignore[arg-type]
+    if kind == "object":
+        values = prop.get("additionalProperties")
+        return {"map": _property(values)} if isinstance(values, dict) else "object"
+    if kind in ("string", "integer", "number"):
+        fallback = {"string": "string", "integer": "int64", "number": "number"}[str(kind)]
+        return _FORMATS.get(str(prop.get("format")), fallback)
+    return kind or "any"
+
+
+def _clean(node: object) -> object:
+    """Take back what the package added to upstream's definitions: nullable types and enums of kind and
+    version.
+    """
+    if isinstance(node, list):
+        return [_clean(value) for value in node]
+    if not isinstance(node, dict):
+        return node
+    out = {}
+    for key, value in node.items():
+        if key == "type" and isinstance(value, list):
+            out[key] = next(k for k in value if k != "null")
+        elif key == "properties":
+            out[key] = {name: _clean_property(name, prop) for name, prop in value.items()}
+        else:
+            out[key] = _clean(value)
+    return out
+
+
+def _clean_property(name: str, prop: object) -> object:
+    cleaned = _clean(prop)
+    if name in ("apiVersion", "kind") and isinstance(cleaned, dict) and len(cleaned.get("enum", [])) == 1:
+        del cleaned["enum"]
+    return cleaned
+
+
+if __name__ == "__main__":
+    main()

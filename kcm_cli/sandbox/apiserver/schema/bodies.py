@@ -1,0 +1,246 @@
+"""Bodies of requests: from bytes to a normalised document, or to the error that a real server would give.
+
+Source: apiserver pkg/endpoints/handlers/{create,update,rest}.go, apimachinery pkg/runtime/serializer/json.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+import msgspec
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.schema import gojson, scheme, strict, yaml_body
+from kcm_cli.sandbox.apiserver.schema.decode import Irregular, Normalizers
+from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
+from kcm_cli.sandbox.apiserver.schema.model import Node
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
+
+STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
+_META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_SUMMARY = 30
+_any_decoder = msgspec.json.Decoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The kind that a path takes: the resource's own, or that of a subresource."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def target_of(resource: ResourceInfo) -> Target:
+    """The kind that a resource's own path takes."""
+    return Target(resource.gvr.group, resource.gvr.version, resource.kind)
+
+
+class CustomTypes(Protocol):
+    """Custom kinds, whose bodies are decoded by their own rules."""
+
+    def decode(self, target: Target, body: "Body", mode: str) -> tuple[Doc, list[str]]:
+        """The pruned document and the warnings. Raises ApiError."""
+
+
+@dataclass(slots=True)
+class Body:
+    """A parsed body. ``pairs`` is set when keys are repeated; ``problems`` are the repeated keys of YAML."""
+
+    doc: Doc
+    data: bytes
+    problems: list[str]
+    pairs: object = None
+
+
+class Bodies:
+    """Decodes bodies of built-in and custom kinds."""
+
+    def __init__(self, builtin: BuiltIn, normalizers: Normalizers, custom: CustomTypes | None = None) -> None:
+        self._builtin = builtin
+        self._normalizers = normalizers
+        self.custom = custom
+
+    def decode(self, target: Target, data: bytes, content_type: str, mode: str) -> tuple[Doc, list[str]]:
+        """The normalised document and the warnings of mode Warn. Raises ApiError (400)."""
+        body = parse(target, data, content_type)
+        definition = self._builtin.definition(target.group, target.version, target.kind)
+        if definition is None and self.custom is not None:
+            return self.custom.decode(target, body, mode)
+        found = kind_in(target, body.doc, data)
+        self._check_kind(target, found)
+        node = self._builtin.node(cast("str", definition))
+
+        def refuse(text: str) -> ApiError:
+            return cannot_handle(found, target, text)
+
+        clean, problems = self.normalize(node, body, refuse)
+        if mode == STRICT and problems:
+            raise refuse("strict decoding error: " + ", ".join(problems))
+        clean["kind"], clean["apiVersion"] = target.kind, target.api_version
+        return clean, problems if mode == WARN else []
+
+    def normalize(self, node: Node, body: Body, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+        """The document in the server's form, and what a strict decoder objects to."""
+        if body.pairs is None:
+            try:
+                return cast("Doc", self._normalizers.run(node, body.doc)), body.problems
+            except Irregular:
+                pass
+        value = body.pairs if body.pairs is not None else _pairs(body)
+        findings = strict.examine(node, value)
+        if findings.fatal:
+            raise refuse(findings.fatal)
+        doc = gojson.merged(value)
+        strict.drop_unknown(node, doc)
+        return cast("Doc", self._normalizers.run(node, doc)), body.problems + findings.strict
+
+    def normalize_patched(self, node: Node, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+        """The same for a document that a patch made. Raises what ``refuse`` makes of a wrong type."""
+        try:
+            return cast("Doc", self._normalizers.run(node, doc)), []
+        except Irregular:
+            findings = strict.examine(node, doc)
+        if findings.fatal:
+            raise refuse(findings.fatal)
+        strict.drop_unknown(node, doc)
+        return cast("Doc", self._normalizers.run(node, doc)), findings.strict
+
+    def _check_kind(self, target: Target, found: Target) -> None:
+        """The body must be of the kind that the path takes, in its version."""
+        if found == target:
+            return
+        if not scheme.is_registered(self._builtin.registered, found.group, found.version, found.kind):
+            text = scheme.not_registered(found.group, found.version, found.kind)
+            raise cannot_handle(found, target, text)
+        if found.kind != target.kind:
+            text = scheme.no_conversion(found.version, found.kind, target.group, target.kind)
+            raise cannot_handle(found, target, text)
+        raise wrong_version(found.api_version, target)
+
+
+def parse(target: Target, data: bytes, content_type: str) -> Body:
+    """Parse JSON or YAML into a body. Raises ApiError (400)."""
+    if "yaml" in content_type:
+        return _parse_yaml(target, data)
+    try:
+        doc = _any_decoder.decode(data)
+    except msgspec.DecodeError:
+        return _parse_slowly(target, data)
+    except RecursionError:
+        raise _unrecognized(target, "couldn't get version/kind; json parse error: exceeded max depth", data) from None
+    if doc.__class__ is not dict:
+        doc = _require_object(target, doc, data)
+    if len(codec.encode(doc)) == len(data.rstrip()):
+        return Body(doc, data, [])  # written compactly, nothing lost
+    text = data.decode()
+    if not _repeats_keys(text):
+        return Body(doc, data, [])
+    pairs = gojson.parse_pairs(text)
+    return Body(cast("Doc", gojson.merged(pairs)), data, [], pairs)
+
+
+def kind_in(target: Target, doc: Doc, data: bytes) -> Target:
+    """The kind that the body names; what it leaves out is taken from the path. Raises ApiError (400)."""
+    api_version, kind = doc.get("apiVersion"), doc.get("kind")
+    for name, value in (("apiVersion", api_version), ("kind", kind)):
+        if value is not None and not isinstance(value, str):
+            said = strict.json_kind(value)
+            text = f"json: cannot unmarshal {said} into Go struct field .{name} of type string"
+            raise _unrecognized(target, f"couldn't get version/kind; json parse error: {text}", data)
+    group_version = cast("str", api_version or "")
+    group, slash, version = group_version.rpartition("/")
+    if "/" in group or (slash and not version and group):
+        raise _unrecognized(target, f"unexpected GroupVersion string: {group_version}", data)
+    kind = cast("str", kind or target.kind)
+    if not group and not version:
+        return Target(target.group, target.version, kind)
+    return Target(group, version or (target.version if group == target.group else ""), kind)
+
+
+def cannot_handle(found: Target, target: Target, text: str) -> ApiError:
+    message = f"{found.kind} in version {quote(found.version)} cannot be handled as a {target.kind}: {text}"
+    return ApiError(400, "BadRequest", message)
+
+
+def wrong_version(found: str, target: Target) -> ApiError:
+    message = f"the API version in the data ({found}) does not match the expected API version ({target.api_version})"
+    return ApiError(400, "BadRequest", message)
+
+
+def _unrecognized(target: Target, text: str, data: bytes) -> ApiError:
+    message = f"the object provided is unrecognized (must be of type {target.kind}): {text} ({_summary(data)})"
+    return ApiError(400, "BadRequest", message)
+
+
+def _summary(data: bytes) -> str:
+    if not data:
+        return "<empty>"
+    more = " ..." if len(data) > _SUMMARY else ""
+    if data.startswith(b"{"):
+        return data[:_SUMMARY].decode("utf-8", "replace") + more
+    return data[:_SUMMARY].hex() + more
+
+
+def _require_object(target: Target, value: object, data: bytes) -> Doc:
+    if value is None:
+        return {}
+    text = f"json: cannot unmarshal {strict.json_kind(value)} into Go value of type {_META_STRUCT}"
+    raise _unrecognized(target, f"couldn't get version/kind; json parse error: {text}", data)
+
+
+def _parse_slowly(target: Target, data: bytes) -> Body:
+    """A text that the fast parser refuses: mostly wrong, at times only unusual (bytes that are no UTF-8)."""
+    text = data.decode("utf-8", "replace")
+    problem = gojson.syntax_error(text)
+    if problem is not None:
+        raise _unrecognized(target, f"couldn't get version/kind; json parse error: {problem}", data)
+    pairs = gojson.parse_pairs(text)
+    doc = _require_object(target, gojson.merged(pairs), data) if not isinstance(pairs, gojson.Pairs) else None
+    return Body(doc if doc is not None else cast("Doc", gojson.merged(pairs)), data, [], pairs)
+
+
+def _parse_yaml(target: Target, data: bytes) -> Body:
+    try:
+        value, repeated = yaml_body.load(data)
+    except yaml_body.YamlError as error:
+        raise _unrecognized(target, f"error converting YAML to JSON: {error}", data) from None
+    problems = []
+    if repeated:
+        lines = "\n  ".join(repeated)
+        problems = [f"error converting YAML to JSON: yaml: unmarshal errors:\n  {lines}"]
+    doc = value if isinstance(value, dict) else _require_object(target, value, data)
+    return Body(cast("Doc", doc), codec.encode(doc), problems)
+
+
+class _Repeated(Exception):
+    pass
+
+
+def _dict_without_repeats(pairs: list[tuple[str, object]]) -> None:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise _Repeated
+
+
+_repeat_finder = json.JSONDecoder(object_pairs_hook=_dict_without_repeats)
+
+
+def _repeats_keys(text: str) -> bool:
+    try:
+        _repeat_finder.decode(text)
+    except _Repeated:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False
+
+
+def _pairs(body: Body) -> object:
+    return gojson.parse_pairs(body.data.decode("utf-8", "replace"))

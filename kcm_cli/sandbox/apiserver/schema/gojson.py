@@ -1,0 +1,187 @@
+"""JSON as Go reads it: the texts of its syntax errors, and a parser that keeps what dicts lose.
+
+Only bodies that are wrong, or not written compactly, come here.
+"""
+
+import json
+import re
+
+from kcm_cli.machinery.quoting import quote
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"')
+_END = "unexpected end of JSON input"
+
+
+class Pairs(list[tuple[str, object]]):
+    """A JSON object as it was written: in order, with repeated keys."""
+
+
+class Float(float):
+    """A number with a fraction or an exponent; ``text`` is how it was written."""
+
+    text: str
+
+
+def _float(text: str) -> Float:
+    value = Float(text)
+    value.text = text
+    return value
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_float)
+
+
+def parse_pairs(text: str) -> object:
+    """Parse valid JSON without losing repeated keys."""
+    return _decoder.decode(text)
+
+
+def merged(value: object) -> object:
+    """Pairs as dicts. Of repeated keys the later wins; where both are objects they are merged, as Go does."""
+    if isinstance(value, Pairs):
+        out: dict[str, object] = {}
+        for key, item in value:
+            new = merged(item)
+            old = out.get(key)
+            if isinstance(old, dict) and isinstance(new, dict):
+                old.update(new)
+            else:
+                out[key] = new
+        return out
+    if isinstance(value, list):
+        return [merged(item) for item in value]
+    return float(value) if isinstance(value, Float) else value
+
+
+def syntax_error(text: str) -> str | None:
+    """What Go's parser says of the text, or None if it is one JSON value."""
+    try:
+        end = _Scanner(text).value(0)
+    except _Syntax as error:
+        return str(error)
+    rest = _SPACE.match(text, end)
+    end = rest.end() if rest else end
+    return None if end == len(text) else f"invalid character {_char(text[end])} after top-level value"
+
+
+class _Syntax(Exception):
+    pass
+
+
+class _Scanner:
+    """Finds the first character that cannot stand where it does."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def _skip(self, at: int) -> int:
+        match = _SPACE.match(self._text, at)
+        return match.end() if match else at
+
+    def _peek(self, at: int) -> str:
+        if at >= len(self._text):
+            raise _Syntax(_END)
+        return self._text[at]
+
+    def _fail(self, at: int, where: str) -> _Syntax:
+        if at >= len(self._text):
+            return _Syntax(_END)
+        return _Syntax(f"invalid character {_char(self._text[at])} {where}")
+
+    def value(self, at: int) -> int:
+        at = self._skip(at)
+        char = self._peek(at)
+        if char == "{":
+            return self._object(at + 1)
+        if char == "[":
+            return self._array(at + 1)
+        if char == '"':
+            return self._string(at)
+        if char in "tfn":
+            return self._literal(at, {"t": "true", "f": "false", "n": "null"}[char])
+        if char == "-" or char.isdigit():
+            return self._number(at)
+        raise self._fail(at, "looking for beginning of value")
+
+    def _object(self, at: int) -> int:
+        at = self._skip(at)
+        if self._peek(at) == "}":
+            return at + 1
+        while True:
+            at = self._skip(at)
+            if self._peek(at) != '"':
+                raise self._fail(at, "looking for beginning of object key string")
+            at = self._skip(self._string(at))
+            if self._peek(at) != ":":
+                raise self._fail(at, "after object key")
+            at = self._skip(self.value(at + 1))
+            if self._peek(at) == "}":
+                return at + 1
+            if self._text[at] != ",":
+                raise self._fail(at, "after object key:value pair")
+            at += 1
+
+    def _array(self, at: int) -> int:
+        at = self._skip(at)
+        if self._peek(at) == "]":
+            return at + 1
+        while True:
+            at = self._skip(self.value(at))
+            if self._peek(at) == "]":
+                return at + 1
+            if self._text[at] != ",":
+                raise self._fail(at, "after array element")
+            at += 1
+
+    def _string(self, at: int) -> int:
+        match = _STRING.match(self._text, at)
+        if match:
+            return match.end()
+        at += 1
+        while True:
+            char = self._peek(at)
+            if char < " ":
+                raise self._fail(at, "in string literal")
+            at = self._escape(at + 1) if char == "\\" else at + 1
+
+    def _escape(self, at: int) -> int:
+        char = self._peek(at)
+        if char != "u":
+            if char not in '"\\/bfnrt':
+                raise self._fail(at, "in string escape code")
+            return at + 1
+        for offset in range(1, 5):
+            if self._peek(at + offset) not in "0123456789abcdefABCDEF":
+                raise self._fail(at + offset, "in \\u hexadecimal character escape")
+        return at + 5
+
+    def _literal(self, at: int, word: str) -> int:
+        for offset, expected in enumerate(word):
+            if self._peek(at + offset) != expected:
+                raise self._fail(at + offset, f"in literal {word} (expecting {_char(expected)})")
+        return at + len(word)
+
+    def _number(self, at: int) -> int:
+        match = _NUMBER.match(self._text, at)
+        if match is None:
+            raise self._fail(at + 1, "in numeric literal")
+        end = match.end()
+        following = self._text[end : end + 1]
+        if following == "." and "." not in match[0] and "e" not in match[0].lower():
+            raise self._fail(end + 1, "after decimal point in numeric literal")
+        if following in ("e", "E") and "e" not in match[0].lower():
+            signed = end + 1 + (self._text[end + 1 : end + 2] in ("+", "-"))
+            raise self._fail(signed, "in exponent of numeric literal")
+        return end
+
+
+def _char(char: str) -> str:
+    """One character in single quotes, as Go quotes the byte it stumbles over."""
+    if char == "'":
+        return "'\\''"
+    if char == '"':
+        return "'\"'"
+    byte = char.encode("utf-8", "surrogateescape")[:1].decode("latin-1")
+    return "'" + quote(byte)[1:-1] + "'"

@@ -1,0 +1,168 @@
+"""The built-in types, read from ``data/types.json`` when first asked for; nodes are made per kind."""
+
+from importlib import resources
+from typing import cast
+
+import msgspec
+
+from kcm_cli.sandbox.apiserver.schema import wire
+from kcm_cli.sandbox.apiserver.schema.model import NOTHING, Field, Node
+
+ZEROS: dict[str, object] = {
+    "string": "",
+    "boolean": False,
+    "int32": 0,
+    "int64": 0,
+    "number": 0,
+    "bytes": "",
+    "quantity": "0",
+    "intorstr": 0,
+}
+_GO = {
+    "string": "string",
+    "boolean": "bool",
+    "int32": "int32",
+    "int64": "int64",
+    "number": "float64",
+    "bytes": "[]uint8",
+    "time": "v1.Time",
+    "microtime": "v1.MicroTime",
+    "quantity": "resource.Quantity",
+    "intorstr": "intstr.IntOrString",
+    "raw": "runtime.RawExtension",
+    "object": "v1.FieldsV1",
+    "any": "interface {}",
+}
+_KEY_DEFAULTS: dict[str, dict[str, object]] = {
+    "core.v1.ContainerPort": {"protocol": "TCP"},
+    "core.v1.ServicePort": {"protocol": "TCP"},
+}
+_PREFIXES = (
+    ("io.k8s.api.", ""),
+    ("io.k8s.apimachinery.pkg.apis.", ""),
+    ("io.k8s.apiextensions-apiserver.pkg.apis.", ""),
+    ("io.k8s.kube-aggregator.pkg.apis.", ""),
+)
+DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+
+
+class _Prop(msgspec.Struct):
+    t: str | dict[str, object]
+    lt: str = "atomic"
+    lk: tuple[str, ...] = ()
+    m: int | None = None
+    ps: str = ""
+    pk: str = ""
+    d: object = None
+
+
+class _Def(msgspec.Struct):
+    p: dict[str, object]
+    r: tuple[str, ...] = ()
+    m: int = 0
+
+
+class _File(msgspec.Struct):
+    kinds: dict[str, str]
+    registered: list[str]
+    types: dict[str, _Def]
+
+
+def short_name(definition: str) -> str:
+    """``core.v1.Container`` for ``io.k8s.api.core.v1.Container``."""
+    for prefix, replacement in _PREFIXES:
+        if definition.startswith(prefix):
+            return replacement + definition.removeprefix(prefix)
+    return definition
+
+
+class BuiltIn:
+    """The types of the built-in kinds."""
+
+    def __init__(self) -> None:
+        data = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("types.json").read_bytes()
+        self._file = msgspec.json.decode(data, type=_File)
+        self.registered = frozenset(self._file.registered)
+        self._nodes: dict[str, Node] = {}
+
+    def definition(self, group: str, version: str, kind: str) -> str | None:
+        """The definition's full name, or None for a kind that is not built in."""
+        if kind == "DeleteOptions":
+            return DELETE_OPTIONS
+        return self._file.kinds.get(f"{group}/{version}/{kind}")
+
+    def node(self, definition: str) -> Node:
+        """The struct of a definition."""
+        node = self._nodes.get(definition)
+        if node is None:
+            type_ = self._file.types[definition]
+            short = short_name(definition)
+            name = short.rpartition(".")[2]
+            go = ".".join(short.split(".")[-2:])
+            node = self._nodes[definition] = Node("struct", go=go, struct=name, atomic=bool(type_.m))
+            for field_name, raw in type_.p.items():
+                node.fields[field_name] = self._field(short, field_name, raw, field_name in type_.r)
+        return node
+
+    def _field(self, type_: str, name: str, raw: object, required: bool) -> Field:
+        prop = _prop(raw)
+        node = self._bare(prop)
+        strategy = tuple(prop.ps.split(",")) if prop.ps else ()
+        field = Field(name, node, strategy=strategy, merge_key=prop.pk)
+        if node.scalar or node.kind in ("list", "map"):
+            null = wire.always_null(type_, name)
+            zero = wire.keeps_zero(type_, name, required=required) if node.scalar else required
+            field.keeps_zero = zero or null
+        field.absent = _absent(type_, name, node, required)
+        return field
+
+    def _item(self, raw: object) -> Node:
+        return self._bare(_prop(raw))
+
+    def _bare(self, prop: _Prop) -> Node:
+        shape = prop.t
+        if isinstance(shape, dict):
+            return self._container(prop, shape)
+        if not shape.startswith("#"):
+            return _SCALAR_NODES[shape]
+        node = self.node(shape[1:])
+        if prop.m is not None and bool(prop.m) != node.atomic:
+            return Node("struct", go=node.go, struct=node.struct, fields=node.fields, atomic=bool(prop.m))
+        return node
+
+    def _container(self, prop: _Prop, shape: dict[str, object]) -> Node:
+        if "map" in shape:
+            item = self._item(shape["map"])
+            return Node("map", go=f"map[string]{item.go}", item=item, atomic=bool(prop.m))
+        item = self._item(shape["list"])
+        defaults = _KEY_DEFAULTS.get("core." + item.go, {}) if prop.lk else {}
+        return Node(
+            "list",
+            go="[]" + item.go,
+            item=item,
+            list_type=prop.lt,
+            keys=prop.lk,
+            key_defaults={k: v for k, v in defaults.items() if k in prop.lk},
+        )
+
+
+_SCALAR_NODES = {kind: Node(kind, go=go) for kind, go in _GO.items()}
+
+
+def _prop(raw: object) -> _Prop:
+    """A property is written bare where there is nothing but its type."""
+    if isinstance(raw, dict) and "t" in raw:
+        return msgspec.convert(raw, _Prop)
+    return _Prop(t=cast("str | dict[str, object]", raw))
+
+
+def _absent(type_: str, name: str, node: Node, required: bool) -> object:
+    if wire.always_null(type_, name):
+        return None
+    if node.kind == "struct":
+        return {} if wire.always_struct(type_, name, required=required) else NOTHING
+    if node.kind in ("list", "map", "raw", "any", "time", "microtime", "object"):
+        return None if required and wire.always_zero(type_, name, required=required) else NOTHING
+    if wire.always_zero(type_, name, required=required):
+        return ZEROS[node.kind]
+    return NOTHING

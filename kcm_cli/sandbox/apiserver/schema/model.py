@@ -1,0 +1,65 @@
+"""What the server knows of the shape of a type: one graph of nodes that decoding, patching and applying walk.
+
+A node is made once and shared; graphs may be cyclic (JSONSchemaProps). Built-in kinds come from ``load``,
+custom ones from a structural schema (``crd``).
+"""
+
+from dataclasses import dataclass, field
+
+SCALARS = frozenset(
+    {"string", "boolean", "int32", "int64", "number", "bytes", "time", "microtime", "quantity", "intorstr"}
+)
+"""Node kinds that hold one value. Beside them: struct, map, list, object (a JSON object nobody looks into),
+raw (RawExtension: any JSON, embedded as it came) and any (any JSON)."""
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One type.
+
+    ``fields`` for a struct; ``item`` for the values of a map and the items of a list. ``list_type`` is
+    atomic, set or map (then with ``keys``); ``atomic`` marks a map or struct that has one owner as a whole.
+    ``go`` is the type's name as error texts print it, ``struct`` the bare name of a struct. ``key_defaults``
+    fill absent parts of a key of a map list. ``open``: a struct that keeps fields which it does not name
+    (custom resources).
+    """
+
+    kind: str
+    go: str = ""
+    struct: str = ""
+    fields: dict[str, "Field"] = field(default_factory=dict)
+    item: "Node | None" = None
+    list_type: str = "atomic"
+    keys: tuple[str, ...] = ()
+    key_defaults: dict[str, object] = field(default_factory=dict)
+    atomic: bool = False
+    open: bool = False
+
+    @property
+    def scalar(self) -> bool:
+        return self.kind in SCALARS
+
+
+@dataclass(slots=True, eq=False)
+class Field:
+    """One field of a struct.
+
+    ``keeps_zero``: an explicit zero is kept apart from absence. ``absent``: what the server writes where the
+    client wrote nothing (``NOTHING``: leaves it out); a struct here is filled in turn. ``strategy``: the
+    words of the strategic merge patch strategy (merge, replace, retainKeys), ``merge_key`` its key.
+    """
+
+    name: str
+    node: Node
+    keeps_zero: bool = True
+    absent: object = None
+    strategy: tuple[str, ...] = ()
+    merge_key: str = ""
+
+
+class Nothing:
+    """The type of ``NOTHING``."""
+
+
+NOTHING = Nothing()
+"""A field that is absent when it is not given."""

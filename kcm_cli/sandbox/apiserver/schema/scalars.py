@@ -1,0 +1,107 @@
+"""Scalars as the server keeps them: what a text means, written back in its one canonical form.
+
+Each function returns the value to store, raises ``FormatError`` with upstream's text for a value of the right
+JSON type that means nothing, and ``TypeError`` for another JSON type.
+"""
+
+import base64
+import binascii
+from datetime import datetime
+from functools import lru_cache
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quantity import parse
+from kcm_cli.machinery.times import format_micro_time, format_time, parse_time
+
+_ZERO_TIME = datetime(1, 1, 1)
+
+
+def int32(value: object) -> object:
+    if value.__class__ is int and -0x80000000 <= value <= 0x7FFFFFFF:
+        return value
+    raise TypeError
+
+
+def int64(value: object) -> object:
+    if value.__class__ is int and -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
+        return value
+    raise TypeError
+
+
+def number(value: object) -> object:
+    if value.__class__ is int or value.__class__ is float:
+        return value
+    raise TypeError
+
+
+def int_or_string(value: object) -> object:
+    return value if value.__class__ is str else int32(value)
+
+
+@lru_cache(maxsize=4096)
+def _time(text: str) -> str | None:
+    moment = parse_time(text)
+    return None if moment.replace(tzinfo=None) == _ZERO_TIME else format_time(moment)
+
+
+def time(value: object) -> object:
+    """metav1.Time: whole seconds, UTC; year 1 is no time at all."""
+    if value.__class__ is not str:
+        raise TypeError
+    return _time(value)
+
+
+@lru_cache(maxsize=4096)
+def _micro_time(text: str) -> str | None:
+    moment = parse_time(text)
+    return None if moment.replace(tzinfo=None) == _ZERO_TIME else format_micro_time(moment)
+
+
+def micro_time(value: object) -> object:
+    """metav1.MicroTime: six decimals, UTC."""
+    if value.__class__ is not str:
+        raise TypeError
+    return _micro_time(value)
+
+
+@lru_cache(maxsize=4096)
+def _quantity(text: str) -> str:
+    return str(parse(text))
+
+
+def quantity(value: object) -> object:
+    """resource.Quantity: a number is taken as its text."""
+    if value.__class__ is str:
+        return _quantity(value.strip())
+    if value.__class__ is bool or not isinstance(value, int | float):
+        return _quantity(str(value).lower())
+    return _quantity(repr(value))
+
+
+def base64_bytes(value: object) -> object:
+    """[]byte: standard base64, padded; line breaks are skipped."""
+    if value.__class__ is not str:
+        raise TypeError
+    text = value.translate(_NO_BREAKS)
+    try:
+        base64.b64decode(text.encode("ascii"), validate=True)
+    except (binascii.Error, UnicodeEncodeError):
+        raise FormatError(f"illegal base64 data at input byte {_bad_base64(text)}") from None
+    return text
+
+
+_NO_BREAKS = {10: None, 13: None}
+_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+
+
+def _bad_base64(text: str) -> int:
+    """Where a decoder that reads groups of four characters gives up."""
+    body = text.rstrip("=")
+    for index, char in enumerate(text):
+        if char not in _ALPHABET and (char != "=" or index < len(body)):
+            return index
+    padding = len(text) - len(body)
+    start = len(body) - len(body) % 4
+    if padding and len(body) % 4 in (2, 3):
+        return start + 4 if padding > 4 - len(body) % 4 else len(text)
+    return len(body) if padding else start

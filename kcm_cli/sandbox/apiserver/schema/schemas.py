@@ -1,0 +1,39 @@
+"""The shapes that one server knows: the built-in ones, and those of its custom resources."""
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.schema.bodies import WARN, Bodies, Target, target_of
+from kcm_cli.sandbox.apiserver.schema.decode import Normalizers
+from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
+from kcm_cli.sandbox.apiserver.schema.model import Node
+from kcm_cli.sandbox.apiserver.types import ResourceInfo
+
+
+class Schemas:
+    """Answers what a kind looks like and decodes bodies of it."""
+
+    def __init__(self) -> None:
+        self.builtin = BuiltIn()
+        self.normalizers = Normalizers()
+        self.bodies = Bodies(self.builtin, self.normalizers)
+
+    def decode_body(
+        self,
+        resource: ResourceInfo,
+        data: bytes,
+        content_type: str = "application/json",
+        mode: str = WARN,
+        *,
+        target: Target | None = None,
+    ) -> tuple[Doc, list[str]]:
+        """A POST or PUT body as a normalised document, and the texts for Warning headers.
+
+        ``mode`` is the fieldValidation directive (empty: Warn); ``target`` the kind where a subresource takes
+        another than its resource (``Target("autoscaling", "v1", "Scale")``). The document's kind and
+        apiVersion are set. Raises ApiError (400).
+        """
+        return self.bodies.decode(target or target_of(resource), data, content_type, mode or WARN)
+
+    def node(self, target: Target) -> Node | None:
+        """The type of a built-in kind, or None."""
+        definition = self.builtin.definition(target.group, target.version, target.kind)
+        return None if definition is None else self.builtin.node(definition)

@@ -1,0 +1,58 @@
+"""Which kinds a server knows at all, and what it says of bodies of another kind than the path asks for."""
+
+from kcm_cli.machinery.quoting import quote
+
+SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+_CRD_SCHEME = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:50"
+
+_LEGACY = {
+    "apps/v1beta1": ("Deployment", "StatefulSet", "ControllerRevision", "Scale"),
+    "apps/v1beta2": ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ControllerRevision", "Scale"),
+    "extensions/v1beta1": ("Deployment", "DaemonSet", "ReplicaSet", "Ingress", "NetworkPolicy", "Scale"),
+    "batch/v1beta1": ("CronJob",),
+    "autoscaling/v2beta1": ("HorizontalPodAutoscaler",),
+    "autoscaling/v2beta2": ("HorizontalPodAutoscaler",),
+    "policy/v1beta1": ("PodDisruptionBudget", "Eviction"),
+    "networking.k8s.io/v1beta1": ("Ingress", "IngressClass"),
+    "rbac.authorization.k8s.io/v1beta1": ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"),
+    "rbac.authorization.k8s.io/v1alpha1": ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"),
+    "scheduling.k8s.io/v1beta1": ("PriorityClass",),
+    "scheduling.k8s.io/v1alpha1": ("PriorityClass",),
+    "storage.k8s.io/v1beta1": ("StorageClass", "VolumeAttachment", "CSIDriver", "CSINode", "CSIStorageCapacity"),
+    "coordination.k8s.io/v1beta1": ("Lease",),
+    "discovery.k8s.io/v1beta1": ("EndpointSlice",),
+    "events.k8s.io/v1beta1": ("Event",),
+    "node.k8s.io/v1beta1": ("RuntimeClass",),
+    "certificates.k8s.io/v1beta1": ("CertificateSigningRequest",),
+    "authentication.k8s.io/v1beta1": ("TokenReview", "SelfSubjectReview"),
+    "authorization.k8s.io/v1beta1": (
+        "SubjectAccessReview",
+        "SelfSubjectAccessReview",
+        "LocalSubjectAccessReview",
+        "SelfSubjectRulesReview",
+    ),
+    "admissionregistration.k8s.io/v1beta1": ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
+}
+"""Versions that are served no more but that the server can still read."""
+
+_legacy_kinds = frozenset(f"{gv}/{kind}" for gv, kinds in _LEGACY.items() for kind in kinds)
+
+
+def is_registered(registered: frozenset[str], group: str, version: str, kind: str) -> bool:
+    key = f"{group}/{version}/{kind}"
+    return key in registered or key in _legacy_kinds
+
+
+def not_registered(group: str, version: str, kind: str) -> str:
+    gv = f"{group}/{version}" if group else version
+    return f"no kind {quote(kind)} is registered for version {quote(gv)} in scheme {quote(SCHEME)}"
+
+
+def no_conversion(version: str, kind: str, group: str, expected: str) -> str:
+    """``group`` and ``expected`` name the kind that the path asks for."""
+    return f"converting ({version}.{kind}) to ({internal(group)}.{expected}): unknown conversion"
+
+
+def internal(group: str) -> str:
+    """The package of a group's own types: core, apps, rbac, networking."""
+    return group.partition(".")[0] or "core"

@@ -1,0 +1,235 @@
+"""What is wrong with a document that the fast path refused: types, unknown and repeated fields, with their
+paths.
+
+Guarantees: the texts, their order and which error wins are those of a real server's JSON decoder: values of
+wrong types are noted and reading goes on, the first one is reported; a text that its type cannot read
+(quantity, time, base64) ends the reading at once; unknown and repeated fields count only when nothing else is
+wrong.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import cast
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.schema import scalars
+from kcm_cli.sandbox.apiserver.schema.gojson import Float, Pairs
+from kcm_cli.sandbox.apiserver.schema.model import Node
+
+MAX_ERRORS = 100
+
+
+class Malformed(Exception):
+    """A value that the decoder gives up on; the text is the server's."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """``fatal``: the document cannot be decoded. ``strict``: unknown and repeated fields, in order."""
+
+    fatal: str = ""
+    strict: list[str] = field(default_factory=list)
+
+
+def examine(node: Node, value: object) -> Findings:
+    """Compare a parsed value (objects as Pairs or dicts) with its type."""
+    reader = _Reader()
+    try:
+        reader.read(node, value, "", ())
+    except Malformed as error:
+        reader.findings.fatal = str(error)
+    return reader.findings
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.findings = Findings()
+        self._struct = ""
+
+    def read(self, node: Node, value: object, path: str, stack: tuple[str, ...]) -> None:
+        """``path`` is what strict errors name, ``stack`` the fields that type errors name."""
+        if value is None:
+            return
+        if node.kind == "struct":
+            self._read_struct(node, value, path, stack)
+        elif node.kind == "map":
+            self._read_map(node, value, path, stack)
+        elif node.kind == "list":
+            self._read_list(node, value, path, stack)
+        elif node.kind in ("any", "raw", "object"):
+            if node.kind == "any":
+                self._read_any(value, path)
+        else:
+            self._read_scalar(node, value, stack)
+
+    def _read_struct(self, node: Node, value: object, path: str, stack: tuple[str, ...]) -> None:
+        items = _items(value)
+        if items is None:
+            self._mismatch(value, node.go, stack)
+            return
+        outer = self._struct
+        seen: set[str] = set()
+        for key, item in items:
+            found = node.fields.get(key)
+            if found is None:
+                if not node.open:
+                    self._strict("unknown field", path, key)
+                continue
+            if key in seen:
+                self._strict("duplicate field", path, key)
+            seen.add(key)
+            self._struct = node.struct
+            self.read(found.node, item, f"{path}.{key}" if path else key, (*stack, key))
+            self._struct = outer
+
+    def _read_map(self, node: Node, value: object, path: str, stack: tuple[str, ...]) -> None:
+        items = _items(value)
+        if items is None:
+            self._mismatch(value, node.go, stack)
+            return
+        assert node.item is not None
+        seen: set[str] = set()
+        for key, item in items:
+            if key in seen:
+                self._strict("duplicate field", path, key)
+            seen.add(key)
+            self.read(node.item, item, f"{path}.{key}" if path else key, stack)
+
+    def _read_list(self, node: Node, value: object, path: str, stack: tuple[str, ...]) -> None:
+        if not isinstance(value, list) or isinstance(value, Pairs):
+            self._mismatch(value, node.go, stack)
+            return
+        assert node.item is not None
+        for index, item in enumerate(value):
+            self.read(node.item, item, f"{path}[{index}]", stack)
+
+    def _read_any(self, value: object, path: str) -> None:
+        items = _items(value)
+        if items is not None:
+            seen: set[str] = set()
+            for key, item in items:
+                if key in seen:
+                    self._strict("duplicate field", path, key)
+                seen.add(key)
+                self._read_any(item, f"{path}.{key}" if path else key)
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                self._read_any(item, f"{path}[{index}]")
+
+    def _read_scalar(self, node: Node, value: object, stack: tuple[str, ...]) -> None:
+        if node.kind == "string":
+            if not isinstance(value, str):
+                self._mismatch(value, node.go, stack)
+        elif node.kind == "boolean":
+            if not isinstance(value, bool):
+                self._mismatch(value, node.go, stack)
+        elif node.kind in ("int32", "int64", "number"):
+            self._read_number(node, value, stack)
+        elif node.kind == "bytes":
+            self._read_bytes(value, stack)
+        else:
+            self._read_special(node, value, stack)
+
+    def _read_number(self, node: Node, value: object, stack: tuple[str, ...]) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self._mismatch(value, node.go, stack)
+            return
+        bits = 31 if node.kind == "int32" else 63
+        fits = isinstance(value, int) and -(1 << bits) <= value < 1 << bits
+        if node.kind != "number" and not fits:
+            self._mismatch(value, node.go, stack, literal=True)
+
+    def _read_bytes(self, value: object, stack: tuple[str, ...]) -> None:
+        try:
+            scalars.base64_bytes(value)
+        except TypeError:
+            self._mismatch(value, "[]uint8", stack)
+        except FormatError as error:
+            self._note(str(error))
+
+    def _read_special(self, node: Node, value: object, stack: tuple[str, ...]) -> None:
+        """Types that read themselves: their errors end everything."""
+        try:
+            if node.kind == "quantity":
+                scalars.quantity(_quantity_text(value))
+            elif node.kind == "intorstr":
+                scalars.int_or_string(value)
+            elif node.kind == "time":
+                scalars.time(value)
+            else:
+                scalars.micro_time(value)
+        except FormatError as error:
+            raise Malformed(str(error)) from None
+        except TypeError:
+            go = "int32" if node.kind == "intorstr" else "string"
+            literal = isinstance(value, int | float) and go == "int32"
+            raise Malformed(self._text(value, go, stack, literal=literal)) from None
+
+    def _strict(self, what: str, path: str, key: str) -> None:
+        text = f"{what} {quote(f'{path}.{key}' if path else key)}"
+        if len(self.findings.strict) < MAX_ERRORS and text not in self.findings.strict:
+            self.findings.strict.append(text)
+
+    def _mismatch(self, value: object, go: str, stack: tuple[str, ...], *, literal: bool = False) -> None:
+        self._note(self._text(value, go, stack, literal=literal))
+
+    def _note(self, text: str) -> None:
+        if not self.findings.fatal:
+            self.findings.fatal = text
+
+    def _text(self, value: object, go: str, stack: tuple[str, ...], *, literal: bool = False) -> str:
+        said = f"number {_literal(value)}" if literal else json_kind(value)
+        if not stack:
+            return f"json: cannot unmarshal {said} into Go value of type {go}"
+        return f"json: cannot unmarshal {said} into Go struct field {self._struct}.{'.'.join(stack)} of type {go}"
+
+
+def drop_unknown(node: Node, value: object) -> None:
+    """Remove, in place, the fields that the type does not have."""
+    if value.__class__ is dict:
+        doc = cast("dict[str, object]", value)
+        if node.kind == "struct":
+            for key in [k for k in doc if k not in node.fields and not node.open]:
+                del doc[key]
+            for key, item in doc.items():
+                if key in node.fields:
+                    drop_unknown(node.fields[key].node, item)
+        elif node.kind == "map" and node.item is not None:
+            for item in doc.values():
+                drop_unknown(node.item, item)
+    elif value.__class__ is list and node.kind == "list" and node.item is not None:
+        for item in cast("list[object]", value):
+            drop_unknown(node.item, item)
+
+
+def _items(value: object) -> list[tuple[str, object]] | None:
+    if isinstance(value, Pairs):
+        return value
+    return list(value.items()) if isinstance(value, dict) else None
+
+
+def json_kind(value: object) -> str:
+    """What kind of JSON value this is, in the words of Go's decoder."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, int | float):
+        return "number"
+    return "object" if isinstance(value, Pairs | dict) else "array"
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.text if isinstance(value, Float) else json.dumps(value)
+
+
+def _quantity_text(value: object) -> str:
+    """A quantity reads its own JSON: quotes are taken off, anything else is its text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return _literal(value)
+    return "{}"
