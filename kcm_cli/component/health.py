@@ -72,7 +72,7 @@ class SliMetrics:
 
 
 class HealthChecks:
-    """The checks behind one path. Checks may be added while the server runs; they answer in the order added."""
+    """The checks behind one path, in the order added; more may be added while the server runs."""
 
     def __init__(self, path: str = "healthz", metrics: SliMetrics | None = None) -> None:
         self._path = path
@@ -106,7 +106,8 @@ class HealthChecks:
                 continue
             lines.append(f"[-]{name} failed: reason withheld\n")
             failed.append(name)
-            log.info("Health check failed", extra={"fields": {"check": name, "path": self._path, "err": why}})
+            fields = {"check": name, "path": self._path, "err": why}
+            log.info("Health check failed", extra={"fields": fields})
         lines.extend(self._unknown(excluded))
         return Report(self._path, tuple(lines), tuple(failed))
 

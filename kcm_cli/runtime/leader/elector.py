@@ -1,0 +1,240 @@
+"""Takes part in an election: acquire the lease, keep it, give it up.
+
+Guarantees: ``acquire`` returns only once the lease names this process; ``hold`` returns at the latest
+``renew_deadline_s`` (plus one ``retry_period_s``) after the last renewal that worked, which is before
+anybody else may take the lease, and at once when another holder is seen or ``alive`` says no.
+``safe_until`` is never later than the moment from which others may take the lease.
+
+Not guaranteed: fencing. A write that was sent before the lease was lost may still arrive after it.
+
+upstream: staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.component.metrics import Registry
+from kcm_cli.machinery.times import format_micro_time, format_time
+from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.leader.config import JITTER_FACTOR, ElectionConfig
+from kcm_cli.runtime.leader.lock import Lock
+from kcm_cli.runtime.leader.record import Claim, Held, Observation, Record, decide, observe, released
+
+log = logging.getLogger(__name__)
+
+_FAILURES = (ApiError, TransportError, TimeoutError)
+HEALTH_CHECK = "leaderElection"
+HEALTH_TOLERANCE_S = 20.0
+
+
+class Elector:
+    """One process in one election. Runs on one event loop; the properties may be read from any thread."""
+
+    def __init__(
+        self,
+        config: ElectionConfig,
+        lock: Lock,
+        clock: Clock,
+        rng: random.Random,
+        metrics: Registry,
+    ) -> None:
+        self._config = config
+        self._lock = lock
+        self._clock = clock
+        self._rng = rng
+        self._known: Observation | None = None
+        self._seen_holder: str | None = None
+        self._safe_until = float("-inf")
+        self._status = metrics.gauge(
+            "leader_election_master_status", "Whether this process holds the lease.", labels=("name",)
+        ).labels(config.name)
+        self._slow = metrics.counter(
+            "leader_election_slowpath_total",
+            "How often the lease had to be read before it could be renewed.",
+            labels=("name",),
+        )
+
+    @property
+    def leads(self) -> bool:
+        """Whether the lease, as it was last seen, names this process."""
+        known = self._known
+        return known is not None and known.record.holder == self._config.identity
+
+    @property
+    def holder(self) -> str:
+        """Who leads, as it was last seen."""
+        known = self._known
+        return known.record.holder if known is not None else ""
+
+    @property
+    def safe_until(self) -> float:
+        """Until when (monotonic seconds) nobody else can have taken the lease that this process holds."""
+        return self._safe_until
+
+    def check(self, now: float) -> str | None:
+        """The health check: a leader that has not renewed long after its lease ran out should be dead."""
+        known = self._known
+        if known is None or not self.leads:
+            return None
+        if now - known.at > self._config.lease_duration_s + HEALTH_TOLERANCE_S:
+            return f"failed election to renew leadership on lease {self._config.name}"
+        return None
+
+    async def acquire(self) -> None:
+        """Wait until this process leads."""
+        period_s = self._config.retry_period_s
+        log.info("Attempting to acquire leader lease...", extra=self._fields())
+        while not await self._attempt():
+            await self._clock.sleep(period_s * (1.0 + self._rng.random() * JITTER_FACTOR))
+        self._status.set(1.0)
+        log.info("Successfully acquired lease", extra=self._fields())
+
+    async def hold(self, alive: Callable[[], bool] = lambda: True) -> str:
+        """Keep the lease for as long as it goes;
+
+        why it was lost. ``alive``: may we go on leading at all.
+        """
+        await self._tell("became leader")
+        why = ""
+        while not why:
+            await self._clock.sleep(self._config.retry_period_s)
+            why = await self._renew(alive)
+        self._status.set(0.0)
+        self._safe_until = float("-inf")
+        log.info("Failed to renew lease", extra=self._fields(err=why))
+        return why
+
+    async def release(self) -> bool:
+        """Give the lease up so that another may take it at once; whether that worked. Call it once the work is
+        over: from here on others may act."""
+        self._status.set(0.0)
+        self._safe_until = float("-inf")
+        if not self.leads:
+            return True
+        try:
+            async with asyncio.timeout(self._config.renew_deadline_s):
+                return await self._release()
+        except _FAILURES as error:
+            log.error("Failed to release lease", extra=self._fields(err=_text(error)))
+            return False
+
+    async def _release(self) -> bool:
+        current = await self._lock.get()
+        if current is None:
+            return False
+        now = self._clock.monotonic()
+        self._known = observe(self._known, current, now)
+        if not self.leads:
+            return True
+        record = released(current, format_micro_time(self._clock.now()))
+        await self._lock.update(record)
+        self._known = Observation(record, now)
+        await self._tell("stopped leading")
+        return True
+
+    async def _renew(self, alive: Callable[[], bool]) -> str:
+        """One renewal, tried again until the deadline; why it failed for good."""
+        deadline = self._clock.monotonic() + self._config.renew_deadline_s
+        while True:
+            if not alive():
+                return "the controllers' event loop has stalled"
+            remaining_s = deadline - self._clock.monotonic()
+            if remaining_s <= 0:
+                return "timed out waiting for the condition"
+            if await self._attempt(remaining_s):
+                return ""
+            if not self.leads:
+                return f"the lease was taken by {self.holder or 'nobody'}"
+            left_s = deadline - self._clock.monotonic()
+            await self._clock.sleep(min(self._config.retry_period_s, max(left_s, 0.0)))
+
+    async def _attempt(self, limit_s: float = float("inf")) -> bool:
+        """Try to get or keep the lease; whether that worked."""
+        started = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(min(limit_s, self._config.request_timeout_s * 3)):
+                worked = await self._keep_fast() or await self._read_and_claim()
+        except _FAILURES as error:
+            log.error("Error updating lease", extra=self._fields(err=_text(error)))
+            worked = False
+        if worked:
+            self._safe_until = started + int(self._config.lease_duration_s)
+        self._report_holder()
+        return worked
+
+    async def _keep_fast(self) -> bool:
+        """Renew without reading, on the assumption that nobody touched the lease."""
+        known = self._known
+        if known is None or not self.leads or not known.valid(self._clock.monotonic()):
+            return False
+        claim = decide(known, self._mine(), self._clock.monotonic())
+        if not isinstance(claim, Claim):
+            return False
+        try:
+            await self._write(claim.record)
+        except _FAILURES as error:
+            log.info(
+                "Failed to update lease optimistically, falling back to slow path",
+                extra=self._fields(err=_text(error)),
+            )
+            return False
+        return True
+
+    async def _read_and_claim(self) -> bool:
+        async with asyncio.timeout(self._config.request_timeout_s):
+            current = await self._lock.get()
+        now = self._clock.monotonic()
+        if current is None:
+            await self._make()
+            return True
+        self._known = observe(self._known, current, now)
+        verdict = decide(self._known, self._mine(), now)
+        if isinstance(verdict, Held):
+            log.debug("Lease is held by and has not yet expired", extra=self._fields(holder=verdict.holder))
+            return False
+        if verdict.renews:
+            self._slow.labels(self._config.name).inc()
+        await self._write(verdict.record)
+        return True
+
+    async def _make(self) -> None:
+        record, now = self._mine(), self._clock.monotonic()
+        async with asyncio.timeout(self._config.request_timeout_s):
+            await self._lock.create(record)
+        self._known = Observation(record, now)
+
+    async def _write(self, record: Record) -> None:
+        now = self._clock.monotonic()
+        async with asyncio.timeout(self._config.request_timeout_s):
+            await self._lock.update(record)
+        self._known = Observation(record, now)
+
+    def _mine(self) -> Record:
+        now = format_micro_time(self._clock.now())
+        return Record(self._config.identity, int(self._config.lease_duration_s), now, now)
+
+    async def _tell(self, what: str) -> None:
+        """The event is a courtesy: the election does not wait long for it and does not fail with it."""
+        now = self._clock.now()
+        name = f"{self._config.name}.{int(now.timestamp() * 1e9):x}"
+        try:
+            async with asyncio.timeout(1.0):
+                await self._lock.tell(f"{self._config.identity} {what}", name, format_time(now))
+        except _FAILURES as error:
+            log.warning("Could not record the election event", extra=self._fields(err=_text(error)))
+
+    def _report_holder(self) -> None:
+        if self.holder != self._seen_holder:
+            self._seen_holder = self.holder
+            log.info("New leader observed", extra=self._fields(holder=self.holder))
+
+    def _fields(self, **more: str) -> dict[str, dict[str, str]]:
+        return {"fields": {"lock": f"{self._config.namespace}/{self._config.name}", **more}}
+
+
+def _text(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,120 @@
+"""The Lease as a lock: read it, make it, change it if nobody else did meanwhile, say on it what happened.
+
+Only the fields of the election are written; whatever else the Lease carries stays. Optimistic: an update
+names the resourceVersion that this process saw last.
+
+upstream: staging/src/k8s.io/client-go/tools/leaderelection/resourcelock/leaselock.go
+"""
+
+from typing import Protocol
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import View
+from kcm_cli.rest import errors
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.transport import Request
+from kcm_cli.runtime.leader.record import LeaseSpec, Record, from_spec, to_spec
+
+LEASES = GVR("coordination.k8s.io", "v1", "leases")
+EVENTS = GVR("", "v1", "events")
+COMPONENT = "kube-controller-manager"
+
+
+class Lock(Protocol):
+    """Where the record lives. Errors: ``errors.ApiError``, ``transport.TransportError``."""
+
+    async def get(self) -> Record | None:
+        """The record now, or None if there is no lease yet."""
+
+    async def create(self, record: Record) -> None:
+        """Make the lease. Raises AlreadyExists if somebody was faster."""
+
+    async def update(self, record: Record) -> None:
+        """Write the record. Raises Conflict if the lease changed since it was last read or written here."""
+
+    async def tell(self, message: str, event_name: str, now_text: str) -> None:
+        """Record an event about the lease."""
+
+
+class _Lease(View, frozen=True, gc=False):
+    spec: LeaseSpec = LeaseSpec()
+
+
+class LeaseLock:
+    """A Lease on an API server, through a client of its own."""
+
+    def __init__(self, client: Client, namespace: str, name: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._doc: Doc | None = None
+
+    def __str__(self) -> str:
+        return f"{self._namespace}/{self._name}"
+
+    async def get(self) -> Record | None:
+        """The record now, or None if there is no lease yet."""
+        try:
+            body = await self._client.call(Request("GET", LEASES.path(self._namespace, self._name)))
+        except errors.NotFound:
+            return None
+        return self._keep(body)
+
+    async def create(self, record: Record) -> None:
+        """Make the lease. Raises AlreadyExists if somebody was faster."""
+        doc: Doc = {
+            "apiVersion": LEASES.group_version,
+            "kind": "Lease",
+            "metadata": {"name": self._name, "namespace": self._namespace},
+            "spec": to_spec(record),
+        }
+        self._keep(await self._send("POST", LEASES.path(self._namespace), doc))
+
+    async def update(self, record: Record) -> None:
+        """Write the record. Raises Conflict if the lease changed, ValueError if it was never read."""
+        if self._doc is None:
+            raise ValueError("a lease is read or made before it is updated")
+        spec = self._doc.get("spec")
+        kept = spec if isinstance(spec, dict) else {}
+        doc: Doc = {**self._doc, "spec": {**kept, **to_spec(record)}}
+        self._keep(await self._send("PUT", LEASES.path(self._namespace, self._name), doc))
+
+    async def tell(self, message: str, event_name: str, now_text: str) -> None:
+        """Record a LeaderElection event about the lease."""
+        await self._send("POST", EVENTS.path(self._namespace), self._event(message, event_name, now_text))
+
+    async def _send(self, method: str, path: str, doc: Doc) -> bytes:
+        headers = {"content-type": "application/json"}
+        return await self._client.call(Request(method, path, (), headers, codec.encode(doc)))
+
+    def _keep(self, body: bytes) -> Record:
+        self._doc = codec.decode_doc(body)
+        return from_spec(codec.decode(body, _Lease).spec)
+
+    def _event(self, message: str, event_name: str, now_text: str) -> Doc:
+        metadata = self._doc.get("metadata") if self._doc is not None else None
+        lease = metadata if isinstance(metadata, dict) else {}
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": event_name, "namespace": self._namespace},
+            "involvedObject": {
+                "kind": "Lease",
+                "apiVersion": LEASES.group_version,
+                "namespace": self._namespace,
+                "name": self._name,
+                "uid": lease.get("uid", ""),
+                "resourceVersion": lease.get("resourceVersion", ""),
+            },
+            "reason": "LeaderElection",
+            "message": message,
+            "type": "Normal",
+            "source": {"component": COMPONENT},
+            "reportingComponent": COMPONENT,
+            "reportingInstance": "",
+            "firstTimestamp": now_text,
+            "lastTimestamp": now_text,
+            "count": 1,
+        }

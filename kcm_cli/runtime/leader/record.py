@@ -1,0 +1,108 @@
+"""The election record that a Lease carries, and how long one may trust it.
+
+Pure. Times in the record are written for people; only the local time at which a change was seen is
+trusted, so that clocks of different machines need not agree (they must run at about the same speed).
+
+upstream: staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go, resourcelock/leaselock.go
+"""
+
+from dataclasses import dataclass, replace
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import View
+
+
+class LeaseSpec(View, frozen=True, gc=False):
+    """coordination.k8s.io/v1 LeaseSpec."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+    preferred_holder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Who leads, until when, since when. Times are RFC 3339 with microseconds."""
+
+    holder: str
+    duration_s: int
+    acquire_time: str
+    renew_time: str
+    transitions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A record, and when (monotonic seconds) it was first seen as it is."""
+
+    record: Record
+    at: float
+
+    def valid(self, now: float) -> bool:
+        """Whether the holder may still rely on the lease."""
+        return self.at + self.record.duration_s > now
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Somebody else leads; nothing to do but wait."""
+
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Write this record. ``renews``: it is our own lease that goes on."""
+
+    record: Record
+    renews: bool
+
+
+def observe(known: Observation | None, record: Record, now: float) -> Observation:
+    """What is known after reading a record: an unchanged one keeps the time at which it was first seen."""
+    if known is not None and known.record == record:
+        return known
+    return Observation(record, now)
+
+
+def decide(known: Observation, mine: Record, now: float) -> Held | Claim:
+    """What to do about the record that was read last;
+
+    ``mine`` is the record that we would like to write.
+    """
+    current = known.record
+    if current.holder == mine.holder:
+        return Claim(replace(mine, acquire_time=current.acquire_time, transitions=current.transitions), renews=True)
+    if current.holder and known.valid(now):
+        return Held(current.holder)
+    return Claim(replace(mine, transitions=current.transitions + 1), renews=False)
+
+
+def released(current: Record, now_text: str) -> Record:
+    """The record that gives the lease up: no holder, and the shortest duration."""
+    return Record("", 1, now_text, now_text, current.transitions)
+
+
+def from_spec(spec: LeaseSpec) -> Record:
+    """The record in a Lease."""
+    return Record(
+        spec.holder_identity or "",
+        spec.lease_duration_seconds or 0,
+        spec.acquire_time or "",
+        spec.renew_time or "",
+        spec.lease_transitions or 0,
+    )
+
+
+def to_spec(record: Record) -> Doc:
+    """The fields of a LeaseSpec."""
+    return {
+        "acquireTime": record.acquire_time,
+        "holderIdentity": record.holder,
+        "leaseDurationSeconds": record.duration_s,
+        "leaseTransitions": record.transitions,
+        "renewTime": record.renew_time,
+    }

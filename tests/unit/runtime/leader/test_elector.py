@@ -1,0 +1,331 @@
+"""Electors on virtual time, against one Lease in memory."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics import Registry
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
+from kcm_cli.runtime.leader import ElectionConfig, Elector, LeaseLock
+
+STATUS = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
+
+
+@dataclass
+class LeaseServer:
+    """Serves one Lease as an API server does. ``down``: refuses connections. ``delay_s``: answers late."""
+
+    lease: dict | None = None
+    events: list[dict] = field(default_factory=list)
+    writes: list[tuple[float, str]] = field(default_factory=list)
+    down: set[str] = field(default_factory=set)
+    delay_s: float = 0.0
+    version: int = 0
+
+    def for_user(self, name: str) -> "Wire":
+        return Wire(self, name)
+
+    def answer(self, request: Request) -> tuple[int, dict]:
+        if request.path.endswith("/events"):
+            self.events.append(json.loads(request.body))
+            return 201, self.events[-1]
+        if request.method == "GET":
+            return (200, self.lease) if self.lease else (404, {**STATUS, "reason": "NotFound", "code": 404})
+        doc = json.loads(request.body)
+        if request.method == "POST":
+            if self.lease:
+                return 409, {**STATUS, "reason": "AlreadyExists", "code": 409}
+            doc["metadata"]["uid"] = "u1"
+            return 201, self.store(doc)
+        if doc["metadata"].get("resourceVersion") != str(self.version):
+            return 409, {**STATUS, "reason": "Conflict", "code": 409}
+        return 200, self.store(doc)
+
+    def store(self, doc: dict) -> dict:
+        self.version += 1
+        doc["metadata"]["resourceVersion"] = str(self.version)
+        self.lease = doc
+        self.writes.append((asyncio.get_running_loop().time(), doc["spec"]["holderIdentity"]))
+        return doc
+
+
+@dataclass
+class Wire:
+    server: LeaseServer
+    name: str
+
+    async def send(self, request: Request) -> Response:
+        if self.name in self.server.down:
+            await asyncio.sleep(0.05)
+            raise Unreachable("connection refused")
+        await asyncio.sleep(self.server.delay_s)
+        status, doc = self.server.answer(request)
+        return Response(status, {}, json.dumps(doc).encode())
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        raise NotImplementedError
+        yield
+
+    async def close(self) -> None:
+        return None
+
+
+def elector(server: LeaseServer, name: str, registry: Registry | None = None) -> Elector:
+    clock = LoopClock()
+    client = Client(server.for_user(name), limiter=Unlimited(), user_agent="t", clock=clock)
+    config = ElectionConfig(identity=name)
+    lock = LeaseLock(client, config.namespace, config.name)
+    return Elector(config, lock, clock, random.Random(name), registry or Registry())
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def test_a_new_lease_names_the_first_comer() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = elector(server, "one")
+        await one.acquire()
+        assert one.leads
+        assert server.lease is not None
+        spec = server.lease["spec"]
+        assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == ("one", 15, 0)
+        assert set(spec) == {
+            "acquireTime", "holderIdentity", "leaseDurationSeconds", "leaseTransitions", "renewTime",
+        }  # fmt: skip
+
+    virtual.run(main())
+
+
+def test_the_leader_renews_without_reading_and_says_so_in_an_event() -> None:
+    async def main() -> None:
+        server, registry = LeaseServer(), Registry()
+        one = elector(server, "one", registry)
+        await one.acquire()
+        task = asyncio.create_task(one.hold())
+        await asyncio.sleep(60)
+        assert not task.done()
+        assert len(server.writes) == pytest.approx(31, abs=1)
+        text = registry.expose().decode()
+        assert 'leader_election_master_status{name="kube-controller-manager"} 1\n' in text
+        assert "leader_election_slowpath_total{" not in text
+        event = server.events[0]
+        assert (event["reason"], event["message"]) == ("LeaderElection", "one became leader")
+        assert event["involvedObject"]["kind"] == "Lease"
+        assert event["involvedObject"]["uid"] == "u1"
+        task.cancel()
+
+    virtual.run(main())
+
+
+def test_the_second_takes_over_once_the_lease_has_run_out() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one, two = elector(server, "one"), elector(server, "two")
+        await one.acquire()
+        died = now()
+        await two.acquire()
+        assert 15.0 <= now() - died <= 15.0 + 2.0 * 2.2
+        assert server.lease is not None
+        assert server.lease["spec"]["leaseTransitions"] == 1
+
+    virtual.run(main())
+
+
+def test_the_second_waits_as_long_as_the_first_renews() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one, two = elector(server, "one"), elector(server, "two")
+        await one.acquire()
+        hold = asyncio.create_task(one.hold())
+        wait = asyncio.create_task(two.acquire())
+        await asyncio.sleep(600)
+        assert not wait.done() and not hold.done()
+        assert {holder for _, holder in server.writes} == {"one"}
+        wait.cancel()
+        hold.cancel()
+
+    virtual.run(main())
+
+
+def test_a_released_lease_is_taken_at_once() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one, two = elector(server, "one"), elector(server, "two")
+        await one.acquire()
+        wait = asyncio.create_task(two.acquire())
+        await asyncio.sleep(1.0)
+        assert await one.release()
+        assert server.lease is not None
+        assert server.lease["spec"]["holderIdentity"] == ""
+        assert server.lease["spec"]["leaseDurationSeconds"] == 1
+        released_at = now()
+        await wait
+        assert now() - released_at <= 2.0 * 2.2
+        assert not one.leads
+
+    virtual.run(main())
+
+
+def test_a_leader_cut_off_stops_before_anybody_else_can_lead() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one, two = elector(server, "one"), elector(server, "two")
+        await one.acquire()
+        hold = asyncio.create_task(one.hold())
+        wait = asyncio.create_task(two.acquire())
+        await asyncio.sleep(30)
+        server.down.add("one")
+        safe_until = one.safe_until
+        why = await hold
+        stopped = now()
+        assert why == "timed out waiting for the condition"
+        await wait
+        assert stopped < safe_until <= now()
+
+    virtual.run(main())
+
+
+def test_a_short_cut_is_survived() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = elector(server, "one")
+        await one.acquire()
+        hold = asyncio.create_task(one.hold())
+        await asyncio.sleep(5)
+        server.down.add("one")
+        await asyncio.sleep(8)
+        server.down.clear()
+        await asyncio.sleep(60)
+        assert not hold.done()
+        hold.cancel()
+
+    virtual.run(main())
+
+
+def test_a_lease_that_another_has_taken_is_lost_at_once() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = elector(server, "one")
+        await one.acquire()
+        hold = asyncio.create_task(one.hold())
+        await asyncio.sleep(5)
+        assert server.lease is not None
+        lease = json.loads(json.dumps(server.lease))
+        lease["spec"]["holderIdentity"] = "thief"
+        server.store(lease)
+        taken = now()
+        assert await hold == "the lease was taken by thief"
+        assert now() - taken <= 2.1
+
+    virtual.run(main())
+
+
+def test_somebody_elses_edit_of_the_lease_costs_one_read_and_nothing_of_it_is_lost() -> None:
+    async def main() -> None:
+        server, registry = LeaseServer(), Registry()
+        one = elector(server, "one", registry)
+        await one.acquire()
+        hold = asyncio.create_task(one.hold())
+        await asyncio.sleep(5)
+        assert server.lease is not None
+        lease = json.loads(json.dumps(server.lease))
+        lease["metadata"]["labels"] = {"a": "b"}
+        lease["spec"]["strategy"] = "OldestEmulationVersion"
+        server.store(lease)
+        await asyncio.sleep(10)
+        assert server.lease["metadata"]["labels"] == {"a": "b"}
+        assert server.lease["spec"]["strategy"] == "OldestEmulationVersion"
+        assert 'leader_election_slowpath_total{name="kube-controller-manager"} 1\n' in registry.expose().decode()
+        hold.cancel()
+
+    virtual.run(main())
+
+
+def test_a_stalled_process_gives_the_lease_up() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = elector(server, "one")
+        await one.acquire()
+        stalled: list[int] = []
+        hold = asyncio.create_task(one.hold(lambda: not stalled))
+        await asyncio.sleep(20)
+        assert not hold.done()
+        stalled.append(1)
+        await asyncio.sleep(2.1)
+        assert "stalled" in hold.result()
+
+    virtual.run(main())
+
+
+def test_answers_slower_than_the_request_timeout_lose_the_lease() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = elector(server, "one")
+        await one.acquire()
+        server.delay_s = 6.0
+        started = now()
+        assert await one.hold() == "timed out waiting for the condition"
+        assert now() - started <= 1.0 + 2.0 + 10.0 + 0.1
+
+    virtual.run(main())
+
+
+def test_health_fails_only_for_a_leader_long_past_its_lease() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one, two = elector(server, "one"), elector(server, "two")
+        assert one.check(now()) is None
+        await one.acquire()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await two.acquire()
+        await asyncio.sleep(33.9)
+        assert one.check(now()) is None
+        await asyncio.sleep(0.2)
+        assert one.check(now()) == "failed election to renew leadership on lease kube-controller-manager"
+        assert two.check(now()) is None
+
+    virtual.run(main())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_never_two_leaders_whatever_the_network_does(seed: int) -> None:
+    async def main() -> None:
+        rng, server = random.Random(seed), LeaseServer()
+        leading: set[str] = set()
+        reigns: list[str] = []
+
+        async def candidate(name: str) -> None:
+            while True:
+                one = elector(server, name)
+                await one.acquire()
+                leading.add(name)
+                assert leading == {name}
+                reigns.append(name)
+                await one.hold()
+                leading.discard(name)
+
+        tasks = [asyncio.create_task(candidate(name)) for name in ("a", "b", "c")]
+        for _ in range(300):
+            await asyncio.sleep(rng.uniform(0.5, 8.0))
+            name = rng.choice("abc")
+            server.down.symmetric_difference_update({name})
+            server.delay_s = rng.choice((0.0, 0.0, 0.1, 3.0))
+        for task in tasks:
+            assert not task.done()
+            task.cancel()
+        assert len(reigns) > 5
+
+    virtual.run(main())
