@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
+
+Tree = dict[str, Any]
+"""A document, or a part of one, that has passed its schema: the types of its fields are known to be right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ class ApiError(Exception):
 
 def invalid(resource: ResourceInfo, name: str, errors: Sequence[FieldError]) -> ApiError:
     """422 Invalid with its causes, worded as upstream's NewInvalid."""
-    texts = [f"{e.field}: {e.message}" for e in errors]
+    texts = list(dict.fromkeys(f"{e.field}: {e.message}" for e in errors))  # the causes keep what is said twice
     joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     group = resource.gvr.group
     qualified = f"{resource.kind}.{group}" if group else resource.kind

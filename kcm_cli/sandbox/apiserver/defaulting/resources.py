@@ -1,0 +1,49 @@
+"""Quantities in resource lists: canonical, and no finer than a thousandth.
+
+Source: pkg/apis/core/v1/defaults.go#SetDefaults_ResourceList; apimachinery pkg/api/resource.
+"""
+
+from functools import lru_cache
+
+from kcm_cli.machinery import quantity
+from kcm_cli.sandbox.apiserver.types import Tree
+
+
+@lru_cache(maxsize=4096)
+def milli(value: str | int | float) -> str:
+    """The canonical text of a quantity, rounded up to thousandths."""
+    return str(quantity.from_json(value).rounded(-3))
+
+
+@lru_cache(maxsize=4096)
+def canonical(value: str | int | float | None) -> str:
+    """The canonical text of a quantity; absent is zero."""
+    return str(quantity.from_json(value))
+
+
+def resource_list(amounts: Tree | None) -> None:
+    """A map of resource names to amounts, in place."""
+    if not amounts:
+        return
+    for name, value in amounts.items():
+        amounts[name] = milli(value)
+
+
+def requirements(container: Tree) -> None:
+    """The limits and requests of a container (or a claim): the field itself is always there."""
+    resources = container.get("resources")
+    if resources is None:
+        container["resources"] = {}
+    elif resources:
+        resource_list(resources.get("limits"))
+        resource_list(resources.get("requests"))
+
+
+def requests_from_limits(container: Tree) -> None:
+    """In a pod (not in a template) a limit without a request is also the request."""
+    resources = container.get("resources")
+    if not resources or not resources.get("limits"):
+        return
+    requests = resources.setdefault("requests", {})
+    for name, value in resources["limits"].items():
+        requests.setdefault(name, value)

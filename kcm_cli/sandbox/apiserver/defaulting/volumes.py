@@ -1,0 +1,103 @@
+"""Defaults of volumes, of pods and of persistent volumes.
+
+Source: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go.
+"""
+
+from kcm_cli.sandbox.apiserver.defaulting import resources
+from kcm_cli.sandbox.apiserver.defaulting.images import pull_policy
+from kcm_cli.sandbox.apiserver.types import Tree
+
+_MODE = 0o644
+_EMPTY_IS_ABSENT: dict[str, tuple[tuple[str, str], ...]] = {
+    "iscsi": (("iscsiInterface", "default"),),
+    "rbd": (("pool", "rbd"), ("user", "admin"), ("keyring", "/etc/ceph/keyring")),
+    "scaleIO": (("storageMode", "ThinProvisioned"), ("fsType", "xfs")),
+}
+_ABSENT: dict[str, tuple[tuple[str, object], ...]] = {
+    "hostPath": (("type", ""),),
+    "azureDisk": (("cachingMode", "ReadWrite"), ("fsType", "ext4"), ("readOnly", False), ("kind", "Shared")),
+    "secret": (("defaultMode", _MODE),),
+    "configMap": (("defaultMode", _MODE),),
+    "downwardAPI": (("defaultMode", _MODE),),
+    "projected": (("defaultMode", _MODE),),
+}
+
+
+def volume(doc: Tree) -> None:
+    """A volume of a pod."""
+    source_found = False
+    for name, source in doc.items():
+        if name == "name" or source is None:
+            continue
+        source_found = True
+        _source(name, source)
+    if not source_found:
+        doc["emptyDir"] = {}
+
+
+def persistent_source(spec: Tree) -> None:
+    """The source of a persistent volume, which lies among the fields of its spec."""
+    for name in ("hostPath", "rbd", "iscsi", "azureDisk", "scaleIO"):
+        if (source := spec.get(name)) is not None:
+            _fill(name, source)
+
+
+def claim_spec(spec: Tree) -> None:
+    """The spec of a PersistentVolumeClaim or of a template for one."""
+    if spec.get("volumeMode") is None:
+        spec["volumeMode"] = "Filesystem"
+    resources.requirements(spec)
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None and not source.get("apiGroup"):
+        source["apiGroup"] = None
+    if reference is not None and not reference.get("apiGroup"):
+        reference["apiGroup"] = None
+
+
+def divisor(reference: Tree) -> None:
+    """A ResourceFieldSelector: its divisor is always written."""
+    reference["divisor"] = resources.canonical(reference.get("divisor"))
+
+
+def _fill(name: str, source: Tree) -> None:
+    for field, value in _EMPTY_IS_ABSENT.get(name, ()):
+        if not source.get(field):
+            source[field] = value
+    for absent, default in _ABSENT.get(name, ()):
+        if source.get(absent) is None:
+            source[absent] = default
+
+
+def _source(name: str, source: Tree) -> None:
+    _fill(name, source)
+    if name == "downwardAPI":
+        _items(source)
+    elif name == "projected":
+        for item in source.get("sources") or ():
+            _projection(item)
+    elif name == "emptyDir":
+        if source.get("sizeLimit") is not None:
+            source["sizeLimit"] = resources.canonical(source["sizeLimit"])
+    elif name == "ephemeral":
+        if (claim := source.get("volumeClaimTemplate")) is not None:
+            claim.setdefault("metadata", {})
+            claim_spec(claim.setdefault("spec", {}))
+    elif name == "image" and not source.get("pullPolicy"):
+        source["pullPolicy"] = pull_policy(source.get("reference", ""))
+
+
+def _projection(item: Tree) -> None:
+    if (downward := item.get("downwardAPI")) is not None:
+        _items(downward)
+    token = item.get("serviceAccountToken")
+    if token is not None and token.get("expirationSeconds") is None:
+        token["expirationSeconds"] = 3600
+
+
+def _items(downward: Tree) -> None:
+    for item in downward.get("items") or ():
+        reference = item.get("fieldRef")
+        if reference is not None and not reference.get("apiVersion"):
+            reference["apiVersion"] = "v1"
+        if (reference := item.get("resourceFieldRef")) is not None:
+            divisor(reference)

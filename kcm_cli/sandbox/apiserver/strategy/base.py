@@ -1,0 +1,135 @@
+"""What the server does with a kind around a write: prepare, validate, warn, and how it deletes.
+
+A ``Strategy`` is a value put together from functions; what a kind leaves out does nothing. The methods are what the
+registry calls, in upstream's order:
+
+- create: ``prepare_create``, then ``validate_create``, then ``warnings(doc)``;
+- update: ``prepare_update``, then ``validate_update``, then ``warnings(new, old)``;
+- ``.../status``: the same with ``_status``; other subresources have strategies of their own (``for_resource``).
+
+``prepare_*`` change the new document in place and may share parts of the old one with it; neither the old document
+nor anything shared may be changed in place afterwards.
+
+Source: apiserver pkg/registry/rest/{create,update,delete}.go, pkg/registry/*/*/strategy.go.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation.metadata import validate_common_update
+
+Change = Callable[[Tree], None]
+Carry = Callable[[Tree, Tree], None]
+Check = Callable[[Tree], list[FieldError]]
+CheckUpdate = Callable[[Tree, Tree], list[FieldError]]
+Warn = Callable[[Tree, Tree | None], list[str]]
+GracePeriod = Callable[[Tree, int | None], int]
+Propagation = Literal["Background", "Orphan"]
+
+
+def nothing(doc: Tree) -> None:
+    """Prepare nothing."""
+
+
+def carry_nothing(new: Tree, old: Tree) -> None:
+    """Take nothing over."""
+
+
+def no_errors(doc: Tree) -> list[FieldError]:
+    """Accept anything."""
+    return []
+
+
+def no_update_errors(new: Tree, old: Tree) -> list[FieldError]:
+    """Accept any change."""
+    return []
+
+
+def no_warnings(new: Tree, old: Tree | None) -> list[str]:
+    """Warn of nothing."""
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The rules of one kind (or of one of its subresources).
+
+    creates_on_update: a PUT to a name that is not there creates the object.
+    needs_version_on_update: a PUT without ``resourceVersion`` is refused (422).
+    returns_object_on_delete: DELETE answers the object, not a Status.
+    propagation: what happens to dependents when the request does not say.
+    grace_period: seconds that a deletion waits, from the object and the request's ``gracePeriodSeconds``; ``None``
+    for kinds that go at once. Zero means at once.
+    """
+
+    namespaced: bool = True
+    on_create: Change = nothing
+    on_update: Carry = carry_nothing
+    on_status: Carry = carry_nothing
+    check_create: Check = no_errors
+    check_update: CheckUpdate = no_update_errors
+    check_status: CheckUpdate = no_update_errors
+    warn: Warn = no_warnings
+    warn_status: Warn = no_warnings
+    creates_on_update: bool = False
+    needs_version_on_update: bool = False
+    returns_object_on_delete: bool = False
+    propagation: Propagation = "Background"
+    grace_period: GracePeriod | None = None
+
+    def prepare_create(self, doc: Tree) -> None:
+        """After ``uid`` and ``creationTimestamp`` are set and the name is generated."""
+        self.on_create(doc)
+
+    def prepare_update(self, new: Tree, old: Tree) -> None:
+        """Keep what an update of the main resource cannot change."""
+        _keep_generation(new, old)
+        self.on_update(new, old)
+        _keep_system_fields(new, old)
+
+    def prepare_status(self, new: Tree, old: Tree) -> None:
+        """Keep what an update of the status cannot change."""
+        _keep_generation(new, old)
+        self.on_status(new, old)
+        _keep_system_fields(new, old)
+
+    def validate_create(self, doc: Tree) -> list[FieldError]:
+        """What is wrong with a new object."""
+        return self.check_create(doc)
+
+    def validate_update(self, new: Tree, old: Tree) -> list[FieldError]:
+        """What is wrong with a change; errors that two layers find appear twice, as upstream reports them."""
+        return validate_common_update(new, old, self.namespaced) + self.check_update(new, old)
+
+    def validate_status(self, new: Tree, old: Tree) -> list[FieldError]:
+        """What is wrong with a change of the status."""
+        return validate_common_update(new, old, self.namespaced) + self.check_status(new, old)
+
+    def warnings(self, new: Tree, old: Tree | None = None) -> list[str]:
+        """What to tell the client beside success. ``old`` is None on creation."""
+        return self.warn(new, old)
+
+    def status_warnings(self, new: Tree, old: Tree) -> list[str]:
+        """The same for an update of the status."""
+        return self.warn_status(new, old)
+
+
+def _keep_generation(new: Tree, old: Tree) -> None:
+    generation = old["metadata"].get("generation")
+    if generation is None:
+        new["metadata"].pop("generation", None)
+    else:
+        new["metadata"]["generation"] = generation
+
+
+def _keep_system_fields(new: Tree, old: Tree) -> None:
+    meta, known = new["metadata"], old["metadata"]
+    if not meta.get("uid") and "uid" in known:
+        meta["uid"] = known["uid"]
+    for field in ("creationTimestamp", "deletionTimestamp"):
+        if known.get(field):
+            meta[field] = known[field]
+    if meta.get("deletionGracePeriodSeconds") is None and "deletionGracePeriodSeconds" in known:
+        meta["deletionGracePeriodSeconds"] = known["deletionGracePeriodSeconds"]

@@ -1,0 +1,101 @@
+"""Strategies of the core kinds that are neither pods nor workloads nor services.
+
+Source: pkg/registry/core/*/strategy.go.
+"""
+
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import core
+
+_FINALIZER = "kubernetes"
+_ENFORCE = "kubernetes.io/enforce-mountable-secrets"
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+def _new_namespace(doc: Tree) -> None:
+    doc["status"] = {"phase": "Active"}
+    spec = doc.setdefault("spec", {})
+    finalizers = spec.get("finalizers") or []
+    if _FINALIZER not in finalizers:
+        spec["finalizers"] = [*finalizers, _FINALIZER]
+    _name_label(doc)
+
+
+def _namespace_update(new: Tree, old: Tree) -> None:
+    parts.keep_status(new, old)
+    parts.keep(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
+    _name_label(new)
+
+
+def _name_label(doc: Tree) -> None:
+    meta = doc["metadata"]
+    meta["labels"] = {**(meta.get("labels") or {}), _NAME_LABEL: meta.get("name", "")}
+
+
+def _namespace_status(new: Tree, old: Tree) -> None:
+    parts.status_update(new, old)
+    _name_label(new)
+
+
+def _namespace_finalize(new: Tree, old: Tree) -> None:
+    parts.keep_status(new, old)
+    _name_label(new)
+
+
+def _drop_immutable_secret(new: Tree, old: Tree) -> None:
+    if not new.get("type"):
+        new["type"] = old.get("type", "")
+
+
+def _new_service_account(doc: Tree) -> None:
+    for secret in doc.get("secrets") or ():
+        for field in tuple(secret):
+            if field != "name":
+                del secret[field]
+
+
+def _service_account_update(new: Tree, old: Tree) -> None:
+    _new_service_account(new)
+
+
+def _warn_service_account(new: Tree, old: Tree | None) -> list[str]:
+    if old is not None and _ENFORCE in (old["metadata"].get("annotations") or {}):
+        return []
+    if _ENFORCE not in (new["metadata"].get("annotations") or {}):
+        return []
+    advice = "prefer separate namespaces to isolate access to mounted secrets"
+    return [f"metadata.annotations[{_ENFORCE}]: deprecated in v1.32+; {advice}"]
+
+
+NAMESPACE = Strategy(
+    namespaced=False,
+    on_create=_new_namespace,
+    on_update=_namespace_update,
+    on_status=_namespace_status,
+    check_create=core.validate_namespace,
+    check_update=core.validate_namespace_update,
+    check_status=core.validate_namespace_status,
+)
+NAMESPACE_FINALIZE = Strategy(
+    namespaced=False,
+    on_update=_namespace_finalize,
+    check_update=core.validate_namespace_finalize,
+)
+CONFIG_MAP = Strategy(
+    check_create=core.validate_config_map,
+    check_update=core.validate_config_map_update,
+)
+SECRET = Strategy(
+    on_update=_drop_immutable_secret,
+    check_create=core.validate_secret,
+    check_update=core.validate_secret_update,
+)
+SERVICE_ACCOUNT = Strategy(
+    on_create=_new_service_account,
+    on_update=_service_account_update,
+    check_create=core.validate_service_account,
+    check_update=core.validate_service_account_update,
+    warn=_warn_service_account,
+    returns_object_on_delete=True,
+)

@@ -1,0 +1,104 @@
+"""Strategy of pods.
+
+Source: pkg/registry/core/pod/strategy.go.
+"""
+
+from collections.abc import Iterator
+
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.qos import qos_class
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import pod
+
+_ENDED = ("Succeeded", "Failed")
+
+
+def _new(doc: Tree) -> None:
+    parts.first_generation(doc)
+    spec = doc["spec"]
+    status: Tree = {"phase": "Pending", "qosClass": qos_class(spec)}
+    doc["status"] = status
+    if spec.get("schedulingGates"):
+        status["conditions"] = [
+            {
+                "lastProbeTime": None,
+                "lastTransitionTime": None,
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+                "reason": "SchedulingGated",
+                "status": "False",
+                "type": "PodScheduled",
+            }
+        ]
+    labels = doc["metadata"].get("labels") or {}
+    if affinity := spec.get("affinity"):
+        for term in _affinity_terms(affinity):
+            _merge_keys(term, labels)
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        _merge_keys(constraint, labels)
+
+
+def _affinity_terms(affinity: Tree) -> Iterator[Tree]:
+    for field in ("podAffinity", "podAntiAffinity"):
+        rules = affinity.get(field) or {}
+        for weighted in rules.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+            yield weighted["podAffinityTerm"]
+        yield from rules.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+
+
+def _merge_keys(term: Tree, labels: dict[str, str]) -> None:
+    """Turn matchLabelKeys into requirements for the values that the pod itself has."""
+    selector = term.get("labelSelector")
+    if selector is None:
+        return
+    added = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in term.get(field) or ()
+        if key in labels
+    ]
+    if added:
+        term["labelSelector"] = {**selector, "matchExpressions": [*selector.get("matchExpressions", ()), *added]}
+
+
+def _status(new: Tree, old: Tree) -> None:
+    parts.keep(new, old, "spec")
+    new["metadata"].pop("deletionTimestamp", None)
+    parts.keep(new["metadata"], old["metadata"], "ownerReferences")
+    status, known = new.setdefault("status", {}), old.get("status") or {}
+    if not status.get("qosClass") and "qosClass" in known:
+        status["qosClass"] = known["qosClass"]
+    _keep_observed_generation(status, known)
+
+
+def _keep_observed_generation(status: Tree, known: Tree) -> None:
+    if not status.get("observedGeneration") and known.get("observedGeneration"):
+        status["observedGeneration"] = known["observedGeneration"]
+    observed: dict[str, list[int]] = {}
+    for condition in known.get("conditions") or ():
+        observed.setdefault(condition.get("type", ""), []).append(condition.get("observedGeneration", 0))
+    for condition in status.get("conditions") or ():
+        generations = observed.get(condition.get("type", ""))
+        generation = generations.pop(0) if generations else 0
+        if generation and not condition.get("observedGeneration"):
+            condition["observedGeneration"] = generation
+
+
+def grace_period(doc: Tree, requested: int | None) -> int:
+    """Seconds until a deletion takes effect: none for a pod that no node has or that has ended."""
+    spec = doc.get("spec") or {}
+    if not spec.get("nodeName") or (doc.get("status") or {}).get("phase") in _ENDED:
+        return 0
+    period = spec.get("terminationGracePeriodSeconds", 0) if requested is None else requested
+    return 1 if period < 0 else int(period)
+
+
+POD = Strategy(
+    on_create=_new,
+    on_update=parts.spec_update,
+    on_status=_status,
+    check_create=pod.validate_pod,
+    check_update=pod.validate_pod_update,
+    check_status=pod.validate_pod_status,
+    grace_period=grace_period,
+)

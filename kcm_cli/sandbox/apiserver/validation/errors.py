@@ -1,0 +1,99 @@
+"""How causes of a 422 are worded.
+
+A value is printed as upstream prints it: text in quotes, numbers and booleans plainly, anything else as Go encodes
+it to JSON (struct values in the fields of the original's types: see ``gotypes``).
+
+Source: apimachinery pkg/util/validation/field/errors.go.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.types import FieldError
+
+NEGATIVE = "must be greater than or equal to 0"
+NOT_POSITIVE = "must be greater than 0"
+IMMUTABLE = "field is immutable"
+
+_HTML = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
+
+
+def show(value: object) -> str:
+    """A value as error texts print it. Mappings are printed in the order in which they come."""
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return codec.encode(value).decode().translate(_HTML)
+
+
+def sorted_map(value: Mapping[str, object] | None) -> dict[str, object] | None:
+    """A Go map as it is printed: keys sorted, ``null`` if there is none."""
+    return None if value is None else dict(sorted(value.items()))
+
+
+def invalid(path: str, value: object, detail: str) -> FieldError:
+    """A malformed value."""
+    text = f"Invalid value: {show(value)}"
+    return FieldError("FieldValueInvalid", path, f"{text}: {detail}" if detail else text)
+
+
+def invalid_each(path: str, value: object, details: Iterable[str]) -> list[FieldError]:
+    """One error per message, all about the same value."""
+    return [invalid(path, value, detail) for detail in details]
+
+
+def type_invalid(path: str, value: object, detail: str) -> FieldError:
+    """A value of a type that the schema does not have."""
+    return FieldError("FieldValueTypeInvalid", path, f"Invalid value: {show(value)}: {detail}")
+
+
+def required(path: str, detail: str = "") -> FieldError:
+    """A value that is missing."""
+    return FieldError("FieldValueRequired", path, f"Required value: {detail}" if detail else "Required value")
+
+
+def forbidden(path: str, detail: str = "") -> FieldError:
+    """A value that may not be there, or not change."""
+    return FieldError("FieldValueForbidden", path, f"Forbidden: {detail}" if detail else "Forbidden")
+
+
+def not_supported(path: str, value: object, choices: Sequence[str]) -> FieldError:
+    """A value outside an enumeration; the choices are printed in the given order."""
+    text = f"Unsupported value: {show(value)}"
+    if choices:
+        text += f": supported values: {', '.join(quote(choice) for choice in choices)}"
+    return FieldError("FieldValueNotSupported", path, text)
+
+
+def duplicate(path: str, value: object) -> FieldError:
+    """A value that another item has already."""
+    return FieldError("FieldValueDuplicate", path, f"Duplicate value: {show(value)}")
+
+
+def not_found(path: str, value: object) -> FieldError:
+    """A reference to something that is not there."""
+    return FieldError("FieldValueNotFound", path, f"Not found: {show(value)}")
+
+
+def too_long(path: str, limit: int) -> FieldError:
+    """A text with too many bytes."""
+    unit = "byte" if limit == 1 else "bytes"
+    return FieldError("FieldValueTooLong", path, f"Too long: may not be more than {limit} {unit}")
+
+
+def too_many(path: str, actual: int, limit: int) -> FieldError:
+    """A list with too many items; a negative ``actual`` is not printed."""
+    unit = "item" if limit == 1 else "items"
+    shown = f": {actual}" if actual >= 0 else ""
+    return FieldError("FieldValueTooMany", path, f"Too many{shown}: must have at most {limit} {unit}")
+
+
+def internal(path: str, text: str) -> FieldError:
+    """Something that the server itself got wrong."""
+    return FieldError("InternalError", path, f"Internal error: {text}")

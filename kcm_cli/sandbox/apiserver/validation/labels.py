@@ -1,0 +1,157 @@
+"""Labels, annotations and label selectors.
+
+Checks of single keys and values are cached: the same few come again and again.
+
+Source: apimachinery pkg/apis/meta/v1/validation, pkg/api/validation/objectmeta.go.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from kcm_cli.machinery import labels as machinery_labels
+from kcm_cli.machinery import names
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+
+ANNOTATIONS_LIMIT = 256 * 1024
+"""Bytes that all annotations of an object may have together."""
+
+_OPERATORS = {
+    "In": machinery_labels.IN,
+    "NotIn": machinery_labels.NOT_IN,
+    "Exists": machinery_labels.EXISTS,
+    "DoesNotExist": machinery_labels.NOT_EXISTS,
+}
+
+
+@lru_cache(maxsize=8192)
+def key_messages(key: str) -> tuple[str, ...]:
+    """What is wrong with a label key."""
+    return tuple(names.qualified_name(key))
+
+
+@lru_cache(maxsize=8192)
+def value_messages(value: str) -> tuple[str, ...]:
+    """What is wrong with the value of a label."""
+    return tuple(names.label_value(value))
+
+
+def validate_key(key: str, path: str) -> list[FieldError]:
+    """A label key, or another qualified name."""
+    return errors.invalid_each(path, key, key_messages(key))
+
+
+def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldError]:
+    """Keys and values of a set of labels."""
+    found: list[FieldError] = []
+    for key, value in (labels or {}).items():
+        if messages := key_messages(key):
+            found += errors.invalid_each(path, key, messages)
+        if messages := value_messages(value):
+            found += errors.invalid_each(path, value, messages)
+    return found
+
+
+def validate_annotations(annotations: Mapping[str, str] | None, path: str) -> list[FieldError]:
+    """Keys, in any case, and the size of all together."""
+    if not annotations:
+        return []
+    found: list[FieldError] = []
+    size = 0
+    for key, value in annotations.items():
+        size += len(key) + len(value)
+        if messages := key_messages(key.lower()):
+            found += errors.invalid_each(path, key, messages)
+    if size > ANNOTATIONS_LIMIT // 4 and _size(annotations) > ANNOTATIONS_LIMIT:
+        found.append(errors.too_long(path, ANNOTATIONS_LIMIT))
+    return found
+
+
+def _size(annotations: Mapping[str, str]) -> int:
+    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+
+
+def validate_selector(
+    selector: Tree | None, path: str, *, lenient_values: bool = False, lenient_operators: bool = False
+) -> list[FieldError]:
+    """A LabelSelector. ``lenient_values`` lets through values that an older object already has."""
+    if not selector:
+        return []
+    found = validate_labels(selector.get("matchLabels"), f"{path}.matchLabels")
+    for index, requirement in enumerate(selector.get("matchExpressions") or ()):
+        found += _validate_requirement(
+            requirement,
+            f"{path}.matchExpressions[{index}]",
+            lenient_values=lenient_values,
+            lenient_operators=lenient_operators,
+        )
+    return found
+
+
+def _validate_requirement(
+    requirement: Tree, path: str, *, lenient_values: bool, lenient_operators: bool
+) -> list[FieldError]:
+    found: list[FieldError] = []
+    operator, values = requirement.get("operator", ""), requirement.get("values") or ()
+    if operator in ("In", "NotIn"):
+        if not values:
+            detail = "must be specified when `operator` is 'In' or 'NotIn'"
+            found.append(errors.required(f"{path}.values", detail))
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            found.append(errors.forbidden(f"{path}.values", detail))
+    elif not lenient_operators:
+        found.append(errors.invalid(f"{path}.operator", operator, "not a valid selector operator"))
+    found += validate_key(requirement.get("key", ""), f"{path}.key")
+    if not lenient_values:
+        for index, value in enumerate(values):
+            found += errors.invalid_each(f"{path}.values[{index}]", value, value_messages(value))
+    return found
+
+
+def has_invalid_value(selector: Tree | None) -> bool:
+    """Whether an expression of a selector names a value that no label can have."""
+    expressions = (selector or {}).get("matchExpressions") or ()
+    return any(value_messages(value) for item in expressions for value in item.get("values") or ())
+
+
+def selector_is_empty(selector: Tree | None) -> bool:
+    """Whether a selector, given or not, selects by nothing."""
+    return not selector or not (selector.get("matchLabels") or selector.get("matchExpressions"))
+
+
+def compile_selector(selector: Tree | None) -> machinery_labels.Selector | None:
+    """The selector to match with, or None if it cannot be one. Absent selects nothing, empty everything."""
+    if selector is None:
+        return machinery_labels.NOTHING
+    terms = [(key, machinery_labels.EQUALS, (value,)) for key, value in (selector.get("matchLabels") or {}).items()]
+    for item in selector.get("matchExpressions") or ():
+        operator = _OPERATORS.get(item.get("operator", ""))
+        if operator is None:
+            return None
+        terms.append((item.get("key", ""), operator, tuple(item.get("values") or ())))
+    try:
+        return machinery_labels.Selector(tuple(machinery_labels.requirement(*term) for term in terms))
+    except FormatError:
+        return None
+
+
+def shown(selector: Tree | None) -> Tree | None:
+    """A LabelSelector as error texts print it."""
+    if selector is None:
+        return None
+    result: Tree = {}
+    if selector.get("matchLabels"):
+        result["matchLabels"] = errors.sorted_map(selector["matchLabels"])
+    if selector.get("matchExpressions"):
+        result["matchExpressions"] = [_shown_requirement(item) for item in selector["matchExpressions"]]
+    return result
+
+
+def _shown_requirement(item: Tree) -> Tree:
+    result: Tree = {"key": item.get("key", ""), "operator": item.get("operator", "")}
+    if item.get("values"):
+        result["values"] = item["values"]
+    return result

@@ -1,0 +1,176 @@
+"""Object metadata, on creation and on update.
+
+Source: apimachinery pkg/api/validation/objectmeta.go; apiserver pkg/registry/rest/{create,update}.go.
+"""
+
+from collections.abc import Callable
+
+from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation.labels import key_messages, validate_annotations, validate_labels
+
+NameRule = Callable[[str, bool], list[str]]
+"""Messages about a name; the second argument says that it is a prefix (``generateName``)."""
+
+STANDARD_FINALIZERS = frozenset({"kubernetes", "foregroundDeletion", "orphan"})
+_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_REFERENCE_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+
+
+def _masked(name: str, prefix: bool) -> str:
+    # upstream: pkg/api/validation/generic.go#maskTrailingDash (it drops the character before the dash, too)
+    return f"{name[:-2]}a" if prefix and len(name) > 1 and name.endswith("-") else name
+
+
+def subdomain(name: str, prefix: bool = False) -> list[str]:
+    """The rule of most kinds."""
+    return names.dns1123_subdomain(_masked(name, prefix))
+
+
+def label(name: str, prefix: bool = False) -> list[str]:
+    """The rule of namespaces and services."""
+    return names.dns1123_label(_masked(name, prefix))
+
+
+def label_1035(name: str, prefix: bool = False) -> list[str]:
+    """A label that starts with a letter."""
+    return names.dns1035_label(_masked(name, prefix))
+
+
+def path_segment(name: str, prefix: bool = False) -> list[str]:
+    """The rule of RBAC objects, and the least that any name must keep."""
+    return names.path_segment_prefix(name) if prefix else names.path_segment(name)
+
+
+def validate_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> list[FieldError]:
+    """Metadata by itself."""
+    found: list[FieldError] = []
+    if generate := meta.get("generateName"):
+        found += errors.invalid_each(f"{path}.generateName", generate, rule(generate, True))
+    if name := meta.get("name"):
+        if messages := rule(name, False):
+            found += errors.invalid_each(f"{path}.name", name, messages)
+    else:
+        found.append(errors.required(f"{path}.name", "name or generateName is required"))
+    return found + validate_rest(meta, namespaced, path)
+
+
+def validate_rest(meta: Tree, namespaced: bool, path: str = "metadata") -> list[FieldError]:
+    """Metadata but for the names."""
+    found = _namespace(meta, namespaced, path)
+    if meta.get("generation", 0) < 0:
+        found.append(errors.invalid(f"{path}.generation", meta["generation"], errors.NEGATIVE))
+    if labels := meta.get("labels"):
+        found += validate_labels(labels, f"{path}.labels")
+    if annotations := meta.get("annotations"):
+        found += validate_annotations(annotations, f"{path}.annotations")
+    if references := meta.get("ownerReferences"):
+        found += validate_owners(references, f"{path}.ownerReferences")
+    if finalizers := meta.get("finalizers"):
+        found += _finalizers(finalizers, f"{path}.finalizers")
+    return found
+
+
+def _namespace(meta: Tree, namespaced: bool, path: str) -> list[FieldError]:
+    namespace = meta.get("namespace", "")
+    if not namespaced:
+        return [errors.forbidden(f"{path}.namespace", "not allowed on this type")] if namespace else []
+    if not namespace:
+        return [errors.required(f"{path}.namespace")]
+    return errors.invalid_each(f"{path}.namespace", namespace, _namespace_messages(namespace))
+
+
+def _namespace_messages(namespace: str) -> tuple[str, ...]:
+    if namespace.isalnum() and namespace.islower() and namespace.isascii() and len(namespace) <= names.LABEL_MAX:
+        return ()
+    return tuple(names.dns1123_label(namespace))
+
+
+def validate_owners(references: list[Tree], path: str) -> list[FieldError]:
+    """Owner references: complete, no Event among them, one controller at most."""
+    found: list[FieldError] = []
+    first = ""
+    for ref in references:
+        found += _owner(ref, path)
+        if ref.get("controller"):
+            current = f"{ref.get('kind', '')}/{ref.get('name', '')}"
+            if first:
+                detail = (
+                    "Only one reference can have Controller set to true. "
+                    f'Found "true" in references for {first} and {current}'
+                )
+                found.append(errors.invalid(path, [shown_owner(item) for item in references], detail))
+            else:
+                first = current
+    return found
+
+
+def _owner(ref: Tree, path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    version, kind = ref.get("apiVersion", ""), ref.get("kind", "")
+    if not version.rpartition("/")[2] or version.count("/") > 1:
+        found.append(errors.invalid(f"{path}.apiVersion", version, "version must not be empty"))
+    for field in ("kind", "name", "uid"):
+        if not ref.get(field):
+            found.append(errors.invalid(f"{path}.{field}", "", "must not be empty"))
+    if version == "v1" and kind == "Event":
+        detail = "/v1, Kind=Event is disallowed from being an owner"
+        found.append(errors.invalid(path, shown_owner(ref), detail))
+    return found
+
+
+def shown_owner(ref: Tree) -> Tree:
+    """An owner reference as error texts print it."""
+    result = {field: ref[field] for field in _REFERENCE_FIELDS if field in ref}
+    for field in ("apiVersion", "kind", "name", "uid"):
+        result.setdefault(field, "")
+    return {field: result[field] for field in _REFERENCE_FIELDS if field in result}
+
+
+def _finalizers(finalizers: list[str], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for name in finalizers:
+        found += errors.invalid_each(path, name, key_messages(name))
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        found.append(errors.invalid(path, finalizers, detail))
+    return found
+
+
+def validate_meta_update(new: Tree, old: Tree, path: str = "metadata") -> list[FieldError]:
+    """What an update may do to metadata."""
+    found: list[FieldError] = []
+    if old.get("deletionTimestamp"):
+        found += _new_finalizers(new, old, path)
+    if not new.get("resourceVersion"):
+        found.append(errors.invalid(f"{path}.resourceVersion", "", "must be specified for an update"))
+    if new.get("generation", 0) < old.get("generation", 0):
+        found.append(errors.invalid(f"{path}.generation", new.get("generation", 0), "must not be decremented"))
+    for field in _IMMUTABLE:
+        value = new.get(field)
+        if value != old.get(field):
+            absent = None if field.startswith("deletion") or field == "creationTimestamp" else ""
+            found.append(errors.invalid(f"{path}.{field}", value or absent, errors.IMMUTABLE))
+    if new.get("labels") != old.get("labels"):
+        found += validate_labels(new.get("labels"), f"{path}.labels")
+    if new.get("annotations") != old.get("annotations"):
+        found += validate_annotations(new.get("annotations"), f"{path}.annotations")
+    if new.get("ownerReferences") != old.get("ownerReferences"):
+        found += validate_owners(new.get("ownerReferences") or [], f"{path}.ownerReferences")
+    return found
+
+
+def _new_finalizers(new: Tree, old: Tree, path: str) -> list[FieldError]:
+    added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
+    if not added:
+        return []
+    shown = "[]string{" + ", ".join(errors.show(name) for name in added) + "}"
+    detail = f"no new finalizers can be added if the object is being deleted, found new finalizers {shown}"
+    return [errors.forbidden(f"{path}.finalizers", detail)]
+
+
+def validate_common_update(new: Tree, old: Tree, namespaced: bool) -> list[FieldError]:
+    """What every kind's update is checked for before its own rules."""
+    meta = new["metadata"]
+    return validate_meta(meta, namespaced, path_segment) + validate_meta_update(meta, old["metadata"])

@@ -1,0 +1,60 @@
+"""Numbers, percentages and counters.
+
+Source: pkg/apis/apps/validation/validation.go; apimachinery pkg/api/validation/generic.go.
+"""
+
+from kcm_cli.machinery import names
+from kcm_cli.machinery.intstr import IntOrString
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+
+
+def non_negative(holder: Tree, fields: tuple[str, ...], path: str) -> list[FieldError]:
+    """None of these fields, where present, is below zero."""
+    found: list[FieldError] = []
+    for field in fields:
+        value = holder.get(field)
+        if value is not None and value < 0:
+            found.append(errors.invalid(f"{path}.{field}", value, errors.NEGATIVE))
+    return found
+
+
+def count_or_percent(value: IntOrString, path: str) -> list[FieldError]:
+    """A number of zero or more, or a percentage."""
+    if isinstance(value, str):
+        return errors.invalid_each(path, value, names.percent(value))
+    return [errors.invalid(path, value, errors.NEGATIVE)] if value < 0 else []
+
+
+def at_most_100_percent(value: IntOrString, path: str) -> list[FieldError]:
+    """Not more than all."""
+    if isinstance(value, str) and not names.percent(value) and int(value[:-1]) > 100:
+        return [errors.invalid(path, value, "must not be greater than 100%")]
+    return []
+
+
+def amount(value: IntOrString) -> int:
+    """The number in a number or percentage; other text is a number or zero."""
+    if isinstance(value, int):
+        return value
+    text = value[:-1] if not names.percent(value) else value
+    return int(text) if text.lstrip("+-").isdecimal() and text.count("-") + text.count("+") < 2 else 0
+
+
+def not_above(holder: Tree, fields: tuple[str, ...], limit: str, path: str) -> list[FieldError]:
+    """Counters of a status that another counter bounds; ``limit`` is that one's name."""
+    most = holder.get(limit, 0)
+    detail = f"cannot be greater than {path}.{limit}"
+    return [
+        errors.invalid(f"{path}.{field}", holder[field], detail)
+        for field in fields
+        if holder.get(field, 0) > most
+    ]
+
+
+def not_decremented(new: Tree, old: Tree, field: str, path: str) -> list[FieldError]:
+    """A counter that only rises. Absent counts as lower than anything."""
+    value, known = new.get(field), old.get(field)
+    if known is None or (value is not None and value >= known):
+        return []
+    return [errors.invalid(f"{path}.{field}", value or 0, "cannot be decremented")]

@@ -1,0 +1,44 @@
+"""Pod templates inside the kinds that make pods.
+
+Source: pkg/apis/core/validation/validation.go#ValidatePodTemplateSpec; pkg/apis/apps/validation/validation.go.
+"""
+
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation.labels import validate_annotations, validate_labels
+from kcm_cli.sandbox.apiserver.validation.pod_spec import validate_pod_spec
+
+NO_MATCH = "`selector` does not match template `labels`"
+
+
+def validate_template(template: Tree, path: str) -> list[FieldError]:
+    """Labels, annotations and the pod's spec."""
+    meta, spec = template.get("metadata") or {}, template.get("spec") or {}
+    found = validate_labels(meta.get("labels"), f"{path}.labels")
+    found += validate_annotations(meta.get("annotations"), f"{path}.annotations")
+    found += validate_pod_spec(spec, f"{path}.spec")
+    if spec.get("ephemeralContainers"):
+        detail = "ephemeral containers not allowed in pod template"
+        found.append(errors.forbidden(f"{path}.spec.ephemeralContainers", detail))
+    return found
+
+
+def validate_match(template: Tree, selector: Selector, path: str) -> list[FieldError]:
+    """The selector of a workload selects the pods of its own template."""
+    labels = (template.get("metadata") or {}).get("labels")
+    if selector.matches(labels or {}):
+        return []
+    return [errors.invalid(f"{path}.metadata.labels", errors.sorted_map(labels), NO_MATCH)]
+
+
+def validate_long_running(template: Tree, path: str, kind: str) -> list[FieldError]:
+    """What only pods that run to an end may have."""
+    spec = template.get("spec") or {}
+    found: list[FieldError] = []
+    if spec.get("restartPolicy") != "Always":
+        found.append(errors.not_supported(f"{path}.spec.restartPolicy", spec.get("restartPolicy", ""), ["Always"]))
+    if spec.get("activeDeadlineSeconds") is not None:
+        detail = f"activeDeadlineSeconds in {kind} is not Supported"
+        found.append(errors.forbidden(f"{path}.spec.activeDeadlineSeconds", detail))
+    return found
