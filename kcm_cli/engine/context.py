@@ -42,7 +42,8 @@ class ControllerContext:
     """Everything one controller may use.
 
     ``configs`` holds the completed configuration objects by their type; ``client_for`` makes a client under
-    another name where a controller has more than one (its name is the service account's).
+    another name where a controller has more than one (its name is the service account's); ``start_informers``
+    starts informers that were asked for after the start; ``served`` lists API resources (group/version/plural).
     """
 
     name: str
@@ -55,6 +56,7 @@ class ControllerContext:
     configs: Mapping[type, object]
     client_for: Callable[[str], Client]
     recorder_for: Callable[[str], Recorder]
+    start_informers: Callable[[], None] = lambda: None
     served: frozenset[str] = frozenset()
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
     debug: dict[str, DebugHandler] = field(default_factory=dict)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
 
 from kcm_cli.engine.context import ControllerContext, Runnable
 
@@ -10,21 +12,35 @@ Build = Callable[[ControllerContext], Runnable | None]
 configuration (upstream skips it silently too)."""
 
 
+class StartError(Exception):
+    """A controller cannot run under this configuration; the message names the flag and the way out."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptor:
     """One controller.
 
-    ``name`` and ``alias`` are what --controllers understands, ``client`` the client's name and, with
-    --use-service-account-credentials, the service account. ``build`` is None for a controller that is not built
-    yet: asking for it is an error that says so.
+    name, alias: what --controllers understands. client: the client's name and, with
+    --use-service-account-credentials, the service account. source: what its Events name as their source (its
+    name, if empty). module: where ``build(context)`` is; empty for a controller that is not built yet. gates: all
+    have to be on. requires: API resources (group/version/plural), one of which has to be served.
     """
 
     name: str
-    alias: str
+    alias: str = ""
     client: str = ""
-    build: Build | None = None
+    source: str = ""
+    module: str = ""
     gates: tuple[str, ...] = ()
     default_enabled: bool = True
     cloud_only: bool = False
     starts_first: bool = False
     requires: tuple[str, ...] = ()
+
+    @property
+    def built(self) -> bool:
+        return bool(self.module)
+
+    def build(self, context: ControllerContext) -> Runnable | None:
+        """Import and make the controller. Raises StartError."""
+        return cast(Build, import_module(self.module).build)(context)

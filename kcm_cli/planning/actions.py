@@ -225,15 +225,14 @@ def _set(result: Doc, path: Path, value: Value, original: Doc) -> None:
     source: object = original
     for part in path[:-1]:
         source = source.get(part) if isinstance(source, dict) else None
-        child = node.get(part)
-        if not isinstance(child, dict):
-            if value is ABSENT:
-                return
-            child = {}
-        elif child is source:
-            child = {**child}
-        node[part] = child
-        node = child
+        child: object = node.get(part)
+        if not isinstance(child, dict) and value is ABSENT:
+            return
+        own: dict[str, object] = child if isinstance(child, dict) else {}
+        if own is source:
+            own = dict(own)
+        node[part] = own
+        node = own
     if value is ABSENT:
         node.pop(path[-1], None)
     else:

@@ -4,27 +4,14 @@ One writer (the reflector), many readers. Reads are synchronous and never copy: 
 """
 
 from builtins import list as List  # the class has a method of that name
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
 
 from kcm_cli.machinery.meta import Object, controller_of
 
 T = TypeVar("T", bound=Object)
 
 IndexFunc = Callable[[T], Iterable[str]]
-
-
-class Lister(Protocol[T]):
-    """What controllers read from."""
-
-    def get(self, key: str) -> T | None:
-        """The object of this key (``namespace/name`` or ``name``)."""
-
-    def list(self, namespace: str = "") -> Sequence[T]:
-        """All objects, or those of a namespace."""
-
-    def by_index(self, index: str, value: str) -> Sequence[T]:
-        """The objects that an index files under a value. Raises KeyError for an unknown index."""
 
 
 def by_controller(obj: Object) -> tuple[str, ...]:

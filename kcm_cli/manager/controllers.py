@@ -1,0 +1,194 @@
+"""Builds and runs the controllers that the configuration asks for.
+
+Order: the service account token controller first (others wait for the tokens that it makes), then all listeners are
+registered, then the shared informers start, then the controllers, in random order with --controller-start-interval
+between them. When ``stop`` is set they end in reverse order.
+
+upstream: cmd/kube-controller-manager/app/controllermanager.go#BuildControllers, RunControllers
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.engine.context import ControllerContext, DebugHandler, Gates, Runnable
+from kcm_cli.engine.descriptor import Descriptor, StartError
+from kcm_cli.rest.client import Client
+from kcm_cli.runtime.events import EventWriter, ObjectRecorder
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.runtime.workqueue import QueueMetrics
+
+log = logging.getLogger(__name__)
+
+INFORMERS_CLIENT = "shared-informers"
+
+
+class Clients(Protocol):
+    """Makes clients by name."""
+
+    def client(self, name: str) -> Client: ...
+
+
+class Observer(Protocol):
+    """Is told which controllers run (health checks, metrics)."""
+
+    def started(self, controller: str) -> None: ...
+    def ended(self, controller: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """What running controllers takes.
+
+    ``chosen``: the descriptors to run, already filtered by --controllers and gates. ``clients`` makes each
+    controller's client, ``root_clients`` those of the manager's own identity. ``configs``: the completed
+    configuration objects of the controllers by type. ``served``: API resources as group/version/plural.
+    """
+
+    chosen: tuple[Descriptor, ...]
+    clients: Clients
+    root_clients: Clients
+    configs: Mapping[type, object]
+    gates: Gates
+    clock: Clock
+    rng: random.Random
+    served: frozenset[str]
+    start_interval_s: float = 0.0
+    resync_s: float = 0.0
+    queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
+    observer: Observer | None = None
+    debug: dict[str, dict[str, DebugHandler]] = field(default_factory=dict)
+
+
+async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
+    """Run the chosen controllers until ``stop``. Raises StartError, and the error of a controller that crashed."""
+    crashed: list[BaseException] = []
+
+    def failed(name: str, error: BaseException) -> None:
+        log.error("Task ended unexpectedly", extra={"fields": {"task": name, "err": str(error)}}, exc_info=error)
+        crashed.append(error)
+        stop.set()
+
+    tasks = Tasks(failed)
+    try:
+        await _Start(run, tasks).all()
+        await stop.wait()
+    finally:
+        await tasks.stop()
+    if crashed:
+        raise crashed[0]
+
+
+class _Start:
+    """One start of the controllers: the shared informers, the event writers, and the order of things."""
+
+    def __init__(self, run: RunContext, tasks: Tasks) -> None:
+        self._run = run
+        self._tasks = tasks
+        client = run.root_clients.client(INFORMERS_CLIENT)
+        self._informers = Informers(client, run.clock, run.rng, resync_s=run.resync_s)
+        self._writers: dict[str, EventWriter] = {}
+
+    async def all(self) -> None:
+        first = [descriptor for descriptor in self._run.chosen if descriptor.starts_first]
+        rest = [descriptor for descriptor in self._run.chosen if not descriptor.starts_first]
+        for descriptor in first:
+            self._start(descriptor, self._build(descriptor))
+        self._informers.start(self._tasks)
+        built = [(descriptor, self._build(descriptor)) for descriptor in rest]
+        self._run.rng.shuffle(built)
+        self._informers.start(self._tasks)
+        for descriptor, runnable in built:
+            if self._run.start_interval_s > 0:
+                await self._run.clock.sleep(self._run.start_interval_s * (1.0 + self._run.rng.random()))
+            self._start(descriptor, runnable)
+
+    def _build(self, descriptor: Descriptor) -> Runnable | None:
+        runnable = descriptor.build(self._context(descriptor))
+        if runnable is None:
+            log.info("Skipping controller", extra={"fields": {"controller": descriptor.name}})
+        return runnable
+
+    def _start(self, descriptor: Descriptor, runnable: Runnable | None) -> None:
+        if runnable is not None:
+            log.info("Started controller", extra={"fields": {"controller": descriptor.name}})
+            self._tasks.start(descriptor.name, self._running(descriptor.name, runnable))
+
+    async def _running(self, name: str, runnable: Runnable) -> None:
+        observer = self._run.observer
+        if observer is not None:
+            observer.started(name)
+        try:
+            await runnable.run()
+        finally:
+            if observer is not None:
+                observer.ended(name)
+
+    def _context(self, descriptor: Descriptor) -> ControllerContext:
+        run = self._run
+        clients = run.root_clients if descriptor.starts_first else run.clients
+        name = descriptor.client or descriptor.name
+        client = clients.client(name)
+
+        def recorder_for(source: str) -> ObjectRecorder:
+            return self._writer(name, client).recorder(source)
+
+        return ControllerContext(
+            name=descriptor.name,
+            client=client,
+            informers=self._informers,
+            recorder=recorder_for(descriptor.source or descriptor.name),
+            clock=run.clock,
+            rng=run.rng,
+            gates=run.gates,
+            configs=run.configs,
+            client_for=clients.client,
+            recorder_for=recorder_for,
+            start_informers=lambda: self._informers.start(self._tasks),
+            served=run.served,
+            queue_metrics=run.queue_metrics,
+            debug=run.debug.setdefault(descriptor.name, {}),
+        )
+
+    def _writer(self, name: str, client: Client) -> EventWriter:
+        writer = self._writers.get(name)
+        if writer is None:
+            writer = self._writers[name] = EventWriter(client, self._run.clock, self._run.rng)
+            self._tasks.start(f"events of {name}", writer.run())
+        return writer
+
+
+def choose(
+    descriptors: tuple[Descriptor, ...],
+    selected: Mapping[str, bool],
+    gates: Gates,
+    served: frozenset[str],
+) -> tuple[Descriptor, ...]:
+    """The descriptors to run. ``selected`` maps a controller's name to whether it was named explicitly.
+
+    One that is not built yet, named explicitly, is a StartError; under ``*`` a single warning lists those.
+    """
+    chosen: list[Descriptor] = []
+    missing: list[str] = []
+    for descriptor in descriptors:
+        explicit = selected.get(descriptor.name)
+        if not descriptor.starts_first and explicit is None:
+            continue
+        if descriptor.cloud_only or not all(gates.enabled(gate) for gate in descriptor.gates):
+            continue
+        if descriptor.requires and not served.intersection(descriptor.requires):
+            continue
+        if descriptor.built:
+            chosen.append(descriptor)
+        elif explicit:
+            raise StartError(f"{descriptor.name} is not built yet: take it out of --controllers")
+        else:
+            missing.append(descriptor.name)
+    if missing:
+        log.warning("Controllers not built yet are left out", extra={"fields": {"controllers": ",".join(missing)}})
+    return tuple(chosen)
