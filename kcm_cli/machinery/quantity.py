@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, total_ordering
+from typing import NamedTuple
 
 from kcm_cli.machinery.errors import FormatError
 
@@ -130,6 +131,28 @@ def make(amount: int, scale: int = 0, format_: Format = Format.DECIMAL_SI) -> Qu
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Quantity:
     """Parse a quantity. Raises FormatError with upstream's texts."""
+    held = parse_held(text)
+    quantity = make(held.amount, held.scale, held.format)
+    return Quantity(quantity.amount, quantity.scale, held.format, held.text) if held.text else quantity
+
+
+class Held(NamedTuple):
+    """A quantity in the form in which upstream's program holds it; the hash of a pod template shows it.
+
+    ``big`` marks a number of arbitrary size; ``text`` is empty where upstream has not kept the text.
+    """
+
+    amount: int
+    scale: int
+    format: Format
+    text: str
+    big: bool
+
+
+def parse_held(text: str) -> Held:
+    """Parse a quantity, and keep how it was written. Raises FormatError with upstream's texts."""
+    if text == "0":
+        return Held(0, 0, Format.DECIMAL_SI, text, big=False)
     if len(text) > _MAX_TEXT:
         raise FormatError("unable to parse numeric part of quantity")
     match = _quantity(text) if text else None
@@ -137,23 +160,35 @@ def parse(text: str) -> Quantity:
         raise FormatError(f"quantities must match the regular expression '{_PATTERN}'")
     sign, whole, fraction, suffix = match.groups("")
     format_, exponent = _interpret(suffix)
-    whole = whole or "0"
-    unsigned = int(whole + fraction)
-    scale = -len(fraction)
+    return _held(text, "-" if sign == "-" else "", (whole or "0", fraction), format_, exponent)
+
+
+def _held(text: str, sign: str, number: tuple[str, str], format_: Format, exponent: int) -> Held:
+    whole, fraction = number
+    digits = whole + fraction
+    amount, scale = int(digits), -len(fraction)
     if format_ is Format.BINARY_SI:
-        unsigned <<= exponent
+        room = 15 - len(whole) - exponent * 3 // 10 - 1
+        fast = not fraction and room >= 0 and amount << exponent <= _MAX
+        kept = amount & 7 != 0
+        amount <<= exponent
     else:
         scale += exponent
-    if scale < _NANO:
-        unsigned, scale = _rescale(unsigned, scale - _NANO), _NANO
-    if format_ is Format.BINARY_SI:
-        if unsigned > _MAX * 10**-scale:
-            unsigned, scale = _MAX, 0
-        if 0 < unsigned < 10**-scale:
-            format_ = Format.DECIMAL_SI
-    quantity = make(-unsigned if sign == "-" else unsigned, scale, format_)
-    kept = _is_kept(whole, fraction, exponent, format_) or text == "0"
-    return Quantity(quantity.amount, quantity.scale, format_, text) if kept else quantity
+        fast = len(digits) <= _FAST_DIGITS and scale >= _NANO
+        kept = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+    if not fast:
+        amount, scale, format_ = _held_big(amount, scale, format_)
+    return Held(int(f"{sign}{amount}"), scale, format_, text if fast and kept else "", big=not fast)
+
+
+def _held_big(amount: int, scale: int, format_: Format) -> tuple[int, int, Format]:
+    amount = _rescale(amount, scale - _NANO)
+    unit = _power_of_ten(-_NANO)
+    if format_ is Format.BINARY_SI and amount > _MAX * unit:
+        return _MAX, 0, format_
+    if format_ is Format.BINARY_SI and 0 < amount < unit:
+        format_ = Format.DECIMAL_SI  # so that it is not rounded up to 1
+    return amount, _NANO, format_
 
 
 def from_json(value: object) -> Quantity:
@@ -174,17 +209,6 @@ def _interpret(suffix: str) -> tuple[Format, int]:
     if match is None or abs(exponent := int(match[1])) > _MAX_EXPONENT:
         raise FormatError("unable to parse quantity's suffix")
     return Format.DECIMAL_EXPONENT, exponent
-
-
-def _is_kept(whole: str, fraction: str, exponent: int, format_: Format) -> bool:
-    """Whether upstream takes a text for canonical without looking closer, and so never rewrites it."""
-    digits = whole + fraction
-    if format_ is Format.BINARY_SI:
-        room = 15 - len(whole) - exponent * 3 // 10 - 1
-        return not fraction and room >= 0 and int(whole) & 7 != 0 and int(whole) << exponent <= _MAX
-    scale = exponent - len(fraction)
-    fast = len(digits) <= _FAST_DIGITS and scale >= _NANO
-    return fast and scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
 
 
 def _canonical(quantity: Quantity) -> str:

@@ -1,0 +1,53 @@
+"""The hashes in names and labels of ReplicaSets and ControllerRevisions, equal to upstream's.
+
+A ReplicaSet or revision that the Go binary made is recognised by them, and one made here is found by it.
+
+Source: pkg/controller/controller_utils.go#ComputeHash, pkg/controller/history/controller_history.go,
+apimachinery pkg/util/rand#SafeEncodeString.
+"""
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.go_dump import dump_pod_template
+from kcm_cli.machinery.names import ALPHANUMS
+
+_OFFSET = 2166136261
+_PRIME = 16777619
+_MASK = 0xFFFFFFFF
+_SAFE = {code: ALPHANUMS[code % len(ALPHANUMS)] for code in range(128)}
+
+
+def fnv32a(data: bytes, seed: int = _OFFSET) -> int:
+    """The 32-bit FNV-1a hash; ``seed`` continues an earlier one."""
+    value = seed
+    for byte in data:
+        value = (value ^ byte) * _PRIME & _MASK
+    return value
+
+
+def fnv32(data: bytes, seed: int = _OFFSET) -> int:
+    """The 32-bit FNV-1 hash; ``seed`` continues an earlier one."""
+    value = seed
+    for byte in data:
+        value = value * _PRIME & _MASK ^ byte
+    return value
+
+
+def safe_encode(text: str) -> str:
+    """The text with each (ASCII) character replaced by one that forms no words."""
+    return text.translate(_SAFE)
+
+
+def pod_template_hash(template: Doc, collision_count: int | None) -> str:
+    """The ``pod-template-hash`` of a template as the API server returns it, with its defaults filled in."""
+    value = fnv32a(dump_pod_template(template).encode())
+    if collision_count is not None:
+        value = fnv32a(collision_count.to_bytes(8, "little"), value)
+    return safe_encode(str(value))
+
+
+def controller_revision_hash(data: bytes, collision_count: int | None) -> str:
+    """The hash of a ControllerRevision's raw data (``machinery.go_json`` of its patch)."""
+    value = fnv32(data)
+    if collision_count is not None:
+        value = fnv32(str(collision_count).encode(), value)
+    return safe_encode(str(value))
