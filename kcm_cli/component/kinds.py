@@ -10,9 +10,10 @@ import ipaddress
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from kcm_cli.machinery import quantity
 from kcm_cli.machinery.durations import format_duration, parse_duration
 from kcm_cli.machinery.quoting import quote
 
@@ -151,6 +152,11 @@ def parse_ip(text: str) -> str:
         return str(ipaddress.ip_address(text.strip()))
     except ValueError:
         raise ValueError("must be an IP address") from None
+
+
+def parse_bytes(text: str) -> int:
+    """A number of bytes: 512, 1K, 2Ki, 3M."""
+    return quantity.parse(text).value()
 
 
 def parse_level(text: str) -> int:
@@ -317,9 +323,16 @@ def _no_flag(text: str) -> object:
 
 
 BOOL = Kind(
-    "bool", parse_bool, lambda v: "true" if v else "false", _same, _typed(bool, "true or false"), bare="true", zero=False
+    "bool",
+    parse_bool,
+    lambda v: "true" if v else "false",
+    _same,
+    _typed(bool, "true or false"),
+    bare="true",
+    zero=False,
 )
 STRING = Kind("string", str, str, _same, _text, quoted=True, zero="")
+STRING_OR_BARE = replace(STRING, bare="true")
 INT = _int_kind("int", 64)
 INT32 = _int_kind("int32", 32)
 FLOAT32 = Kind(
@@ -358,6 +371,7 @@ NAMED_CERT_KEY = Kind(
 )
 LEVEL = Kind("Level", parse_level, str, _same, _file_only)
 VMODULE = Kind("pattern=N,...", parse_vmodule, _show_vmodule, list, _file_only, zero=())
+QUANTITY = Kind("quantity", parse_bytes, str, _same, _file_only)
 VERSION = Kind("version", parse_version_request, str, _same, _file_only, bare="true", zero="false")
 GROUP_RESOURCES = Kind(
     "", _no_flag, _show_pairs, _pairs_to_doc("Group", "Resource"), _pairs_from_doc("Group", "Resource")

@@ -43,7 +43,7 @@ class MetricsConfig:
         STRING,
         "",
         flag="allow-metric-labels-manifest",
-        help="YAML file with the same in allowListMapping: {\"metric,label\": \"v1,v2\"}.",
+        help='YAML file with the same in allowListMapping: {"metric,label": "v1,v2"}.',
     )
 
     def problems(self) -> Iterator[str]:

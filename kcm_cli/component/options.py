@@ -9,7 +9,7 @@ set. Pure: no reading of files, no logging.
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from kcm_cli.component.kinds import Kind
 
@@ -64,12 +64,12 @@ class Binding:
 def option(kind: Kind, default: T, **words: Any) -> T:
     """A field with an option; the words are Option's fields."""
     declared = Option(kind, default, **words)
-    return cast(T, dataclasses.field(default=default, metadata={_OPTION: declared}))
+    return dataclasses.field(default=default, metadata={_OPTION: declared})
 
 
 def group(type_: type[G], key: str = "") -> G:
     """A field with nested options; ``key`` (dots descend) is where they stand in the configuration file."""
-    return cast(G, dataclasses.field(default_factory=type_, metadata={_GROUP: (type_, key)}))
+    return dataclasses.field(default_factory=type_, metadata={_GROUP: (type_, key)})
 
 
 def bind(type_: type[Group]) -> tuple[Binding, ...]:

@@ -3,6 +3,7 @@
 upstream: staging/src/k8s.io/component-base/compatibility
 """
 
+import platform
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -90,3 +91,24 @@ def _of_component(flag: str, texts: Iterable[str]) -> Version | None:
             raise ValueError(f"{flag}: duplicate version flag, {COMPONENT}={found} and {COMPONENT}={parsed}")
         found = parsed
     return found
+
+
+def raw_version() -> str:
+    """All that ``--version=raw`` prints, in the form of Go's ``%#v``."""
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    fields = {
+        "Major": str(BINARY.major),
+        "Minor": str(BINARY.minor),
+        "EmulationMajor": "",
+        "EmulationMinor": "",
+        "MinCompatibilityMajor": "",
+        "MinCompatibilityMinor": "",
+        "GitVersion": GIT_VERSION,
+        "GitCommit": "",
+        "GitTreeState": "",
+        "BuildDate": "",
+        "GoVersion": f"python{platform.python_version()}",
+        "Compiler": platform.python_implementation(),
+        "Platform": f"{platform.system().lower()}/{machine}",
+    }
+    return "version.Info{" + ", ".join(f'{name}:"{value}"' for name, value in fields.items()) + "}"

@@ -19,10 +19,7 @@ class CSRSigningConfig:
         "",
         flag="cluster-signing-cert-file",
         key="ClusterSigningCertFile",
-        help=(
-            "PEM CA certificate that issues the certificates of all signers; excludes the flags of single "
-            "signers."
-        ),
+        help=("PEM CA certificate that issues the certificates of all signers; excludes the flags of single signers."),
     )
     key_file: str = option(
         STRING,
@@ -117,10 +114,7 @@ class CSRSigningConfig:
         flag="cluster-signing-duration",
         key="ClusterSigningDuration",
         unit="s",
-        help=(
-            "How long a certificate is valid at most; a request may ask for less with "
-            "spec.expirationSeconds."
-        ),
+        help=("How long a certificate is valid at most; a request may ask for less with spec.expirationSeconds."),
     )
 
     def problems(self) -> Iterator[str]:

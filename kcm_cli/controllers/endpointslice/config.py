@@ -33,8 +33,7 @@ class EndpointSliceConfig:
         minimum=1,
         maximum=1000,
         help=(
-            "How many endpoints one EndpointSlice holds at most. Larger slices are fewer, but each change "
-            "sends more."
+            "How many endpoints one EndpointSlice holds at most. Larger slices are fewer, but each change sends more."
         ),
     )
     updates_batch_period_s: float = option(

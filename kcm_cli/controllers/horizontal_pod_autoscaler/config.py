@@ -38,10 +38,7 @@ class HorizontalPodAutoscalerConfig:
         flag="horizontal-pod-autoscaler-downscale-stabilization",
         key="HorizontalPodAutoscalerDownscaleStabilizationWindow",
         unit="s",
-        help=(
-            "How far back to look when scaling down: no fewer replicas than the largest number wanted in "
-            "that time."
-        ),
+        help=("How far back to look when scaling down: no fewer replicas than the largest number wanted in that time."),
     )
     tolerance: float = option(
         FLOAT,

@@ -35,10 +35,7 @@ class NodeIPAMConfig:
         0,
         flag="node-cidr-mask-size",
         key="NodeCIDRMaskSize",
-        help=(
-            "Size of a node's range in a cluster of one address family; 0 stands for 24 (IPv4) or 64 "
-            "(IPv6)."
-        ),
+        help=("Size of a node's range in a cluster of one address family; 0 stands for 24 (IPv4) or 64 (IPv6)."),
     )
     node_cidr_mask_size_ipv4: int = option(
         INT32,

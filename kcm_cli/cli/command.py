@@ -1,0 +1,85 @@
+"""The Typer command ``kcm``: the manager, and the commands beside it.
+
+Typer owns commands, completion and exit; the manager's flags are read by ``component.flagset``, because Click knows
+neither ``--flag=false`` nor ``-v2`` nor several mistakes at once. The same declarations become Typer parameters, which
+completion reads; they are made only when something asks for them.
+"""
+
+import importlib
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from kcm_cli.cli.manager import run_manager
+from kcm_cli.cli.subcommands import SUBCOMMANDS, Subcommand
+from kcm_cli.manager.options import flag_set
+
+_COMPLETION_FLAGS = frozenset({"--install-completion", "--show-completion"})
+
+
+class ManagerGroup(TyperGroup):
+    """Reads the manager's flags as pflag does; a first argument that names a command goes to it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        names_command = bool(args) and any(command.name == args[0] for command in SUBCOMMANDS)
+        if ctx.resilient_parsing or names_command or not _COMPLETION_FLAGS.isdisjoint(args):
+            return list(super().parse_args(ctx, args))
+        ctx.obj = flag_set().parse(args)
+        ctx.args = []
+        return []
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [command.name for command in SUBCOMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return next((_load(command) for command in SUBCOMMANDS if command.name == cmd_name), None)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        own = super().get_params(ctx)
+        if not ctx.resilient_parsing:
+            return own
+        # imported here: only completion needs parameters
+        from kcm_cli.cli.parameters import parameters
+
+        taken = {name for parameter in own for name in parameter.opts}
+        return [p for p in parameters() if taken.isdisjoint(p.opts)] + own
+
+
+class PlainCommand(TyperCommand):
+    """A command whose module reads its arguments itself: ``main(arguments) -> exit code``."""
+
+    module: str
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.args = list(args)
+        return []
+
+    def invoke(self, ctx: Any) -> Any:
+        raise typer.Exit(importlib.import_module(self.module).main(ctx.args))
+
+
+def _load(command: Subcommand) -> Any:
+    if command.plain:
+        plain = PlainCommand(command.name, short_help=command.help, add_help_option=False)
+        plain.module = command.module
+        return plain
+    loaded = typer.main.get_command(importlib.import_module(command.module).app)
+    loaded.name, loaded.short_help = command.name, command.help
+    return loaded
+
+
+app = typer.Typer(
+    name="kcm",
+    cls=ManagerGroup,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": []},
+)
+
+
+@app.callback(invoke_without_command=True)
+def manager(ctx: typer.Context) -> None:
+    """Run the controllers."""
+    if ctx.invoked_subcommand is None:
+        raise typer.Exit(run_manager(ctx.obj))

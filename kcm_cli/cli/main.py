@@ -1,0 +1,41 @@
+"""The console script ``kcm``."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from kcm_cli.component.version import GIT_VERSION
+
+_COMPLETE = "_KCM_COMPLETE"
+_SHOW = "--show-completion="
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run kcm; the exit code. Mistakes are one line each on standard error and exit code 1."""
+    args = list(sys.argv[1:] if arguments is None else arguments)
+    if args == ["--version"]:
+        sys.stdout.write(f"Kubernetes {GIT_VERSION}\n")
+        return 0
+    if len(args) == 1 and args[0].startswith(_SHOW):
+        os.environ[_COMPLETE] = f"source_{args[0].removeprefix(_SHOW)}"  # what the script itself would ask for
+    return _run(args)
+
+
+def _run(args: Sequence[str]) -> int:
+    # imported here: --version must be quick
+    import typer
+
+    from kcm_cli.cli.command import app
+    from kcm_cli.cli.manager import fail
+
+    command = typer.main.get_command(app)
+    try:
+        return int(command.main(list(args), prog_name="kcm", complete_var=_COMPLETE, standalone_mode=False) or 0)
+    except typer.TyperException as error:
+        return fail([error.format_message()])
+    except typer.Abort:
+        return fail(["aborted"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

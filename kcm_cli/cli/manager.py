@@ -1,0 +1,77 @@
+"""The manager's command: from parsed flags to an exit code."""
+
+import sys
+from pathlib import Path
+
+from kcm_cli.cli import usage
+from kcm_cli.cli.subcommands import SUBCOMMANDS
+from kcm_cli.component.flagset import Parsed
+from kcm_cli.component.version import GIT_VERSION, raw_version
+from kcm_cli.manager.config import Config, ConfigError, complete
+from kcm_cli.manager.controller_names import KNOWN
+from kcm_cli.manager.options import flag_set
+
+_ABOUT = """\
+kcm runs the controllers of a Kubernetes cluster: loops that watch the state of the cluster through the API server and
+make the changes that bring it closer to the state asked for. It takes the place of kube-controller-manager.
+"""
+
+
+def run_manager(parsed: Parsed) -> int:
+    """Do what the flags say; the exit code."""
+    if parsed.values.get("help"):
+        sys.stdout.write(help_text(usage.width(), bold=sys.stdout.isatty()))
+        return 0
+    if parsed.problems:
+        return fail(parsed.problems)
+    version = parsed.values.get("version", "false")
+    if version in ("true", "raw"):
+        sys.stdout.write(f"{raw_version()}\n" if version == "raw" else f"Kubernetes {GIT_VERSION}\n")
+        return 0
+    try:
+        config = complete(parsed, KNOWN)
+    except ConfigError as error:
+        return fail(error.problems)
+    target = str(parsed.values.get("write-config-to", ""))
+    return _write(config, target) if target else _start(config)
+
+
+def fail(problems: tuple[str, ...] | list[str]) -> int:
+    """One line on standard error for each thing that is wrong; exit code 1."""
+    for problem in problems:
+        sys.stderr.write(f"Error: {' '.join(problem.split())}\n")
+    return 1
+
+
+def help_text(columns: int, *, bold: bool = False) -> str:
+    """What --help prints."""
+    lines = [_ABOUT, "Usage:", "  kcm [flags]"]
+    lines += [f"  kcm {command.name} [flags]".ljust(24) + command.help for command in SUBCOMMANDS]
+    lines += usage.sections(flag_set(), columns, bold=bold)
+    return "\n".join(lines) + "\n"
+
+
+def _write(config: Config, target: str) -> int:
+    # imported here: YAML is needed for nothing else
+    from kcm_cli.manager.configz import text
+
+    written = text(config.component, as_json=target.endswith(".json"))
+    if target == "-":
+        sys.stdout.write(written)
+        return 0
+    try:
+        Path(target).write_text(written, encoding="utf-8")
+    except OSError as error:
+        return fail([f"cannot write the configuration to {target}: {error.strerror}"])
+    return 0
+
+
+def _start(config: Config) -> int:
+    # imported here: help, version and mistakes need no server and no client
+    try:
+        from kcm_cli.manager.app import run  # type: ignore[import-untyped,unused-ignore]  # being built
+    except ModuleNotFoundError as error:
+        if error.name != "kcm_cli.manager.app":
+            raise
+        return fail(["the manager is not built yet"])
+    return int(run(config))

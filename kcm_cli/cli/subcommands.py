@@ -1,0 +1,22 @@
+"""The commands beside the manager itself: where each is, so that it is imported only when it is asked for.
+
+Each module has ``app``, a ``typer.Typer`` with one command (or a group of them); a ``plain`` one has
+``main(arguments) -> exit code`` instead.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """A command of our own."""
+
+    name: str
+    module: str
+    help: str
+    plain: bool = False
+
+
+SUBCOMMANDS = (
+    Subcommand("sandbox", "kcm_cli.cli.sandbox", "Run a local control plane with the manager on it.", plain=True),
+)

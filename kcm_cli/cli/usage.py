@@ -1,0 +1,65 @@
+"""Help as text: sections of flags, wrapped to the terminal, plain when piped.
+
+The form is pflag's: six columns for letter and name, the type word behind it, the text with the default in a column
+of its own, or below where lines are narrow.
+"""
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from kcm_cli.component.flagset import Flag, FlagSet
+from kcm_cli.machinery.quoting import quote
+
+_LEAST_WIDTH = 50
+_INDENT = 16
+
+
+def width() -> int:
+    """Columns of the terminal that standard output is, 0 (do not wrap) when it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else int(os.environ.get("COLUMNS", "0") or 0)
+
+
+def sections(flags: FlagSet | Iterable[Flag], columns: int, *, bold: bool = False) -> Iterator[str]:
+    """The lines of all sections that have visible flags."""
+    visible = [flag for flag in flags if not flag.hidden]
+    for title, members in groupby(visible, key=lambda flag: flag.section):
+        heading = f"{title} flags:"
+        yield ""
+        yield f"\x1b[1m{heading}\x1b[0m" if bold else heading
+        yield ""
+        for flag in members:
+            yield from _flag_lines(flag, columns)
+
+
+def _flag_lines(flag: Flag, columns: int) -> Iterator[str]:
+    head = _head(flag)
+    text = _text(flag)
+    if columns < _LEAST_WIDTH:
+        yield f"{head}   {text}"
+        return
+    yield head
+    pad = " " * _INDENT
+    yield from textwrap.wrap(
+        text, columns, initial_indent=pad, subsequent_indent=pad, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _head(flag: Flag) -> str:
+    letter = f"-{flag.shorthand}, " if flag.shorthand else "    "
+    head = f"  {letter}--{flag.name}"
+    if flag.kind.word == "bool":
+        return head
+    if flag.kind.bare is not None:
+        return f"{head} {flag.kind.word}[={flag.kind.bare}]"
+    return f"{head} {flag.kind.word}"
+
+
+def _text(flag: Flag) -> str:
+    if flag.default == flag.kind.zero or flag.default in ("", ()):
+        return flag.help
+    shown = flag.kind.show(flag.default)
+    return f"{flag.help} (default {quote(shown) if flag.kind.quoted else shown})"

@@ -1,0 +1,164 @@
+"""The configuration file: a document with apiVersion and kind, read and written by the options' declarations.
+
+Guarantees: every field that is unknown, given twice or of another type is reported with its path, all of them
+together; what is written reads back the same. Field names are matched without regard to case, as Go does.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import yaml
+
+from kcm_cli.component.options import Binding, Group, Path, groups, read
+
+API_VERSION = "kubecontrollermanager.config.k8s.io/v1alpha1"
+KIND = "KubeControllerManagerConfiguration"
+
+
+class ConfigFileError(Exception):
+    """A configuration file that cannot be used; ``problems`` has one line for each thing that is wrong."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems))
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses keys given twice, and leaves dates as the text they are."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
+    found: dict[object, object] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str):
+            raise yaml.MarkedYAMLError(
+                problem=f"field names must be strings, not {key!r}", problem_mark=key_node.start_mark
+            )
+        if key in found:
+            raise yaml.MarkedYAMLError(problem=f'field "{key}" is given twice', problem_mark=key_node.start_mark)
+        found[key] = loader.construct_object(value_node, deep=True)
+    return found
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+@dataclass(slots=True)
+class _Node:
+    """What may stand at one place of the document: further fields, or one option's value."""
+
+    fields: dict[str, "_Node"]
+    binding: Binding | None = None
+
+
+def parse(text: str, bindings: Iterable[Binding], root: type[Group]) -> dict[Path, object]:
+    """The values that a file sets, by attribute path. Raises ConfigFileError."""
+    try:
+        documents = [d for d in yaml.load_all(text, Loader=_Loader) if d is not None]  # a SafeLoader
+    except yaml.YAMLError as error:
+        raise ConfigFileError([f"not YAML: {_one_line(error)}"]) from error
+    if len(documents) != 1:
+        raise ConfigFileError([f"must hold one document, and holds {len(documents)}"])
+    document = documents[0]
+    if not isinstance(document, dict):
+        raise ConfigFileError(["must be an object with apiVersion and kind"])
+    values: dict[Path, object] = {}
+    problems = [*_type_problems(document)]
+    fields = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
+    problems += _read(fields, _tree(bindings, root), (), values)
+    if problems:
+        raise ConfigFileError(problems)
+    return values
+
+
+def _type_problems(document: Mapping[str, object]) -> Iterator[str]:
+    for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
+        if document.get(name) != wanted:
+            yield f'{name}: must be "{wanted}", but got {json.dumps(document.get(name))}'
+
+
+def _tree(bindings: Iterable[Binding], root: type[Group]) -> _Node:
+    top = _Node({})
+    for key, _ in groups(root):
+        _descend(top, key)
+    for binding in bindings:
+        if binding.key:
+            _descend(top, binding.key).binding = binding
+    return top
+
+
+def _descend(node: _Node, key: Path) -> _Node:
+    for name in key:
+        node = node.fields.setdefault(name, _Node({}))
+    return node
+
+
+def _read(given: object, node: _Node, path: Path, values: dict[Path, object]) -> Iterator[str]:
+    shown = ".".join(path)
+    if node.binding is not None:
+        try:
+            values[node.binding.path] = node.binding.option.kind.from_doc(given)
+        except ValueError as error:
+            yield f"{shown}: {error}, but got {_short(given)}"
+        return
+    if given is None:
+        return
+    if not isinstance(given, dict):
+        yield f"{shown}: must be an object, but got {_short(given)}"
+        return
+    known = {name.lower(): name for name in node.fields}
+    seen: set[str] = set()
+    for name, value in given.items():
+        exact = known.get(name.lower())
+        if exact is None:
+            near = get_close_matches(name.lower(), known, n=1)
+            hint = f" (did you mean {known[near[0]]}?)" if near else ""
+            yield f"{'.'.join((*path, name))}: unknown field{hint}"
+        elif exact in seen:
+            yield f"{'.'.join((*path, name))}: given twice"
+        else:
+            seen.add(exact)
+            yield from _read(value, node.fields[exact], (*path, exact), values)
+
+
+def to_document(tree: Group, bindings: Iterable[Binding], root: type[Group]) -> dict[str, object]:
+    """The document without apiVersion and kind, in the order of the declarations."""
+    document: dict[str, object] = {}
+    keys = {binding.key: binding for binding in bindings if binding.key}
+    for key in _in_order(root, keys):
+        target = document
+        for name in key[:-1]:
+            target = target.setdefault(name, {})  # type: ignore[assignment]  # made by this line
+        binding = keys.get(key)
+        if binding is None:
+            target.setdefault(key[-1], {})
+        else:
+            target[key[-1]] = binding.option.kind.to_doc(read(tree, binding.path))
+    return document
+
+
+def _in_order(root: type[Group], keys: Mapping[Path, Binding]) -> list[Path]:
+    empty = [key for key, _ in groups(root) if not any(k[: len(key)] == key for k in keys)]
+    order = list(keys)
+    for key in empty:
+        following = [k for k, _ in groups(root)]
+        rest = following[following.index(key) + 1 :]
+        place = next((i for i, k in enumerate(order) for r in rest if k[: len(r)] == r), len(order))
+        order.insert(place, key)
+    return order
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _one_line(error: yaml.YAMLError) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,151 @@
+"""Feature gates: which are known, which are on.
+
+Guarantees: a gate that is locked, not yet there in the emulated release, or unknown cannot be set; a gate that is on
+has everything on that it needs. All problems are returned together.
+
+upstream: staging/src/k8s.io/component-base/featuregate/feature_gate.go
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from kcm_cli.component.featuregates_table import DEPENDENCIES, GATES
+from kcm_cli.component.kinds import parse_bool
+from kcm_cli.component.version import COMPONENT, EffectiveVersion, Version, parse_version
+
+OVERRIDES: Mapping[str, bool] = {"ControllerManagerReleaseLeaderElectionLockOnExit": True}
+"""Defaults in which kcm differs: a manager that ends gives its lease back, so that the next one need not wait."""
+
+_WHOLE_STAGES = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
+_ABSENT = "PRE-ALPHA"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One gate in the emulated release. stage: ALPHA, BETA, GA, DEPRECATED, or PRE-ALPHA where it is not there."""
+
+    name: str
+    stage: str
+    default: bool
+    locked: bool
+    enabled: bool
+
+
+class FeatureGates(Mapping[str, Gate]):
+    """All known gates by name; never changes."""
+
+    def __init__(self, gates: Iterable[Gate]) -> None:
+        self._gates = {gate.name: gate for gate in gates}
+
+    def enabled(self, name: str) -> bool:
+        """Whether a gate is on. Raises KeyError for a name that is no gate: a mistake in the program."""
+        return self._gates[name].enabled
+
+    def __getitem__(self, name: str) -> Gate:
+        return self._gates[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._gates)
+
+    def __len__(self) -> int:
+        return len(self._gates)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The gates, what stands against them, and what the user should know."""
+
+    gates: FeatureGates
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def known_gates() -> list[str]:
+    """All names, sorted."""
+    return list(GATES)
+
+
+def resolve(settings: Iterable[tuple[str, str]], version: EffectiveVersion | None = None) -> Resolved:
+    """The gates from the values of --feature-gates: pairs of component (may be empty) and ``Name=true``."""
+    version = version or EffectiveVersion()
+    base = {name: _at(name, version.emulation) for name in GATES}
+    wanted, problems = _read(settings)
+    warnings: list[str] = []
+    enabled: dict[str, bool] = {}
+    for name, value in wanted.items():
+        refused = _refusal(base.get(name), name, value, version)
+        if refused:
+            problems.append(refused)
+            continue
+        enabled[name] = value
+        if base[name].stage in ("GA", "DEPRECATED"):
+            kind = base[name].stage if base[name].stage == "GA" else "deprecated"
+            warnings.append(
+                f"setting {kind} feature gate {name}={_word(value)}. It will be removed in a future release."
+            )
+    for name, stage in _WHOLE_STAGES.items():
+        if name in enabled:
+            for gate in base.values():
+                if gate.stage == stage and gate.name not in wanted and not gate.locked:
+                    enabled[gate.name] = enabled[name]
+    gates = FeatureGates(
+        Gate(g.name, g.stage, g.default, g.locked, enabled.get(g.name, g.default)) for g in base.values()
+    )
+    problems += list(_unmet(gates, enabled)) if not problems else []
+    return Resolved(gates, tuple(problems), tuple(warnings))
+
+
+def _at(name: str, emulated: Version) -> Gate:
+    chosen = None
+    for release, default, stage, locked in GATES[name]:
+        if parse_version(release) <= emulated:
+            chosen = Gate(name, stage, OVERRIDES.get(name, default), locked, False)
+    return chosen or Gate(name, _ABSENT, False, False, False)
+
+
+def _read(settings: Iterable[tuple[str, str]]) -> tuple[dict[str, bool], list[str]]:
+    wanted: dict[str, bool] = {}
+    problems: list[str] = []
+    components = set()
+    for component, setting in settings:
+        components.add(component)
+        name, equals, value = (part.strip() for part in setting.partition("="))
+        if component not in ("", COMPONENT):
+            problems.append(f"feature-gates: component not registered: {component}")
+        elif not equals:
+            problems.append(f"feature-gates: missing bool value for {name}")
+        else:
+            try:
+                wanted[name] = parse_bool(value)
+            except ValueError as error:
+                problems.append(f"feature-gates: invalid value of {name}={value}: {error}")
+    if components == {"", COMPONENT}:
+        problems.append(f"feature-gates: name gates with the prefix {COMPONENT}: or without it, not both")
+    return wanted, problems
+
+
+def _refusal(gate: Gate | None, name: str, value: bool, version: EffectiveVersion) -> str:
+    if gate is None:
+        near = get_close_matches(name, GATES, n=1)
+        return f"unrecognized feature gate: {name}" + (f" (did you mean {near[0]}?)" if near else "")
+    if gate.locked and gate.default != value:
+        return f"cannot set feature gate {name} to {_word(value)}, feature is locked to {_word(gate.default)}"
+    if gate.stage == _ABSENT:
+        return (
+            f"cannot set feature gate {name} to {_word(value)}, feature is PreAlpha at emulated version "
+            f"{version.emulation}, min compatibility version {version.min_compatibility}"
+        )
+    return ""
+
+
+def _unmet(gates: FeatureGates, chosen: Mapping[str, bool]) -> Iterator[str]:
+    """Only what the user chose can be unmet: the defaults of a release fit together, as far as they are known."""
+    for name, needed in DEPENDENCIES.items():
+        off = [need for need in needed if not gates.enabled(need)]
+        if off and gates.enabled(name) and not chosen.keys().isdisjoint((name, *off)):
+            yield f"{name} is enabled, but depends on features that are disabled: [{' '.join(off)}]"
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,171 @@
+"""Command line flags as pflag takes them.
+
+``--flag value``, ``--flag=value``, ``--flag`` for a truth value, ``-v 2``, ``-v=2``, ``-v2``; ``_`` and ``-`` are the
+same in names; ``--`` ends the flags. A list or map that is repeated grows; anything else that is repeated is set
+anew. Guarantee: parsing goes on after a mistake, so that all are reported together.
+
+upstream: github.com/spf13/pflag, staging/src/k8s.io/component-base/cli/flag
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from kcm_cli.component.kinds import Kind
+from kcm_cli.machinery.quoting import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag. hidden: accepted, not shown by help. deprecated: what to say when it is used."""
+
+    name: str
+    kind: Kind
+    default: object
+    help: str = ""
+    section: str = ""
+    shorthand: str = ""
+    hidden: bool = False
+    deprecated: str = ""
+    choices: tuple[str, ...] = ()
+    unit: str = ""
+
+
+@dataclass(slots=True)
+class Parsed:
+    """What a command line says. ``values`` has the flags that were given, by name; ``rest`` what is no flag."""
+
+    values: dict[str, object] = field(default_factory=dict)
+    rest: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def normalize(name: str) -> str:
+    """The one spelling of a flag's name."""
+    return name.replace("_", "-")
+
+
+class FlagSet:
+    """Flags by name, in the order in which they were given. Raises ValueError for a name or letter used twice."""
+
+    def __init__(self, flags: Iterable[Flag]) -> None:
+        self._flags: dict[str, Flag] = {}
+        self._letters: dict[str, Flag] = {}
+        for flag in flags:
+            if flag.name in self._flags or (flag.shorthand and flag.shorthand in self._letters):
+                raise ValueError(f"flag {flag.name} is declared twice")
+            self._flags[flag.name] = flag
+            if flag.shorthand:
+                self._letters[flag.shorthand] = flag
+
+    def __iter__(self) -> Iterator[Flag]:
+        return iter(self._flags.values())
+
+    def __getitem__(self, name: str) -> Flag:
+        return self._flags[name]
+
+    def get(self, name: str) -> Flag | None:
+        """The flag of this name, in any spelling."""
+        return self._flags.get(normalize(name))
+
+    def parse(self, args: Sequence[str]) -> Parsed:
+        """Read arguments; never raises."""
+        return _Parser(self, args).run()
+
+    def letter(self, letter: str) -> Flag | None:
+        """The flag of a one-letter form."""
+        return self._letters.get(letter)
+
+    def nearest(self, name: str) -> str:
+        """The name most like one that is unknown, or an empty text."""
+        visible = [flag.name for flag in self._flags.values() if not flag.hidden]
+        near = get_close_matches(normalize(name), visible, n=1, cutoff=0.6)
+        return near[0] if near else ""
+
+
+class _Parser:
+    """One run over the arguments."""
+
+    def __init__(self, flags: FlagSet, args: Sequence[str]) -> None:
+        self._flags = flags
+        self._args = list(args)
+        self._at = 0
+        self._found = Parsed()
+
+    def run(self) -> Parsed:
+        while self._at < len(self._args):
+            arg = self._args[self._at]
+            self._at += 1
+            if arg == "--":
+                self._found.rest += self._args[self._at :]
+                break
+            if arg.startswith("--"):
+                self._long(arg[2:])
+            elif arg.startswith("-") and len(arg) > 1:
+                self._letters(arg[1:])
+            else:
+                self._found.rest.append(arg)
+        return self._found
+
+    def _long(self, body: str) -> None:
+        name, equals, text = body.partition("=")
+        if not name or name.startswith("-"):
+            self._found.problems.append(f"bad flag syntax: --{body}")
+            return
+        flag = self._flags.get(name)
+        if flag is None:
+            self._unknown(name, bool(equals))
+            return
+        self._take(flag, f"--{flag.name}", text if equals else None)
+
+    def _letters(self, body: str) -> None:
+        while body:
+            letter, body = body[0], body[1:]
+            flag = self._flags.letter(letter)
+            if flag is None:
+                self._found.problems.append(f"unknown shorthand flag: {quote(letter)} in -{letter}{body}")
+                return
+            shown = f"-{letter}, --{flag.name}"
+            if body.startswith("="):
+                self._take(flag, shown, body[1:])
+                return
+            if flag.kind.bare is None:
+                self._take(flag, shown, body or None)
+                return
+            self._take(flag, shown, None)
+
+    def _take(self, flag: Flag, shown: str, text: str | None) -> None:
+        if text is None:
+            text = flag.kind.bare if flag.kind.bare is not None else self._next()
+        if text is None:
+            self._found.problems.append(f"flag needs an argument: {shown}")
+            return
+        self._set(flag, shown, text)
+
+    def _next(self) -> str | None:
+        if self._at >= len(self._args):
+            return None
+        self._at += 1
+        return self._args[self._at - 1]
+
+    def _set(self, flag: Flag, shown: str, text: str) -> None:
+        try:
+            value = flag.kind.parse(text)
+        except ValueError as error:
+            self._found.problems.append(f"invalid argument {quote(text)} for {quote(shown)} flag: {error}")
+            return
+        values = self._found.values
+        if flag.kind.join is not None and flag.name in values:
+            value = flag.kind.join(values[flag.name], value)
+        if flag.deprecated and flag.name not in values:
+            self._found.warnings.append(f"Flag --{flag.name} has been deprecated, {flag.deprecated}")
+        values[flag.name] = value
+
+    def _unknown(self, name: str, has_value: bool) -> None:
+        near = self._flags.nearest(name)
+        hint = f" (did you mean --{near}?)" if near else ""
+        self._found.problems.append(f"unknown flag: --{name}{hint}")
+        following = self._args[self._at : self._at + 1]
+        if not has_value and following and not following[0].startswith("-"):
+            self._at += 1  # most likely its value, not a mistake of its own

@@ -1,0 +1,82 @@
+"""What logging can be told."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.kinds import BOOL, DURATION, LEVEL, QUANTITY, STRING, VMODULE
+from kcm_cli.component.options import option
+
+FORMATS = ("json", "text")
+_ALPHA = "Needs the feature gate LoggingAlphaOptions."
+
+
+@dataclass(frozen=True, slots=True)
+class LogsConfig:
+    """How much is logged, in which form, and where it goes."""
+
+    SECTION: ClassVar[str] = "Logs"
+
+    format: str = option(
+        STRING,
+        "text",
+        flag="logging-format",
+        choices=FORMATS,
+        help='Form of log lines: "json" or "text". With json, --vmodule cannot be used.',
+    )
+    verbosity: int = option(
+        LEVEL, 0, flag="v", shorthand="v", help="How much to log: lines up to this level; errors always."
+    )
+    vmodule: tuple[tuple[str, int], ...] = option(
+        VMODULE,
+        (),
+        flag="vmodule",
+        help="Other levels for some source files, as pattern=N with commas between (text form only).",
+    )
+    flush_period_s: float = option(
+        DURATION, 5.0, flag="log-flush-frequency", unit="s", help="Longest time that a buffered line waits."
+    )
+    text_split_stream: bool = option(
+        BOOL,
+        False,
+        flag="log-text-split-stream",
+        help=f"In text form, errors to stderr and the rest to stdout. {_ALPHA}",
+    )
+    text_info_buffer_bytes: int = option(
+        QUANTITY,
+        0,
+        flag="log-text-info-buffer-size",
+        unit="bytes",
+        help=f"In text form with split streams, how much of stdout is buffered; 0 nothing. {_ALPHA}",
+    )
+    json_split_stream: bool = option(
+        BOOL,
+        False,
+        flag="log-json-split-stream",
+        help=f"In JSON form, errors to stderr and the rest to stdout. {_ALPHA}",
+    )
+    json_info_buffer_bytes: int = option(
+        QUANTITY,
+        0,
+        flag="log-json-info-buffer-size",
+        unit="bytes",
+        help=f"In JSON form with split streams, how much of stdout is buffered; 0 nothing. {_ALPHA}",
+    )
+
+    def problems(self) -> Iterator[str]:
+        if self.format not in FORMATS:
+            yield f'logging-format must be "json" or "text", but got "{self.format}"'
+        if self.flush_period_s <= 0:
+            yield "log-flush-frequency must be greater than zero"
+        if self.vmodule and self.format != "text":
+            yield "vmodule works with --logging-format=text only"
+
+    def alpha_flags(self) -> list[str]:
+        """The flags in use that need the gate LoggingAlphaOptions."""
+        used = (
+            ("log-text-split-stream", self.text_split_stream),
+            ("log-text-info-buffer-size", self.text_info_buffer_bytes),
+            ("log-json-split-stream", self.json_split_stream),
+            ("log-json-info-buffer-size", self.json_info_buffer_bytes),
+        )
+        return [name for name, value in used if value]

@@ -1,0 +1,149 @@
+"""The completed configuration: what the run uses. Nothing reads options, flags or files afterwards.
+
+``load`` goes the whole way: arguments → values (file below flags) → options → problems → completion.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kcm_cli.component import configfile, featuregates, options
+from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
+from kcm_cli.component.featuregates import FeatureGates
+from kcm_cli.component.flagset import Parsed
+from kcm_cli.component.leader_config import FORMER_LOCKS, LOCK
+from kcm_cli.component.logs_config import LogsConfig
+from kcm_cli.component.metrics_config import MetricsConfig
+from kcm_cli.component.serving_config import ServingConfig
+from kcm_cli.component.version import EffectiveVersion, effective_version
+from kcm_cli.manager.config_controllers import KnownControllers, canonical
+from kcm_cli.manager.options import ComponentConfig, Options, bindings, flag_set
+from kcm_cli.manager.options_former import RENAMED
+from kcm_cli.manager.validation import problems_of
+
+
+class ConfigError(Exception):
+    """The command line or the configuration file cannot be used; one line for each thing that is wrong."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that the run uses.
+
+    component: what /configz shows; controllers get their part of it, named as their folder is.
+    master: address of the API server over the kubeconfig's, empty for none.
+    flags: all flags with their values as text, by name, for the log at start and /flagz.
+    warnings: what to log at start.
+    """
+
+    component: ComponentConfig
+    serving: ServingConfig
+    authentication: AuthenticationConfig
+    authorization: AuthorizationConfig
+    metrics: MetricsConfig
+    logs: LogsConfig
+    gates: FeatureGates
+    version: EffectiveVersion
+    master: str
+    shutdown_timeout_s: float
+    flags: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+
+def load(args: Sequence[str], known: KnownControllers) -> Config:
+    """The completed configuration of a command line. Raises ConfigError with all that is wrong."""
+    return complete(flag_set().parse(args), known)
+
+
+def complete(parsed: Parsed, known: KnownControllers) -> Config:
+    """The completed configuration of parsed flags. Raises ConfigError with all that is wrong."""
+    problems = [*parsed.problems, *(f"unexpected argument: {arg} (flags only)" for arg in parsed.rest)]
+    chosen, warnings = _present_names(parsed)
+    values, file_problems = _from_file(str(chosen.get("config", "")))
+    problems += file_problems
+    values |= {b.path: chosen[b.option.flag] for b in bindings() if b.option.flag in chosen}
+    tree = options.build(Options, values)
+    tree, lock_warnings = _present_lock(tree)
+    gates = featuregates.FeatureGates(())
+    version = EffectiveVersion()
+    try:
+        version = effective_version(tree.manager.emulated_versions, tree.manager.min_compatibility_versions)
+    except ValueError as error:
+        problems.append(str(error))
+    resolved = featuregates.resolve(tree.manager.feature_gates, version)
+    problems += [*version.problems(), *resolved.problems, *problems_of(tree, resolved.gates, known)]
+    gates = resolved.gates
+    if problems:
+        raise ConfigError(problems)
+    return Config(
+        component=_completed(tree, known),
+        serving=tree.serving,
+        authentication=tree.authentication,
+        authorization=tree.authorization,
+        metrics=tree.metrics,
+        logs=tree.logs,
+        gates=gates,
+        version=version,
+        master=tree.server_address.master,
+        shutdown_timeout_s=tree.manager.shutdown_timeout_s,
+        flags=_flag_texts(tree, chosen),
+        warnings=(*warnings, *lock_warnings, *resolved.warnings),
+    )
+
+
+def _present_names(parsed: Parsed) -> tuple[dict[str, object], list[str]]:
+    """The values with renamed flags under their present names."""
+    chosen = dict(parsed.values)
+    for former, present in RENAMED.items():
+        if former in chosen:
+            chosen.setdefault(present, chosen[former])
+    return chosen, list(parsed.warnings)
+
+
+def _from_file(name: str) -> tuple[dict[tuple[str, ...], object], list[str]]:
+    if not name:
+        return {}, []
+    try:
+        return configfile.parse(Path(name).read_text(encoding="utf-8"), bindings(), Options), []
+    except OSError as error:
+        return {}, [f"cannot read the configuration file {name}: {error.strerror}"]
+    except UnicodeDecodeError:
+        return {}, [f"{name}: not UTF-8 text"]
+    except configfile.ConfigFileError as error:
+        return {}, [f"{name}: {problem}" for problem in error.problems]
+
+
+def _present_lock(tree: Options) -> tuple[Options, list[str]]:
+    """Lock types of earlier releases become leases."""
+    election = tree.component.generic.leader_election
+    if election.resource_lock not in FORMER_LOCKS:
+        return tree, []
+    warning = (
+        f'leader-elect-resource-lock={election.resource_lock} no longer does anything: the only lock left is "{LOCK}", '
+        "which is used"
+    )
+    generic = replace(tree.component.generic, leader_election=replace(election, resource_lock=LOCK))
+    return replace(tree, component=replace(tree.component, generic=generic)), [warning]
+
+
+def _completed(tree: Options, known: KnownControllers) -> ComponentConfig:
+    component = tree.component
+    generic = replace(component.generic, controllers=canonical(component.generic.controllers, known))
+    ipam = component.node_ipam
+    first, comma, second = ipam.service_cidr.partition(",")
+    if comma:
+        ipam = replace(ipam, service_cidr=first.strip(), secondary_service_cidr=second.strip())
+    return replace(component, generic=generic, node_ipam=ipam)
+
+
+def _flag_texts(tree: Options, chosen: Mapping[str, object]) -> dict[str, str]:
+    values = {flag.name: chosen.get(flag.name, flag.default) for flag in flag_set()}
+    for binding in bindings():
+        if binding.option.flag:
+            values[binding.option.flag] = options.read(tree, binding.path)
+    flags = flag_set()
+    return {name: flags[name].kind.show(values[name]) for name in sorted(values)}

@@ -1,0 +1,57 @@
+"""Which controllers run: the meaning of --controllers.
+
+upstream: staging/src/k8s.io/controller-manager/options/generic.go, cmd/kube-controller-manager/app
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+
+@dataclass(frozen=True, slots=True)
+class KnownControllers:
+    """The canonical names, those that are off by default, and the former name of each that had one."""
+
+    names: tuple[str, ...] = ()
+    off_by_default: frozenset[str] = frozenset()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+def canonical(selection: Iterable[str], known: KnownControllers) -> tuple[str, ...]:
+    """The selection with former names replaced."""
+    return tuple(_canonical(item, known) for item in selection)
+
+
+def _canonical(item: str, known: KnownControllers) -> str:
+    sign, name = ("-", item[1:]) if item.startswith("-") else ("", item)
+    return sign + known.aliases.get(name, name)
+
+
+def unknown(selection: Iterable[str], known: KnownControllers) -> list[str]:
+    """One line for each name that is no controller."""
+    found = []
+    for item in selection:
+        name = item.removeprefix("-")
+        if item != "*" and known.aliases.get(name, name) not in known.names:
+            near = get_close_matches(name, [*known.names, *known.aliases], n=1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            found.append(f'"{name}" is not in the list of known controllers{hint}')
+    return found
+
+
+def is_enabled(name: str, selection: Sequence[str], *, off_by_default: bool) -> bool:
+    """Whether a controller runs: the first of ``name`` and ``-name`` decides, else ``*`` and the default.
+
+    The selection has canonical names.
+    """
+    for item in selection:
+        if item == name:
+            return True
+        if item == "-" + name:
+            return False
+    return "*" in selection and not off_by_default
+
+
+def is_named(name: str, selection: Sequence[str]) -> bool:
+    """Whether a controller is asked for by its name rather than by ``*``."""
+    return name in selection

@@ -1,0 +1,33 @@
+"""The component configuration as a document: what /configz answers and --write-config-to writes.
+
+upstream: the v1alpha1 form of KubeControllerManagerConfiguration under its group name
+"""
+
+import json
+
+import yaml
+
+from kcm_cli.component import configfile
+from kcm_cli.manager.options import ComponentConfig, Options, bindings
+
+GROUP = "kubecontrollermanager.config.k8s.io"
+
+
+def configz(component: ComponentConfig) -> dict[str, object]:
+    """The body of /configz."""
+    return {GROUP: document(component)}
+
+
+def document(component: ComponentConfig) -> dict[str, object]:
+    """KubeControllerManagerConfiguration v1alpha1, as /configz shows it."""
+    fields = configfile.to_document(Options(component=component), bindings(), Options)
+    return {"kind": configfile.KIND, "apiVersion": configfile.API_VERSION, **fields}
+
+
+def text(component: ComponentConfig, *, as_json: bool = False) -> str:
+    """The same as a file that --config reads."""
+    fields = document(component)
+    ordered = {"apiVersion": fields.pop("apiVersion"), "kind": fields.pop("kind"), **fields}
+    if as_json:
+        return json.dumps(ordered, indent=2) + "\n"
+    return yaml.safe_dump(ordered, sort_keys=False, default_flow_style=False, width=1000)

@@ -1,0 +1,120 @@
+"""The names of all controllers: known before any of them is imported, for --controllers, help and completion.
+
+A name is for ever; one that changed leaves its former one as an alias.
+
+upstream: cmd/kube-controller-manager/names, app/controller_descriptor.go
+"""
+
+from kcm_cli.manager.config_controllers import KnownControllers
+
+NAMES = (
+    "serviceaccount-token-controller",
+    "endpoints-controller",
+    "endpointslice-controller",
+    "endpointslice-mirroring-controller",
+    "replicationcontroller-controller",
+    "pod-garbage-collector-controller",
+    "resourcequota-controller",
+    "namespace-controller",
+    "serviceaccount-controller",
+    "garbage-collector-controller",
+    "daemonset-controller",
+    "job-controller",
+    "podgroup-protection-controller",
+    "deployment-controller",
+    "replicaset-controller",
+    "horizontal-pod-autoscaler-controller",
+    "disruption-controller",
+    "statefulset-controller",
+    "cronjob-controller",
+    "certificatesigningrequest-signing-controller",
+    "certificatesigningrequest-approving-controller",
+    "certificatesigningrequest-cleaner-controller",
+    "podcertificaterequest-cleaner-controller",
+    "ttl-controller",
+    "bootstrap-signer-controller",
+    "token-cleaner-controller",
+    "node-ipam-controller",
+    "node-lifecycle-controller",
+    "service-lb-controller",
+    "node-route-controller",
+    "cloud-node-lifecycle-controller",
+    "persistentvolume-binder-controller",
+    "persistentvolume-attach-detach-controller",
+    "persistentvolume-expander-controller",
+    "clusterrole-aggregation-controller",
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
+    "volumeattributesclass-protection-controller",
+    "ttl-after-finished-controller",
+    "root-ca-certificate-publisher-controller",
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+    "ephemeral-volume-controller",
+    "storageversion-garbage-collector-controller",
+    "resourceclaim-controller",
+    "resourcepoolstatusrequest-controller",
+    "device-taint-eviction-controller",
+    "legacy-serviceaccount-token-cleaner-controller",
+    "validatingadmissionpolicy-status-controller",
+    "taint-eviction-controller",
+    "service-cidr-controller",
+    "storage-version-migrator-controller",
+    "selinux-warning-controller",
+)
+"""In order of registration."""
+
+ALIASES = {
+    "serviceaccount-token": "serviceaccount-token-controller",
+    "endpoint": "endpoints-controller",
+    "endpointslice": "endpointslice-controller",
+    "endpointslicemirroring": "endpointslice-mirroring-controller",
+    "replicationcontroller": "replicationcontroller-controller",
+    "podgc": "pod-garbage-collector-controller",
+    "resourcequota": "resourcequota-controller",
+    "namespace": "namespace-controller",
+    "serviceaccount": "serviceaccount-controller",
+    "garbagecollector": "garbage-collector-controller",
+    "daemonset": "daemonset-controller",
+    "job": "job-controller",
+    "deployment": "deployment-controller",
+    "replicaset": "replicaset-controller",
+    "horizontalpodautoscaling": "horizontal-pod-autoscaler-controller",
+    "disruption": "disruption-controller",
+    "statefulset": "statefulset-controller",
+    "cronjob": "cronjob-controller",
+    "csrsigning": "certificatesigningrequest-signing-controller",
+    "csrapproving": "certificatesigningrequest-approving-controller",
+    "csrcleaner": "certificatesigningrequest-cleaner-controller",
+    "ttl": "ttl-controller",
+    "bootstrapsigner": "bootstrap-signer-controller",
+    "tokencleaner": "token-cleaner-controller",
+    "nodeipam": "node-ipam-controller",
+    "nodelifecycle": "node-lifecycle-controller",
+    "service": "service-lb-controller",
+    "route": "node-route-controller",
+    "cloud-node-lifecycle": "cloud-node-lifecycle-controller",
+    "persistentvolume-binder": "persistentvolume-binder-controller",
+    "attachdetach": "persistentvolume-attach-detach-controller",
+    "persistentvolume-expander": "persistentvolume-expander-controller",
+    "clusterrole-aggregation": "clusterrole-aggregation-controller",
+    "pvc-protection": "persistentvolumeclaim-protection-controller",
+    "pv-protection": "persistentvolume-protection-controller",
+    "ttl-after-finished": "ttl-after-finished-controller",
+    "root-ca-cert-publisher": "root-ca-certificate-publisher-controller",
+    "ephemeral-volume": "ephemeral-volume-controller",
+    "storage-version-gc": "storageversion-garbage-collector-controller",
+    "resource-claim-controller": "resourceclaim-controller",
+    "legacy-service-account-token-cleaner": "legacy-serviceaccount-token-cleaner-controller",
+    "svm": "storage-version-migrator-controller",
+}
+"""Former name → name."""
+
+OFF_BY_DEFAULT = frozenset(
+    {
+        "bootstrap-signer-controller",
+        "token-cleaner-controller",
+        "selinux-warning-controller",
+    }
+)
+
+KNOWN = KnownControllers(NAMES, OFF_BY_DEFAULT, ALIASES)

@@ -1,0 +1,303 @@
+"""What the manager as a whole can be told: the generic, debugging and cloud sections."""
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kcm_cli.component.client_config import ClientConnectionConfig
+from kcm_cli.component.kinds import BOOL, DURATION, INT32, IP, MULTIMAP, STRING, STRINGS
+from kcm_cli.component.leader_config import LeaderElectionConfig, LeaderMigrationConfig
+from kcm_cli.component.options import group, option
+from kcm_cli.component.version import BINARY, FLOOR
+
+
+@dataclass(frozen=True, slots=True)
+class DebuggingConfig:
+    """Profiles under /debug/pprof."""
+
+    SECTION: ClassVar[str] = "Debugging"
+
+    profiling: bool = option(
+        BOOL, True, flag="profiling", key="enableProfiling", help="Serve profiles under /debug/pprof/."
+    )
+    contention_profiling: bool = option(
+        BOOL,
+        False,
+        flag="contention-profiling",
+        key="enableContentionProfiling",
+        help="Also profile what tasks wait for, if profiling is on.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderMigrationOptions:
+    """Whether controllers may be led under a second lock; the file itself is read when the config is completed."""
+
+    SECTION: ClassVar[str] = "Leader-migration"
+
+    config_file: str = option(
+        STRING,
+        "",
+        flag="leader-migration-config",
+        help=(
+            "File that says which component leads which controller under the second lock; without it the upstream "
+            "default. Needs --enable-leader-migration."
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GenericConfig:
+    """What holds for the whole manager."""
+
+    SECTION: ClassVar[str] = "Generic"
+
+    port: int = option(
+        INT32,
+        0,
+        flag="port",
+        key="Port",
+        minimum=0,
+        maximum=65535,
+        deprecated="it serves plain HTTP without authentication to everyone; use --secure-port.",
+        help="Port for plain HTTP, served on --address; 0 serves none.",
+    )
+    address: str = option(
+        IP,
+        "0.0.0.0",
+        flag="address",
+        key="Address",
+        deprecated="it is the address of the plain --port; use --bind-address.",
+        help="Address on which --port listens.",
+    )
+    min_resync_period_s: float = option(
+        DURATION,
+        12 * 3600.0,
+        flag="min-resync-period",
+        key="MinResyncPeriod",
+        unit="s",
+        help="Informers hand all objects to their handlers again after a random time of one to two such periods.",
+    )
+    client_connection: ClientConnectionConfig = group(ClientConnectionConfig, key="ClientConnection")
+    controller_start_interval_s: float = option(
+        DURATION,
+        0.0,
+        flag="controller-start-interval",
+        key="ControllerStartInterval",
+        unit="s",
+        help="How long to wait between the starts of two controllers.",
+    )
+    leader_election: LeaderElectionConfig = group(LeaderElectionConfig, key="LeaderElection")
+    controllers: tuple[str, ...] = option(
+        STRINGS,
+        ("*",),
+        flag="controllers",
+        key="Controllers",
+        help="Controllers to run: '*' all that are on by default, 'foo' the one called foo, '-foo' all but foo.",
+    )
+    debugging: DebuggingConfig = group(DebuggingConfig, key="Debugging")
+    leader_migration_enabled: bool = option(
+        BOOL,
+        False,
+        flag="enable-leader-migration",
+        key="LeaderMigrationEnabled",
+        section="Leader-migration",
+        help="Let controllers move to a cloud controller manager without a gap, under a second lock.",
+    )
+    leader_migration: LeaderMigrationConfig = group(LeaderMigrationConfig, key="LeaderMigration")
+
+    def problems(self) -> Iterator[str]:
+        if self.controller_start_interval_s < 0:
+            yield "controller-start-interval must not be negative"
+
+
+@dataclass(frozen=True, slots=True)
+class CloudProviderConfig:
+    """The cloud provider; only external ones are left."""
+
+    SECTION: ClassVar[str] = "Generic"
+
+    name: str = option(
+        STRING,
+        "",
+        flag="cloud-provider",
+        key="Name",
+        choices=("external",),
+        help="The cloud provider: empty for none, or external where a cloud controller manager runs.",
+    )
+    config_file: str = option(
+        STRING, "", flag="cloud-config", key="CloudConfigFile", help="Configuration file of the cloud provider."
+    )
+
+    def problems(self) -> Iterator[str]:
+        if self.name not in ("", "external"):
+            yield (
+                f'cloud provider "{self.name}" was specified, but built-in cloud providers are disabled. '
+                "Please set --cloud-provider=external and migrate to an external cloud provider"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class KubeCloudSharedConfig:
+    """What several controllers share, here and in cloud controller managers."""
+
+    SECTION: ClassVar[str] = "Generic"
+
+    cloud_provider: CloudProviderConfig = group(CloudProviderConfig, key="CloudProvider")
+    external_cloud_volume_plugin: str = option(
+        STRING,
+        "",
+        flag="external-cloud-volume-plugin",
+        key="ExternalCloudVolumePlugin",
+        help="Volume plugin to use with --cloud-provider=external, while volumes of an in-tree provider are left.",
+    )
+    use_service_account_credentials: bool = option(
+        BOOL,
+        False,
+        flag="use-service-account-credentials",
+        key="UseServiceAccountCredentials",
+        help="Give each controller the credentials of a service account of its own.",
+    )
+    allow_untagged_cloud: bool = option(
+        BOOL,
+        False,
+        flag="allow-untagged-cloud",
+        key="AllowUntaggedCloud",
+        deprecated="it has no effect and will be removed.",
+        help="Without effect.",
+    )
+    route_reconciliation_period_s: float = option(
+        DURATION,
+        10.0,
+        flag="route-reconciliation-period",
+        key="RouteReconciliationPeriod",
+        unit="s",
+        help="How often the cloud's routes to nodes are compared; cloud controller managers only.",
+    )
+    node_monitor_period_s: float = option(
+        DURATION,
+        5.0,
+        flag="node-monitor-period",
+        key="NodeMonitorPeriod",
+        unit="s",
+        help="How often the nodes' health is looked at.",
+    )
+    cluster_name: str = option(
+        STRING, "kubernetes", flag="cluster-name", key="ClusterName", help="Name of the cluster in the cloud."
+    )
+    cluster_cidr: str = option(
+        STRING,
+        "",
+        flag="cluster-cidr",
+        key="ClusterCIDR",
+        help="Range of pod addresses; two with a comma between for dual stack. Used only with --allocate-node-cidrs.",
+    )
+    allocate_node_cidrs: bool = option(
+        BOOL,
+        False,
+        flag="allocate-node-cidrs",
+        key="AllocateNodeCIDRs",
+        help="Give each node a range of pod addresses out of --cluster-cidr.",
+    )
+    cidr_allocator_type: str = option(
+        STRING,
+        "RangeAllocator",
+        flag="cidr-allocator-type",
+        key="CIDRAllocatorType",
+        choices=("RangeAllocator",),
+        help="How ranges are given to nodes; only RangeAllocator is left.",
+    )
+    configure_cloud_routes: bool = option(
+        BOOL,
+        True,
+        flag="configure-cloud-routes",
+        key="ConfigureCloudRoutes",
+        help="Make the cloud route the nodes' ranges; cloud controller managers only.",
+    )
+    node_sync_period_s: float = option(
+        DURATION,
+        0.0,
+        flag="node-sync-period",
+        key="NodeSyncPeriod",
+        unit="s",
+        deprecated="it has no effect and will be removed.",
+        help="Without effect.",
+    )
+
+    def problems(self) -> Iterator[str]:
+        if self.cidr_allocator_type not in ("", "RangeAllocator"):
+            yield (
+                "built-in cloud providers are disabled. "
+                f"The ipam {self.cidr_allocator_type} is not available (cidr-allocator-type)"
+            )
+        if self.node_monitor_period_s <= 0:
+            yield "node-monitor-period must be greater than zero"
+        if self.allocate_node_cidrs:
+            yield from cidr_problems("cluster-cidr", self.cluster_cidr)
+
+
+@dataclass(frozen=True, slots=True)
+class DeprecatedConfig:
+    """A section of the configuration file that has no fields any more."""
+
+    SECTION: ClassVar[str] = "Deprecated"
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerConfig:
+    """What the process is told by flags alone."""
+
+    SECTION: ClassVar[str] = "Generic"
+
+    shutdown_timeout_s: float = option(
+        DURATION,
+        10.0,
+        flag="controller-shutdown-timeout",
+        unit="s",
+        help="How long controllers may take to end before the process does; 0 for as long as they like.",
+    )
+    emulated_versions: tuple[str, ...] = option(
+        STRINGS,
+        (),
+        flag="emulated-version",
+        help=(
+            f"Behave like this release instead of {BINARY}: kube=1.35, or 1.35 for short. "
+            f"kube={FLOOR}..{BINARY}(default:{BINARY})"
+        ),
+    )
+    min_compatibility_versions: tuple[str, ...] = option(
+        STRINGS,
+        (),
+        flag="min-compatibility-version",
+        help=(
+            "Oldest release that other parts of the control plane may have; at most the emulated one. "
+            f"kube={FLOOR}..{BINARY}(default:{BINARY.previous()})"
+        ),
+    )
+    feature_gates: tuple[tuple[str, str], ...] = option(
+        MULTIMAP,
+        (),
+        flag="feature-gates",
+        help=(
+            "Features to switch, as Name=true|false or kube:Name=true|false with commas between; may be repeated. "
+            "AllAlpha and AllBeta switch all of a stage. docs/flags.md lists the gates."
+        ),
+    )
+
+
+def cidr_problems(flag: str, text: str) -> Iterator[str]:
+    """What is wrong with one range of addresses, or two of different families."""
+    if not text:
+        yield f"{flag} must be given with --allocate-node-cidrs"
+        return
+    families = []
+    for part in text.split(","):
+        try:
+            families.append(ipaddress.ip_network(part.strip(), strict=False).version)
+        except ValueError:
+            yield f'{flag}: "{part.strip()}" is not a range of addresses such as 10.0.0.0/16'
+    if len(families) > 2:
+        yield f"{flag} must not hold more than two ranges"
+    elif len(families) == 2 and families[0] == families[1]:
+        yield f"{flag}: two ranges must be of different address families"

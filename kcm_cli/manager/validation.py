@@ -1,0 +1,23 @@
+"""Rules about the configuration as a whole. Those about one field or one group stand beside them."""
+
+from collections.abc import Iterator
+
+from kcm_cli.component import options
+from kcm_cli.component.featuregates import FeatureGates
+from kcm_cli.manager.config_controllers import KnownControllers, unknown
+from kcm_cli.manager.options import Options
+
+
+def problems_of(tree: Options, gates: FeatureGates, known: KnownControllers) -> list[str]:
+    """Everything that is wrong, one line each."""
+    return [
+        *options.problems(tree),
+        *unknown(tree.component.generic.controllers, known),
+        *_logs(tree, gates),
+    ]
+
+
+def _logs(tree: Options, gates: FeatureGates) -> Iterator[str]:
+    if not gates.enabled("LoggingAlphaOptions"):
+        for flag in tree.logs.alpha_flags():
+            yield f"{flag}: Feature LoggingAlphaOptions is disabled"
