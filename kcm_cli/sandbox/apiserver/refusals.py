@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.types import ApiError
+from kcm_cli.sandbox.apiserver.types import ApiError, FieldError
 
 
 def bad_request(message: str) -> ApiError:
@@ -82,3 +82,12 @@ def details(group: str, plural: str, name: str, causes: Sequence[Doc] = ()) -> D
     if causes:
         found["causes"] = list(causes)
     return found
+
+
+def invalid_kind(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
+    """422 of a kind that no resource is named by (the kind may be empty, as upstream leaves it for reviews)."""
+    texts = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
+    joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+    causes: list[Doc] = [{"reason": error.type, "message": error.message, "field": error.field} for error in errors]
+    message = f"{qualified(group, kind)} {quote(name)} is invalid: {joined}"
+    return ApiError(422, "Invalid", message, details=details(group, kind, name, causes))

@@ -30,9 +30,7 @@ MASTERS = "system:masters"
 INVALID_TOKEN = "invalid bearer token"
 
 _UID_OID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
-_SPACE_WARNING = (
-    "the provided Authorization header contains extra space before the bearer token, and is ignored"
-)
+_SPACE_WARNING = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 _REMEMBERED_CERTIFICATES = 1024
 
 

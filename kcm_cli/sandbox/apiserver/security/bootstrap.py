@@ -19,8 +19,7 @@ _PRIORITIES = (
     (
         "system-cluster-critical",
         2000000000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if "
-        "necessary.",
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
     ),
 )
 

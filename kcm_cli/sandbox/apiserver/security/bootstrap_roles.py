@@ -41,9 +41,7 @@ class _Entry:
 def rbac_objects(gates: frozenset[str] = frozenset()) -> list[Doc]:
     """Cluster roles and their bindings, then those of kube-system and kube-public."""
     text = files("kcm_cli.sandbox.apiserver.security").joinpath("rbac.txt").read_text()
-    entries = [
-        entry for entry in _entries(text.splitlines()) if entry.options.get("gate", "") in {"", *gates}
-    ]
+    entries = [entry for entry in _entries(text.splitlines()) if entry.options.get("gate", "") in {"", *gates}]
     return [doc for entry in entries for doc in _objects(entry, gates)]
 
 

@@ -42,9 +42,7 @@ class KeyPair:
 class Certificates:
     """See the module. Made by ``load``."""
 
-    def __init__(
-        self, ca: KeyPair, serving: KeyPair, admin: KeyPair, service_account: bytes, now: datetime
-    ) -> None:
+    def __init__(self, ca: KeyPair, serving: KeyPair, admin: KeyPair, service_account: bytes, now: datetime) -> None:
         self.ca = ca
         self.serving = serving
         self.admin = admin
@@ -52,9 +50,7 @@ class Certificates:
         self._issuer = _Issuer(ca, now)
 
     @classmethod
-    def load(
-        cls, directory: Path | None, now: datetime, addresses: Sequence[str] = SERVER_ADDRESSES
-    ) -> "Certificates":
+    def load(cls, directory: Path | None, now: datetime, addresses: Sequence[str] = SERVER_ADDRESSES) -> "Certificates":
         """Read what the directory has, make the rest and write it there. Without one, all is in memory.
 
         addresses: names and IPs beyond SERVER_NAMES that the server is reached by.
@@ -127,9 +123,7 @@ class _Issuer:
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(ca=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
-            )
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
         if alternative is not None:
             builder = builder.add_extension(alternative, critical=False)
@@ -150,9 +144,7 @@ def _new_ca(now: datetime) -> KeyPair:
     return _pair(builder.sign(key, hashes.SHA256()), key)
 
 
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
-) -> x509.CertificateBuilder:
+def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
     return builder.public_key(key).serial_number(x509.random_serial_number())
 

@@ -24,16 +24,14 @@ class Rule:
     names: _Names = ()
     urls: _Names = ()
 
-    def doc(self) -> Tree:
-        """As review statuses list it."""
-        found: Tree = {"verbs": list(self.verbs)}
-        if self.urls:
-            found["nonResourceURLs"] = list(self.urls)
-            return found
-        found |= {"apiGroups": list(self.groups), "resources": list(self.resources)}
-        if self.names:
-            found["resourceNames"] = list(self.names)
-        return found
+    def resource_doc(self) -> Tree:
+        """As the status of a rules review lists it."""
+        parts = (("apiGroups", self.groups), ("resources", self.resources), ("resourceNames", self.names))
+        return {"verbs": list(self.verbs), **{key: list(values) for key, values in parts if values}}
+
+    def url_doc(self) -> Tree:
+        """As the status of a rules review lists it."""
+        return {"verbs": list(self.verbs), "nonResourceURLs": list(self.urls)}
 
     def allows_url(self, verb: str, path: str) -> bool:
         """Whether a request of a path that is no resource is allowed."""
@@ -58,9 +56,7 @@ def rules_of(role: Tree) -> list[Rule]:
 
 def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     """What of the wanted rules, broken down to single rights, the owned ones do not cover."""
-    return [
-        right for rule in wanted for right in _rights(rule) if not any(_covers(own, right) for own in owned)
-    ]
+    return [right for rule in wanted for right in _rights(rule) if not any(_covers(own, right) for own in owned)]
 
 
 def described(rights: Iterable[Rule]) -> list[str]:

@@ -83,9 +83,7 @@ class ServiceAccountTokens:
         self.issuer = issuer
         self.audiences = tuple(audiences)
 
-    def authenticate(
-        self, token: str, issuer: str, wanted: Sequence[str], warnings: list[str]
-    ) -> Authenticated | None:
+    def authenticate(self, token: str, issuer: str, wanted: Sequence[str], warnings: list[str]) -> Authenticated | None:
         """Whom a token stands for; None if by its (unverified) issuer it is not one of ours.
 
         wanted: the audiences that will do. Raises TokenError.
@@ -103,9 +101,7 @@ class ServiceAccountTokens:
         own: list[str] = [audience] if isinstance(audience, str) else audience
         common = tuple(each for each in own if each in wanted)
         if not common:
-            raise TokenError(
-                f"token audiences {_listed(own)} is invalid for the target audiences {_listed(wanted)}"
-            )
+            raise TokenError(f"token audiences {_listed(own)} is invalid for the target audiences {_listed(wanted)}")
         return common
 
     # Tokens of the TokenRequest API
@@ -157,9 +153,7 @@ class ServiceAccountTokens:
             raise TokenError("service account token has been invalidated")
         uid, claimed = _uid(stored.doc), reference.get("uid", "")
         if uid != claimed:
-            raise TokenError(
-                f"{word} UID ({uid}) does not match service account {word} ref claim ({claimed})"
-            )
+            raise TokenError(f"{word} UID ({uid}) does not match service account {word} ref claim ({claimed})")
         if self._long_gone(stored.doc):
             raise TokenError("service account token has been invalidated")
 

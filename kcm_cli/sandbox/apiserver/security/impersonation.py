@@ -1,0 +1,228 @@
+"""Acting as somebody else: the Impersonate-* headers.
+
+Modes are tried in order, the first that allows it wins; if none does, the first refusal is the answer. The
+constrained modes need a right for what is asked (``impersonate-on:MODE:VERB``) and one for whom
+(``impersonate:MODE``); the old mode needs ``impersonate`` alone.
+
+upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+from kcm_cli.machinery import names
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.refusals import bad_request
+from kcm_cli.sandbox.apiserver.security.authenticator import AUTHENTICATED, UNAUTHENTICATED
+from kcm_cli.sandbox.apiserver.security.authorizer import MASTERS, Authorizer, refusal
+from kcm_cli.sandbox.apiserver.security.service_accounts import (
+    EXTRA_PREFIX,
+    groups_of,
+    split_user_name,
+)
+from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, RequestInfo, User
+
+_AUTHENTICATION = "authentication.k8s.io"
+_EXTRA_HEADER = "impersonate-extra-"
+_NODE_PREFIX, _NODES = "system:node:", "system:nodes"
+_MANY = 4  # From here on one right for all is looked for first.
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """name: empty for the old mode."""
+
+    name: str
+
+    @property
+    def verb(self) -> str:
+        return f"impersonate:{self.name}" if self.name else "impersonate"
+
+    @property
+    def group(self) -> str:
+        return _AUTHENTICATION if self.name else ""
+
+    def applies(self, wanted: User, asking: User) -> bool:
+        node, account = _node(wanted.name), split_user_name(wanted.name)
+        bare = not (wanted.uid or wanted.groups or wanted.extra)
+        match self.name:
+            case "associated-node":
+                own = asking.extra.get(f"{EXTRA_PREFIX}node-name", ())
+                is_account = split_user_name(asking.name) is not None
+                return bare and node is not None and is_account and own == (node,)
+            case "arbitrary-node":
+                return bare and node is not None
+            case "serviceaccount":
+                return bare and account is not None
+            case "user-info":
+                return node is None and account is None
+        return True
+
+
+_MODES = (
+    _Mode("associated-node"),
+    _Mode("arbitrary-node"),
+    _Mode("serviceaccount"),
+    _Mode("user-info"),
+    _Mode(""),
+)
+
+
+class Impersonator:
+    """Works out whom a request acts as."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    def impersonate(self, user: User, headers: Mapping[str, str], info: RequestInfo) -> User:
+        """The user that the headers name, or the one who asks.
+
+        headers: names in lower case; a header that was sent several times has its values joined by newlines.
+        Raises ApiError: 400 for headers without a user, 403.
+        """
+        if not any(name.startswith("impersonate-") for name in headers):
+            return user
+        wanted = _wanted(headers)
+        if wanted is None:
+            return user
+        first: ApiError | None = None
+        for mode in _MODES:
+            if not mode.applies(wanted, user):
+                continue
+            try:
+                return self._attempt(mode, user, wanted, info)
+            except ApiError as error:
+                first = first or error
+        assert first is not None  # The old mode applies to all.
+        raise first
+
+    def _attempt(self, mode: _Mode, user: User, wanted: User, info: RequestInfo) -> User:
+        if mode.name:
+            self._authorizer.require(user, replace(info, verb=f"impersonate-on:{mode.name}:{info.verb}"))
+        groups = self._check_name(mode, user, wanted)
+        if wanted.uid:
+            self._require(user, mode, _AUTHENTICATION, "uids", wanted.uid)
+        self._check_groups(mode, user, wanted.groups)
+        self._check_extra(mode, user, wanted.extra)
+        if wanted.name == ANONYMOUS.name:
+            groups = _with(groups, UNAUTHENTICATED)
+        elif UNAUTHENTICATED not in groups:
+            groups = _with(groups, AUTHENTICATED)
+        return replace(wanted, groups=groups)
+
+    def _check_name(self, mode: _Mode, user: User, wanted: User) -> tuple[str, ...]:
+        """The groups that the user gets."""
+        node = _node(wanted.name) if mode.name else None
+        if node is not None:
+            name = "*" if mode.name == "associated-node" else node
+            self._require(user, mode, mode.group, "nodes", name)
+            return (_NODES,)
+        account = split_user_name(wanted.name)
+        if account is None:
+            self._require(user, mode, mode.group, "users", wanted.name)
+            return wanted.groups
+        namespace, name = account
+        self._require(user, mode, mode.group, "serviceaccounts", name, namespace=namespace)
+        return wanted.groups or groups_of(namespace)
+
+    def _check_groups(self, mode: _Mode, user: User, groups: Sequence[str]) -> None:
+        if not groups:
+            return
+        if mode.name:
+            info = RequestInfo(mode.verb, "", True, mode.group, plural="groups")
+            if "" in groups:
+                raise refusal(user, info, "impersonating the empty string group is not allowed")
+            if MASTERS in groups:
+                info = replace(info, name=MASTERS)
+                raise refusal(user, info, "impersonating the system:masters group is not allowed")
+            if len(groups) >= _MANY and self._allowed(user, replace(info, name="*")):
+                return
+        for group in groups:
+            self._require(user, mode, mode.group, "groups", group)
+
+    def _check_extra(self, mode: _Mode, user: User, extra: Mapping[str, tuple[str, ...]]) -> None:
+        if not extra:
+            return
+        info = RequestInfo(mode.verb, "", True, _AUTHENTICATION, plural="userextras")
+        if mode.name:
+            why = next(_wrong_extra(extra), "")
+            if why:
+                raise refusal(user, info, why)
+            large = len(extra) >= _MANY or sum(map(len, extra.values())) >= _MANY
+            if large and self._allowed(user, replace(info, subresource="*", name="*")):
+                return
+        for key, values in extra.items():
+            for value in values:
+                self._authorizer.require(user, replace(info, subresource=key, name=value))
+
+    def _require(self, user: User, mode: _Mode, group: str, plural: str, name: str, *, namespace: str = "") -> None:
+        info = RequestInfo(mode.verb, "", True, group, plural=plural, name=name, namespace=namespace)
+        self._authorizer.require(user, info)
+
+    def _allowed(self, user: User, info: RequestInfo) -> bool:
+        return self._authorizer.authorize(user, info).allowed
+
+
+def _wanted(headers: Mapping[str, str]) -> User | None:
+    name = headers.get("impersonate-user", "")
+    uid = headers.get("impersonate-uid", "")
+    grouped = "impersonate-group" in headers
+    groups = tuple(headers["impersonate-group"].split("\n")) if grouped else ()
+    extra: dict[str, tuple[str, ...]] = {}
+    for header in sorted(headers):
+        if header.startswith(_EXTRA_HEADER):
+            key = unquote(header[len(_EXTRA_HEADER) :])
+            extra[key] = extra.get(key, ()) + tuple(headers[header].split("\n"))
+    if name:
+        return User(name, uid, groups, extra)
+    if uid or groups or extra:
+        shown = _go_user(uid, groups, extra)
+        raise bad_request(f"requested {shown} without impersonating a user name")
+    return None
+
+
+def _go_user(uid: str, groups: Sequence[str], extra: Mapping[str, Sequence[str]]) -> str:
+    """The struct as the original's language prints it, since the error text holds it."""
+    shown = ", ".join(f"{quote(key)}:{_go_strings(extra[key])}" for key in sorted(extra))
+    extras = f"map[string][]string{{{shown}}}" if extra else "map[string][]string(nil)"
+    return f'&user.DefaultInfo{{Name:"", UID:{quote(uid)}, Groups:{_go_strings(groups)}, Extra:{extras}}}'
+
+
+def _go_strings(values: Sequence[str]) -> str:
+    return f"[]string{{{', '.join(map(quote, values))}}}" if values else "[]string(nil)"
+
+
+def _node(user: str) -> str | None:
+    """The node whose kubelet has this user name."""
+    if not user.startswith(_NODE_PREFIX):
+        return None
+    name = user[len(_NODE_PREFIX) :]
+    return None if names.dns1123_subdomain(name) else name
+
+
+def _wrong_extra(extra: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    for key, values in extra.items():
+        if not key:
+            yield "impersonating the empty string key in extra is not allowed"
+        elif why := _wrong_key(key):
+            yield f"impersonating an invalid key in extra is not allowed: extra.key: Invalid value: {why}"
+        elif key != key.lower():
+            yield f"impersonating a non-lowercase key in extra is not allowed: {quote(key)}"
+        elif not values:
+            yield "impersonating empty values in extra is not allowed"
+        elif "" in values:
+            yield "impersonating the empty string value in extra is not allowed"
+
+
+def _wrong_key(key: str) -> str:
+    """Why a key is no domain-prefixed path."""
+    domain, slash, path = key.partition("/")
+    if not slash or not domain or not path:
+        return f'{quote(key)}: must be a domain-prefixed path (such as "acme.io/foo")'
+    wrong = names.dns1123_subdomain(domain)
+    return f"{quote(domain)}: {wrong[0]}" if wrong else ""
+
+
+def _with(groups: tuple[str, ...], group: str) -> tuple[str, ...]:
+    return groups if group in groups else (*groups, group)

@@ -1,0 +1,161 @@
+"""What access reviews ask, and whether the question is well formed.
+
+upstream: pkg/apis/authorization/validation/validation.go, pkg/registry/authorization/util/helpers.go
+"""
+
+from collections.abc import Mapping, Sequence
+
+from kcm_cli.machinery import fields, labels
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree, User
+from kcm_cli.sandbox.apiserver.validation.errors import forbidden, invalid, required
+from kcm_cli.sandbox.apiserver.validation.labels import validate_key, value_messages
+
+_RESOURCE, _PATH = "spec.resourceAttributes", "spec.nonResourceAttributes"
+_LABEL_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+
+
+def attributes(spec: Tree) -> list[FieldError]:
+    """Errors of the part that all access reviews have."""
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    errors: list[FieldError] = []
+    if resource is not None and path is not None:
+        errors.append(invalid(_PATH, _shown_path(path), "cannot be specified in combination with resourceAttributes"))
+    if resource is None and path is None:
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        errors.append(invalid(_RESOURCE, None, why))
+    return errors + _selectors(resource)
+
+
+def subject(spec: Tree) -> list[FieldError]:
+    """Errors of a review about somebody else."""
+    errors = attributes(spec)
+    if spec.get("user") or spec.get("groups"):
+        return errors
+    nobody = invalid("spec.user", "", "at least one of user or group must be specified")
+    known = len(_selectors(spec.get("resourceAttributes")))
+    return [*errors[: len(errors) - known], nobody, *errors[len(errors) - known :]]
+
+
+def local(spec: Tree, namespace: str) -> list[FieldError]:
+    """Further errors of a review in a namespace."""
+    errors: list[FieldError] = []
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is not None and resource.get("namespace", "") != namespace:
+        given = resource.get("namespace", "")
+        errors.append(invalid(f"{_RESOURCE}.namespace", given, "must match metadata.namespace"))
+    if path is not None:
+        errors.append(invalid(_PATH, _shown_path(path), "disallowed on this kind of request"))
+    return errors
+
+
+def metadata(review: Tree, *, local: bool) -> list[FieldError]:
+    """Reviews have no metadata, except for the namespace of a local one."""
+    given: Tree = {key: value for key, value in (review.get("metadata") or {}).items() if value}
+    given.pop("managedFields", None)
+    if not given.keys() - ({"namespace"} if local else set()):
+        return []
+    return [invalid("metadata", given, "must be empty except for namespace" if local else "must be empty")]
+
+
+def user_of(spec: Tree) -> User:
+    """Whom a review is about."""
+    extra: Mapping[str, Sequence[str]] = spec.get("extra") or {}
+    values = {key: tuple(each) for key, each in extra.items()}
+    return User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), values)
+
+
+def evaluation_error(spec: Tree) -> str:
+    """What of the selectors was not understood; they do not change the decision."""
+    resource: Tree = spec.get("resourceAttributes") or {}
+    notes: list[str] = []
+    for word, judge in (("fieldSelector", _understood_fields), ("labelSelector", _understood_labels)):
+        selector = resource.get(word)
+        if selector is None:
+            continue
+        good, bad = judge(selector)
+        if bad:
+            partly = "partially ignored" if good else "ignored"
+            notes.append(f"{_RESOURCE}.{word} {partly} due to parse error")
+    return "; ".join(notes)
+
+
+def _shown_path(path: Tree) -> Tree:
+    """The attributes as the original's language writes them."""
+    return {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+
+
+def _selectors(resource: Tree | None) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for word in ("fieldSelector", "labelSelector"):
+        selector = (resource or {}).get(word)
+        if selector is not None:
+            errors += _selector(selector, f"{_RESOURCE}.{word}", is_label=word == "labelSelector")
+    return errors
+
+
+def _selector(selector: Tree, path: str, *, is_label: bool) -> list[FieldError]:
+    raw, requirements = selector.get("rawSelector", ""), selector.get("requirements") or ()
+    errors: list[FieldError] = []
+    if raw and requirements:
+        errors.append(invalid(f"{path}.rawSelector", raw, "may not specified at the same time as requirements"))
+    if not raw and not requirements:
+        why = f"when {path} is specified, requirements or rawSelector is required"
+        errors.append(required(f"{path}.requirements", why))
+    for index, requirement in enumerate(requirements):
+        errors += _requirement(requirement, f"{path}.requirements[{index}]", is_label=is_label)
+    return errors
+
+
+def _requirement(requirement: Tree, path: str, *, is_label: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    key, values = requirement.get("key", ""), requirement.get("values") or ()
+    if not is_label and not key:
+        errors.append(required(f"{path}.key", "must be specified"))
+    match requirement.get("operator", ""):
+        case "In" | "NotIn":
+            if not values:
+                why = "must be specified when `operator` is 'In' or 'NotIn'"
+                errors.append(required(f"{path}.values", why))
+        case "Exists" | "DoesNotExist":
+            if values:
+                why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                errors.append(forbidden(f"{path}.values", why))
+    if is_label:
+        errors += validate_key(key, f"{path}.key")
+        for index, value in enumerate(values):
+            errors += [invalid(f"{path}.values[{index}]", value, why) for why in value_messages(value)]
+    return errors
+
+
+def _understood_fields(selector: Tree) -> tuple[int, int]:
+    """How many requirements are understood, and how many are not."""
+    requirements = selector.get("requirements") or ()
+    if not requirements:
+        try:
+            return len(fields.parse(selector.get("rawSelector", "")).requirements), 0
+        except FormatError:
+            return 0, 1
+    good = sum(each.get("operator") in ("In", "NotIn") and len(each.get("values") or ()) == 1 for each in requirements)
+    return good, len(requirements) - good
+
+
+def _understood_labels(selector: Tree) -> tuple[int, int]:
+    requirements = selector.get("requirements") or ()
+    if not requirements:
+        try:
+            labels.parse(selector.get("rawSelector", ""))
+        except FormatError:
+            return 0, 1
+        return 1, 0
+    good = 0
+    for each in requirements:
+        operator = _LABEL_OPERATORS.get(each.get("operator", ""), "")
+        if not operator:
+            continue
+        try:
+            labels.requirement(each.get("key", ""), operator, tuple(each.get("values") or ()))
+        except FormatError:
+            continue
+        good += 1
+    return good, len(requirements) - good

@@ -1,0 +1,154 @@
+"""The kinds that are questions: who is this token, may somebody do this, what may I do, who am I.
+
+They are created and answered at once; nothing is stored.
+
+upstream: pkg/registry/{authentication,authorization}, pkg/apis/authorization/validation
+"""
+
+from collections.abc import Callable, Mapping
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.refusals import bad_request, invalid_kind
+from kcm_cli.sandbox.apiserver.security import review_specs
+from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, aggregated
+from kcm_cli.sandbox.apiserver.types import FieldError, RequestInfo, Tree, User
+
+_AUTHORIZATION = "authorization.k8s.io"
+_Handler = Callable[[str, Tree, User, list[str]], Tree]
+
+
+class Reviews:
+    """Answers the create of a review."""
+
+    def __init__(self, authorizer: Authorizer, authenticator: Authenticator, clock: Clock) -> None:
+        self._authorizer = authorizer
+        self._authenticator = authenticator
+        self._clock = clock
+        self._handlers: Mapping[str, _Handler] = {
+            "tokenreviews": self._token,
+            "selfsubjectreviews": self._self,
+            "subjectaccessreviews": self._access,
+            "localsubjectaccessreviews": self._local_access,
+            "selfsubjectaccessreviews": self._self_access,
+            "selfsubjectrulesreviews": self._self_rules,
+        }
+
+    def answers(self, group: str, plural: str) -> bool:
+        """Whether a resource is a review."""
+        return plural in self._handlers and group in (_AUTHORIZATION, "authentication.k8s.io")
+
+    def create(self, plural: str, namespace: str, doc: Doc, user: User, warnings: list[str]) -> Doc:
+        """The review with its status. The document is the handler's own, decoded and not prepared for
+        storage: without uid and creation time. Raises ApiError.
+        """
+        return self._handlers[plural](namespace, doc, user, warnings)
+
+    def _token(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+        spec: Tree = review.get("spec") or {}
+        if not spec.get("token"):
+            raise bad_request("token is required for TokenReview in authentication")
+        verdict = self._authenticator.review(spec["token"], spec.get("audiences") or (), warnings)
+        if verdict.found is None:
+            review["status"] = {"user": {}, "error": verdict.error}
+        else:
+            found = verdict.found
+            review["status"] = {"authenticated": True, "user": _user_info(found.user)}
+            if found.audiences:
+                review["status"]["audiences"] = list(found.audiences)
+        return review
+
+    def _self(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+        return {
+            "kind": "SelfSubjectReview",
+            "apiVersion": "authentication.k8s.io/v1",
+            "metadata": {"creationTimestamp": format_time(self._clock.now())},
+            "status": {"userInfo": _user_info(user)},
+        }
+
+    def _access(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+        spec: Tree = review.get("spec") or {}
+        _check(review_specs.subject(spec) + review_specs.metadata(review, local=False))
+        return self._answered(review, spec, review_specs.user_of(spec))
+
+    def _local_access(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+        spec: Tree = review.get("spec") or {}
+        metadata: Tree = review.setdefault("metadata", {})
+        metadata.setdefault("namespace", namespace)
+        _check(
+            review_specs.subject(spec)
+            + review_specs.metadata(review, local=True)
+            + review_specs.local(spec, metadata["namespace"])
+        )
+        return self._answered(review, spec, review_specs.user_of(spec))
+
+    def _self_access(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+        spec: Tree = review.get("spec") or {}
+        _check(review_specs.attributes(spec) + review_specs.metadata(review, local=False))
+        return self._answered(review, spec, user)
+
+    def _answered(self, review: Tree, spec: Tree, user: User) -> Tree:
+        decision = self._authorizer.authorize(user, _request(spec))
+        status: Tree = {"allowed": decision.allowed}
+        review["status"] = status
+        if decision.reason:
+            status["reason"] = decision.reason
+        if error := review_specs.evaluation_error(spec):
+            status["evaluationError"] = error
+        return review
+
+    def _self_rules(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+        spec: Tree = review.get("spec") or {}
+        if not spec.get("namespace"):
+            raise bad_request("no namespace on request")
+        rules, errors = self._authorizer.rules(user, spec["namespace"])
+        status: Tree = {
+            "resourceRules": [rule.resource_doc() for rule in rules if rule.resources],
+            "nonResourceRules": [rule.url_doc() for rule in rules if rule.urls],
+            "incomplete": False,
+        }
+        if errors:
+            status["evaluationError"] = aggregated(errors)
+        return {
+            "kind": "SelfSubjectRulesReview",
+            "apiVersion": f"{_AUTHORIZATION}/v1",
+            "metadata": {},
+            "spec": {},
+            "status": status,
+        }
+
+
+def _check(errors: list[FieldError]) -> None:
+    if errors:
+        raise invalid_kind(_AUTHORIZATION, "", "", errors)
+
+
+def _request(spec: Tree) -> RequestInfo:
+    resource: Tree | None = spec.get("resourceAttributes")
+    if resource is None:
+        path: Tree = spec.get("nonResourceAttributes") or {}
+        return RequestInfo(path.get("verb", ""), path.get("path", ""), False)
+    return RequestInfo(
+        resource.get("verb", ""),
+        "",
+        True,
+        group=resource.get("group", ""),
+        version=resource.get("version", ""),
+        plural=resource.get("resource", ""),
+        subresource=resource.get("subresource", ""),
+        namespace=resource.get("namespace", ""),
+        name=resource.get("name", ""),
+    )
+
+
+def _user_info(user: User) -> Tree:
+    found: Tree = {"username": user.name}
+    if user.uid:
+        found["uid"] = user.uid
+    if user.groups:
+        found["groups"] = list(user.groups)
+    if user.extra:
+        found["extra"] = {key: list(user.extra[key]) for key in sorted(user.extra)}
+    return found
