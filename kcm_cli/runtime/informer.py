@@ -152,9 +152,10 @@ class Informer(Generic[T]):
                 await self._fill_by_watch()
                 return
             except errors.ApiError as error:
-                if error.status not in (400, 403, 405, 422, 501) or isinstance(error, errors.Forbidden):
+                if isinstance(error, errors.Forbidden | errors.Unauthorized):
                     raise
-                self._watch_list = False  # an older server: it refuses the parameters
+                # An older server refuses the parameters, one on an old etcd cannot serve them: a list always works.
+                self._watch_list = error.status >= 500 and error.status != 501
         await self._fill_by_list()
 
     async def _fill_by_watch(self) -> None:
