@@ -1,0 +1,84 @@
+"""Answers made of what the store holds, without decoding it again.
+
+Stored bytes begin with kind and apiVersion (``ordered``). Items of a built-in list have neither, so a list is made
+by cutting that prefix off.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
+
+JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
+TEXT_HEADERS: Mapping[str, str] = {"content-type": "text/plain; charset=utf-8"}
+
+
+def ordered(info: ResourceInfo, doc: Doc) -> Doc:
+    """The document with its kind and apiVersion first, as stored bytes begin."""
+    return {"kind": info.kind, "apiVersion": info.api_version, **_without_type(doc)}
+
+
+def _without_type(doc: Doc) -> Doc:
+    return {key: value for key, value in doc.items() if key not in ("kind", "apiVersion")}
+
+
+def type_prefix(info: ResourceInfo) -> bytes:
+    """How the stored bytes of a resource begin."""
+    return b'{"kind":"%s","apiVersion":"%s",' % (info.kind.encode(), info.api_version.encode())
+
+
+def list_body(
+    info: ResourceInfo,
+    list_kind: str,
+    items: Iterable[bytes],
+    *,
+    revision: str,
+    more: str = "",
+    left: int | None = None,
+) -> bytes:
+    """The body of a list of encoded objects. ``more``: the continue token; ``left``: how many follow."""
+    metadata: Doc = {"resourceVersion": revision}
+    if more:
+        metadata["continue"] = more
+    if left is not None:
+        metadata["remainingItemCount"] = left
+    head = codec.encode({"kind": list_kind, "apiVersion": info.api_version, "metadata": metadata})[:-1]
+    if info.custom:
+        return b'%s,"items":[%s]}\n' % (head, b",".join(items))
+    cut = len(type_prefix(info))
+    joined = b",{".join([data[cut:] for data in items])
+    return b'%s,"items":[%s%s]}\n' % (head, b"{" if joined else b"", joined)
+
+
+def json_response(status: int, data: bytes) -> Response:
+    """A JSON answer."""
+    return Response(status, JSON_HEADERS, data)
+
+
+def doc_response(status: int, doc: Doc) -> Response:
+    """A JSON answer of a document."""
+    return Response(status, JSON_HEADERS, codec.encode(doc) + b"\n")
+
+
+def text_response(status: int, text: str) -> Response:
+    """A plain answer."""
+    return Response(status, TEXT_HEADERS, text.encode())
+
+
+def error_response(error: ApiError) -> Response:
+    """The Status of a refusal."""
+    return Response(error.code, {**JSON_HEADERS, **error.headers}, codec.encode(error.status) + b"\n")
+
+
+def with_warnings(response: Response, warnings: Iterable[str]) -> Response:
+    """The answer with Warning headers, one per line of the header's value."""
+    lines = [f'299 - "{_quoted(text)}"' for text in dict.fromkeys(warnings)]
+    if not lines:
+        return response
+    return Response(response.status, {**response.headers, "warning": "\n".join(lines)}, response.body)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

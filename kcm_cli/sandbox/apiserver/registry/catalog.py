@@ -1,0 +1,168 @@
+"""Which resources are served: the built-in ones from data, custom ones as their definitions come and go."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+
+import msgspec
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.sandbox.apiserver.types import ResourceInfo
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+_STORED_AS = {
+    GVR("events.k8s.io", "v1", "events"): GVR("", "v1", "events"),
+    GVR("autoscaling", "v1", "horizontalpodautoscalers"): GVR("autoscaling", "v2", "horizontalpodautoscalers"),
+}
+"""Resources that are a second form of another one: where their objects are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A subresource; kind and group are its own where they differ from the parent's."""
+
+    name: str
+    verbs: frozenset[str]
+    kind: str
+    group: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Served:
+    """A resource with what the request path needs at hand. ``storage``: where its objects are kept."""
+
+    info: ResourceInfo
+    storage: GVR
+    subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    storage_hash: str = ""
+    list_kind: str = ""
+
+    @property
+    def converts(self) -> bool:
+        """Whether objects are kept in another form than this resource shows."""
+        return self.storage != self.info.gvr
+
+
+class Group(msgspec.Struct, frozen=True):
+    """An API group and its versions, the preferred one first."""
+
+    group: str
+    versions: tuple[str, ...]
+    preferred: str = ""
+
+
+class _SubData(msgspec.Struct):
+    name: str
+    verbs: list[str]
+    kind: str = ""
+    group: str = ""
+    version: str = ""
+
+
+class _Data(msgspec.Struct):
+    gv: tuple[str, str]
+    name: str
+    singular: str
+    kind: str
+    namespaced: bool
+    verbs: tuple[str, ...] = ALL_VERBS
+    short: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    hash: str = ""
+    subresources: tuple[_SubData, ...] = ()
+
+
+class _File(msgspec.Struct):
+    groups: tuple[Group, ...]
+    resources: tuple[_Data, ...]
+
+
+class Catalog:
+    """The served resources. ``changed`` callbacks run after each change (discovery drops what it has cached)."""
+
+    def __init__(self) -> None:
+        text = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("discovery.json").read_bytes()
+        facts = codec.decode(text, _File)
+        self._builtin_groups = facts.groups
+        self._custom_groups: dict[str, Group] = {}
+        self._served: dict[tuple[str, str, str], Served] = {}
+        self._versions: set[tuple[str, str]] = set()
+        self.changed: list[Callable[[], None]] = []
+        for one in facts.resources:
+            self._insert(_builtin(one))
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """All groups, in the order of discovery; the core group is the empty one."""
+        return self._builtin_groups + tuple(self._custom_groups.values())
+
+    def find(self, group: str, version: str, plural: str) -> Served | None:
+        """The resource of that address."""
+        return self._served.get((group, version, plural))
+
+    def by_gvr(self, gvr: GVR) -> Served | None:
+        """The resource of that address."""
+        return self._served.get((gvr.group, gvr.version, gvr.plural))
+
+    def by_kind(self, api_version: str, kind: str) -> Served | None:
+        """The resource whose objects have that kind."""
+        for served in self._served.values():
+            if served.info.kind == kind and served.info.api_version == api_version:
+                return served
+        return None
+
+    def has_version(self, group: str, version: str) -> bool:
+        """Whether anything is served in that group and version."""
+        return (group, version) in self._versions
+
+    def has_group(self, group: str) -> bool:
+        """Whether the group is served."""
+        return any(one.group == group for one in self.groups)
+
+    def resources(self, group: str, version: str) -> list[Served]:
+        """The resources of a group and version, sorted by name."""
+        found = [s for (g, v, _), s in self._served.items() if (g, v) == (group, version)]
+        return sorted(found, key=lambda served: served.info.gvr.plural)
+
+    def __iter__(self) -> Iterator[Served]:
+        return iter(list(self._served.values()))
+
+    def set_custom(self, groups: Mapping[str, Group], served: list[Served]) -> None:
+        """Replace all custom resources and their groups."""
+        for key in [key for key, one in self._served.items() if one.info.custom]:
+            del self._served[key]
+        builtin = {group.group for group in self._builtin_groups}
+        self._custom_groups = {name: group for name, group in groups.items() if name not in builtin}
+        for one in served:
+            self._insert(one)
+        self._versions = {(s.info.gvr.group, s.info.gvr.version) for s in self._served.values()}
+        for callback in self.changed:
+            callback()
+
+    def _insert(self, served: Served) -> None:
+        gvr = served.info.gvr
+        self._served[gvr.group, gvr.version, gvr.plural] = served
+        self._versions.add((gvr.group, gvr.version))
+
+
+def _builtin(data: _Data) -> Served:
+    gvr = GVR(*data.gv, data.name)
+    info = ResourceInfo(
+        gvr=gvr,
+        kind=data.kind,
+        singular=data.singular,
+        namespaced=data.namespaced,
+        verbs=frozenset(data.verbs),
+        short_names=data.short,
+        categories=data.categories,
+        subresources=frozenset(sub.name for sub in data.subresources),
+    )
+    subresources = {
+        sub.name: Subresource(sub.name, frozenset(sub.verbs), sub.kind or data.kind, sub.group, sub.version)
+        for sub in data.subresources
+    }
+    list_kind = "" if "list" not in data.verbs else data.kind + "List"
+    return Served(info, _STORED_AS.get(gvr, gvr), subresources, data.hash, list_kind)

@@ -1,0 +1,50 @@
+"""What a method and a path mean.
+
+upstream: staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go#NewRequestInfo (v1.36)
+"""
+
+from collections.abc import Mapping
+
+from kcm_cli.sandbox.apiserver.types import RequestInfo
+
+_VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_NAMESPACE_SUBRESOURCES = ("status", "finalize")
+
+
+def truthy(text: str) -> bool:
+    """How the API reads a boolean query parameter that is there: anything but 0 and false counts as true."""
+    return text != "0" and text.lower() != "false"
+
+
+def resolve(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
+    """The meaning of a request. Parts beyond the subresource are left to the router."""
+    parts = path.strip("/").split("/")
+    groupless = parts[0] == "api"
+    if len(parts) < 3 or not (groupless or (parts[0] == "apis" and len(parts) > 3)):
+        return RequestInfo(method.lower(), path, False)
+    group, version, rest = ("", parts[1], parts[2:]) if groupless else (parts[1], parts[2], parts[3:])
+    verb = _VERBS.get(method, "")
+    if rest[0] == "watch" and len(rest) > 1:
+        verb, rest = "watch", rest[1:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+            rest = rest[2:]
+    name = rest[1] if len(rest) > 1 else ""
+    subresource = rest[2] if len(rest) > 2 else ""
+    if not name and verb == "get":
+        verb = "watch" if truthy(query.get("watch", "0")) else "list"
+        name = selected_name(query.get("fieldSelector", ""))
+    elif not name and verb == "delete":
+        verb = "deletecollection"
+    return RequestInfo(verb, path, True, group, version, rest[0], subresource, namespace, name)
+
+
+def selected_name(selector: str) -> str:
+    """The one name that a field selector asks for, or nothing."""
+    for term in selector.split(","):
+        key, sign, value = term.partition("=")
+        if sign and key.strip() == "metadata.name":
+            return value.removeprefix("=").strip()
+    return ""

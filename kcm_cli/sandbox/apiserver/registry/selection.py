@@ -1,0 +1,60 @@
+"""Which objects of a collection a list or watch is about."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+import msgspec
+
+from kcm_cli.machinery import codec, fields, labels
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.fields import FieldSelector
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.sandbox.apiserver.registry.selectable import resolve
+from kcm_cli.sandbox.apiserver.store import Stored
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
+
+_parse_labels = lru_cache(maxsize=1024)(labels.parse)
+
+
+class _Meta(msgspec.Struct, gc=False):
+    labels: dict[str, str] | None = None
+
+
+class _Labelled(msgspec.Struct, gc=False):
+    metadata: _Meta
+
+
+class Selection:
+    """Label and field selectors of one request."""
+
+    __slots__ = ("_labels", "_fields", "_values", "everything", "name")
+
+    def __init__(
+        self, label_selector: Selector, field_selector: FieldSelector, values: Callable[[Stored], dict[str, str]]
+    ) -> None:
+        self._labels = None if label_selector.empty else label_selector
+        self._fields = None if field_selector.empty else field_selector
+        self._values = values
+        self.name = field_selector.exact("metadata.name")
+        self.everything = self._labels is None and self._fields is None
+
+    def matches(self, stored: Stored) -> bool:
+        """Whether the object is selected."""
+        if self._labels is not None:
+            found = codec.decode(stored.data, _Labelled).metadata.labels
+            if not self._labels.matches(found or {}):
+                return False
+        return self._fields is None or self._fields.matches(self._values(stored))
+
+
+def selection(
+    info: ResourceInfo, label_text: str, field_text: str, custom: Mapping[str, str] | None = None
+) -> Selection:
+    """The selection that a request asks for. Raises ApiError 400."""
+    try:
+        label_selector = _parse_labels(label_text)
+        field_selector = fields.parse(field_text)
+    except FormatError as error:
+        raise ApiError(400, "BadRequest", str(error)) from error
+    field_selector, values = resolve(info, field_selector, custom)
+    return Selection(label_selector, field_selector, values)
