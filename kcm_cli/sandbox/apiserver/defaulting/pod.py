@@ -5,11 +5,18 @@ Fields that the original always writes (``resources: {}``) are set here too.
 Source: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go.
 """
 
-from kcm_cli.sandbox.apiserver.defaulting import pod_resources, resources, volumes
+from kcm_cli.sandbox.apiserver.defaulting import fill, pod_resources, resources, volumes
 from kcm_cli.sandbox.apiserver.defaulting.images import pull_policy
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_HTTP_DEFAULTS = (("path", "/"), ("scheme", "HTTP"))
+_CONTAINER_DEFAULTS = (("terminationMessagePath", "/dev/termination-log"), ("terminationMessagePolicy", "File"))
+_INIT_ANNOTATIONS = frozenset(
+    f"pod.{stage}.kubernetes.io/{name}"
+    for stage in ("alpha", "beta")
+    for name in ("init-containers", "init-container-statuses")
+)
 _PROBE_DEFAULTS = (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3))
 _SPEC_DEFAULTS: tuple[tuple[str, object], ...] = (
     ("dnsPolicy", "ClusterFirst"),
@@ -35,6 +42,9 @@ def pod(doc: Tree) -> None:
         _host_ports(containers)
         _host_ports(inits)
     pod_spec(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+    _drop_init_annotations(doc["metadata"])
     status = doc.setdefault("status", {})
     if status:
         _status(status)
@@ -43,15 +53,13 @@ def pod(doc: Tree) -> None:
 def template(holder: Tree) -> None:
     """The pod template in a field ``template``; made if it is missing."""
     found = holder.setdefault("template", {})
-    found.setdefault("metadata", {})
+    _drop_init_annotations(found.setdefault("metadata", {}))
     pod_spec(found.setdefault("spec", {}))
 
 
 def pod_spec(spec: Tree) -> None:
     """What pods and templates have in common."""
-    for field, value in _SPEC_DEFAULTS:
-        if not spec.get(field):
-            spec[field] = value
+    fill.empty(spec, _SPEC_DEFAULTS)
     if spec.get("securityContext") is None:
         spec["securityContext"] = {}
     if spec.get("terminationGracePeriodSeconds") is None:
@@ -77,10 +85,7 @@ def container(item: Tree) -> None:
     """A container of any sort."""
     if not item.get("imagePullPolicy"):
         item["imagePullPolicy"] = pull_policy(item.get("image", ""))
-    if not item.get("terminationMessagePath"):
-        item["terminationMessagePath"] = "/dev/termination-log"
-    if not item.get("terminationMessagePolicy"):
-        item["terminationMessagePolicy"] = "File"
+    fill.empty(item, _CONTAINER_DEFAULTS)
     resources.requirements(item)
     for port in item.get("ports") or ():
         if not port.get("protocol"):
@@ -98,9 +103,7 @@ def container(item: Tree) -> None:
 
 def probe(found: Tree) -> None:
     """A probe of a container."""
-    for field, value in _PROBE_DEFAULTS:
-        if not found.get(field):
-            found[field] = value
+    fill.empty(found, _PROBE_DEFAULTS)
     _http_get(found)
     grpc = found.get("grpc")
     if grpc is not None and grpc.get("service") is None:
@@ -110,10 +113,7 @@ def probe(found: Tree) -> None:
 def _http_get(handler: Tree | None) -> None:
     action = (handler or {}).get("httpGet")
     if action is not None:
-        if not action.get("path"):
-            action["path"] = "/"
-        if not action.get("scheme"):
-            action["scheme"] = "HTTP"
+        fill.empty(action, _HTTP_DEFAULTS)
 
 
 def _value_source(source: Tree) -> None:
@@ -135,7 +135,20 @@ def _host_ports(containers: list[Tree] | tuple[Tree, ...]) -> None:
                 port["hostPort"] = port["containerPort"]
 
 
+def _drop_init_annotations(meta: Tree) -> None:
+    # upstream: pkg/apis/core/v1/conversion.go#dropInitContainerAnnotations
+    annotations = meta.get("annotations")
+    if annotations and not _INIT_ANNOTATIONS.isdisjoint(annotations):
+        meta["annotations"] = {k: v for k, v in annotations.items() if k not in _INIT_ANNOTATIONS}
+
+
 def _status(status: Tree) -> None:
+    if ip := status.get("podIP"):
+        addresses = status.get("podIPs")
+        if not addresses or addresses[0].get("ip") != ip:
+            status["podIPs"] = [{"ip": ip}]
+    elif addresses := status.get("podIPs"):
+        status["podIP"] = addresses[0].get("ip", "")
     for field in _STATUSES:
         for item in status.get(field) or ():
             _status_resources(item)

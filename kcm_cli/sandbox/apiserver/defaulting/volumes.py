@@ -3,7 +3,7 @@
 Source: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go.
 """
 
-from kcm_cli.sandbox.apiserver.defaulting import resources
+from kcm_cli.sandbox.apiserver.defaulting import fill, resources
 from kcm_cli.sandbox.apiserver.defaulting.images import pull_policy
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -60,12 +60,8 @@ def divisor(reference: Tree) -> None:
 
 
 def _fill(name: str, source: Tree) -> None:
-    for field, value in _EMPTY_IS_ABSENT.get(name, ()):
-        if not source.get(field):
-            source[field] = value
-    for absent, default in _ABSENT.get(name, ()):
-        if source.get(absent) is None:
-            source[absent] = default
+    fill.empty(source, _EMPTY_IS_ABSENT.get(name, ()))
+    fill.absent(source, _ABSENT.get(name, ()))
 
 
 def _source(name: str, source: Tree) -> None:

@@ -3,7 +3,7 @@
 Source: pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go, pkg/apis/core/v1/defaults.go.
 """
 
-from kcm_cli.sandbox.apiserver.defaulting import pod, storage
+from kcm_cli.sandbox.apiserver.defaulting import fill, pod, storage
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _ONE_REPLICA = (("replicas", 1),)
@@ -12,27 +12,21 @@ _STATEFUL_SET = (*_ONE_REPLICA, ("revisionHistoryLimit", 10))
 _MAX_INT32 = 2**31 - 1
 
 
-def _fill(spec: Tree, defaults: tuple[tuple[str, object], ...]) -> None:
-    for field, value in defaults:
-        if spec.get(field) is None:
-            spec[field] = value
-
-
 def deployment(doc: Tree) -> None:
     spec = _spec(doc)
-    _fill(spec, _DEPLOYMENT)
+    fill.absent(spec, _DEPLOYMENT)
     strategy = spec.setdefault("strategy", {})
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
     if strategy["type"] == "RollingUpdate":
-        rolling = _made(strategy, "rollingUpdate")
-        _fill(rolling, (("maxUnavailable", "25%"), ("maxSurge", "25%")))
+        rolling = fill.made(strategy, "rollingUpdate")
+        fill.absent(rolling, (("maxUnavailable", "25%"), ("maxSurge", "25%")))
     pod.template(spec)
 
 
 def replica_set(doc: Tree) -> None:
     spec = _spec(doc)
-    _fill(spec, _ONE_REPLICA)
+    fill.absent(spec, _ONE_REPLICA)
     pod.template(spec)
     _status(doc, ("replicas",))
 
@@ -43,8 +37,8 @@ def daemon_set(doc: Tree) -> None:
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
     if strategy["type"] == "RollingUpdate":
-        _fill(_made(strategy, "rollingUpdate"), (("maxUnavailable", 1), ("maxSurge", 0)))
-    _fill(spec, (("revisionHistoryLimit", 10),))
+        fill.absent(fill.made(strategy, "rollingUpdate"), (("maxUnavailable", 1), ("maxSurge", 0)))
+    fill.absent(spec, (("revisionHistoryLimit", 10),))
     pod.template(spec)
     _status(doc, ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"))
 
@@ -56,15 +50,15 @@ def stateful_set(doc: Tree) -> None:
     strategy = spec.setdefault("updateStrategy", {})
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
-        _made(strategy, "rollingUpdate")
+        fill.made(strategy, "rollingUpdate")
     rolling = strategy.get("rollingUpdate")
     if strategy["type"] == "RollingUpdate" and rolling is not None:
-        _fill(rolling, (("partition", 0),))
-    retention = _made(spec, "persistentVolumeClaimRetentionPolicy")
+        fill.absent(rolling, (("partition", 0),))
+    retention = fill.made(spec, "persistentVolumeClaimRetentionPolicy")
     for field in ("whenDeleted", "whenScaled"):
         if not retention.get(field):
             retention[field] = "Retain"
-    _fill(spec, _STATEFUL_SET)
+    fill.absent(spec, _STATEFUL_SET)
     spec.setdefault("serviceName", "")
     pod.template(spec)
     for claim in spec.get("volumeClaimTemplates") or ():
@@ -84,7 +78,7 @@ def replication_controller(doc: Tree) -> None:
             if not doc["metadata"].get("labels"):
                 doc["metadata"]["labels"] = dict(labels)
         pod.template(spec)
-    _fill(spec, _ONE_REPLICA)
+    fill.absent(spec, _ONE_REPLICA)
     _status(doc, ("replicas",))
 
 
@@ -107,7 +101,7 @@ def job_spec_on_its_own(spec: Tree) -> None:
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = spec["parallelism"] = 1
     failure_policy = spec.get("podFailurePolicy") is not None
-    _fill(
+    fill.absent(
         spec,
         (
             ("parallelism", 1),
@@ -132,7 +126,7 @@ def cron_job(doc: Tree) -> None:
     spec = _spec(doc)
     if not spec.get("concurrencyPolicy"):
         spec["concurrencyPolicy"] = "Allow"
-    _fill(spec, (("suspend", False), ("successfulJobsHistoryLimit", 3), ("failedJobsHistoryLimit", 1)))
+    fill.absent(spec, (("suspend", False), ("successfulJobsHistoryLimit", 3), ("failedJobsHistoryLimit", 1)))
     spec.setdefault("schedule", "")
     found = spec.setdefault("jobTemplate", {})
     found.setdefault("metadata", {})
@@ -144,14 +138,6 @@ def _spec(doc: Tree) -> Tree:
     doc.setdefault("status", {})
     spec: Tree = doc.setdefault("spec", {})
     return spec
-
-
-def _made(holder: Tree, field: str) -> Tree:
-    """A field's object, made if it is missing."""
-    found: Tree | None = holder.get(field)
-    if found is None:
-        found = holder[field] = {}
-    return found
 
 
 def _status(doc: Tree, counters: tuple[str, ...]) -> None:
