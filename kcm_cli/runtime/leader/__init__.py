@@ -3,8 +3,8 @@
 a pure decision (``record``), the lock (``lock``), and the shell (``elector``).
 """
 
-from kcm_cli.runtime.leader.config import ElectionConfig, problems
+from kcm_cli.runtime.leader.config import ElectionConfig
 from kcm_cli.runtime.leader.elector import HEALTH_CHECK, Elector
 from kcm_cli.runtime.leader.lock import LeaseLock, Lock
 
-__all__ = ["HEALTH_CHECK", "ElectionConfig", "Elector", "LeaseLock", "Lock", "problems"]
+__all__ = ["HEALTH_CHECK", "ElectionConfig", "Elector", "LeaseLock", "Lock"]

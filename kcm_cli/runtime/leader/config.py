@@ -1,7 +1,6 @@
-"""What an election needs to know, and which values contradict each other.
+"""What an election needs to know.
 
-upstream: staging/src/k8s.io/component-base/config/validation, client-
-go/tools/leaderelection#NewLeaderElector
+That the values fit together is checked with the flags (component.leader_config).
 """
 
 from dataclasses import dataclass
@@ -21,29 +20,11 @@ class ElectionConfig:
     retry_period_s: float = 2.0
 
     @property
+    def duration_s(self) -> int:
+        """The lease duration in whole seconds, as a Lease holds it."""
+        return max(1, int(self.lease_duration_s))
+
+    @property
     def request_timeout_s(self) -> float:
         """How long one request of the election may take."""
         return max(1.0, self.renew_deadline_s / 2)
-
-
-def problems(config: ElectionConfig) -> list[str]:
-    """Everything that makes an election with these values impossible, one line each;
-
-    empty if nothing does.
-    """
-    found: list[str] = []
-    durations = (
-        ("leaseDuration", config.lease_duration_s),
-        ("renewDeadline", config.renew_deadline_s),
-        ("retryPeriod", config.retry_period_s),
-    )
-    found.extend(f"{name} must be greater than zero" for name, value in durations if value <= 0)
-    if config.lease_duration_s < 1:
-        found.append("leaseDuration must be at least one second: a Lease holds whole seconds")
-    if config.lease_duration_s <= config.renew_deadline_s:
-        found.append("leaseDuration must be greater than renewDeadline")
-    if config.renew_deadline_s <= JITTER_FACTOR * config.retry_period_s:
-        found.append(f"renewDeadline must be greater than retryPeriod*{JITTER_FACTOR}")
-    named = (("resourceName", config.name), ("resourceNamespace", config.namespace))
-    found.extend(f"{name} must not be empty" for name, value in named if not value)
-    return found

@@ -162,7 +162,7 @@ class Elector:
             log.error("Error updating lease", extra=self._fields(err=_text(error)))
             worked = False
         if worked:
-            self._safe_until = started + int(self._config.lease_duration_s)
+            self._safe_until = started + self._config.duration_s
         self._report_holder()
         return worked
 
@@ -215,7 +215,7 @@ class Elector:
 
     def _mine(self) -> Record:
         now = format_micro_time(self._clock.now())
-        return Record(self._config.identity, int(self._config.lease_duration_s), now, now)
+        return Record(self._config.identity, self._config.duration_s, now, now)
 
     async def _tell(self, what: str) -> None:
         """The event is a courtesy: the election does not wait long for it and does not fail with it."""

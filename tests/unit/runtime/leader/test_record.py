@@ -1,6 +1,5 @@
 import pytest
 
-from kcm_cli.runtime.leader import ElectionConfig, problems
 from kcm_cli.runtime.leader.record import Claim, Held, Observation, Record, decide, observe, released
 
 MINE = Record("me", 15, "now", "now")
@@ -40,17 +39,3 @@ def test_an_unchanged_record_keeps_the_time_it_was_first_seen() -> None:
 
 def test_release_leaves_no_holder_and_keeps_the_count() -> None:
     assert released(theirs("me", transitions=3), "t") == Record("", 1, "t", "t", 3)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({}, []),
-        ({"lease_duration_s": 10.0}, ["leaseDuration must be greater than renewDeadline"]),
-        ({"retry_period_s": 9.0}, ["renewDeadline must be greater than retryPeriod*1.2"]),
-        ({"retry_period_s": 0.0}, ["retryPeriod must be greater than zero"]),
-        ({"name": ""}, ["resourceName must not be empty"]),
-    ],
-)
-def test_contradictions_are_all_named(changes: dict[str, object], words: list[str]) -> None:
-    assert problems(ElectionConfig(identity="me", **changes)) == words

@@ -1,0 +1,123 @@
+"""The metrics of serving, authentication and authorization.
+
+upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/metrics.go, pkg/authentication/token/cache/stats.go,
+pkg/authentication/authenticatorfactory/metrics.go, pkg/authorization/authorizerfactory/metrics.go
+"""
+
+from dataclasses import dataclass
+
+from kcm_cli.component.metrics import (
+    DEFAULT_BUCKETS,
+    Counter,
+    Family,
+    Gauge,
+    Histogram,
+    Registry,
+    exponential_buckets,
+)
+
+_LATENCY = exponential_buckets(0.001, 2, 15)
+_DELEGATED = (0.25, 0.5, 0.7, 1.0, 1.5, 3.0, 5.0, 10.0)
+_DAY = 86400.0
+_EXPIRATION = (
+    0.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, _DAY, 2 * _DAY, 4 * _DAY, 7 * _DAY, 30 * _DAY, 90 * _DAY,
+    180 * _DAY, 360 * _DAY,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewMetrics:
+    """Requests to the API server that decide about a request here. Label: the code of the answer."""
+
+    total: Family[Counter]
+    duration: Family[Histogram]
+
+    def observe(self, code: str, seconds: float) -> None:
+        """One request ended with this code, or ``<error>``."""
+        self.total.labels(code).inc()
+        self.duration.labels(code).observe(seconds)
+
+    @classmethod
+    def register(cls, registry: Registry, kind: str, what: str) -> "ReviewMetrics":
+        """``kind``: authn or authz."""
+        prefix = f"apiserver_delegated_{kind}_request"
+        return cls(
+            registry.counter(f"{prefix}_total", f"How many {what} were asked for, by answer.", labels=("code",)),
+            registry.histogram(
+                f"{prefix}_duration_seconds", f"Seconds that {what} took, by answer.", _DELEGATED, labels=("code",)
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCacheMetrics:
+    """The cache of token reviews. Labels: hit or miss; ok or error; blocked or in_flight."""
+
+    requests: Family[Counter]
+    duration: Family[Histogram]
+    fetches: Family[Counter]
+    active: Family[Gauge]
+
+    @classmethod
+    def register(cls, registry: Registry) -> "TokenCacheMetrics":
+        """Declare the families."""
+        prefix = "authentication_token_cache"
+        labels = ("status",)
+        return cls(
+            registry.counter(f"{prefix}_request_total", "How many tokens were looked up.", labels=labels),
+            registry.histogram(
+                f"{prefix}_request_duration_seconds", "Seconds that looking a token up took.", DEFAULT_BUCKETS,
+                labels=labels,
+            ),
+            registry.counter(f"{prefix}_fetch_total", "How many tokens had to be reviewed.", labels=labels),
+            registry.gauge(f"{prefix}_active_fetch_count", "How many reviews are waited for.", labels=labels),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class AuthMetrics:
+    """Everything about who may do what here."""
+
+    users: Family[Counter]
+    attempts: Family[Counter]
+    duration: Family[Histogram]
+    authorizations: Family[Counter]
+    authorization_duration: Family[Histogram]
+    certificate_expiration: Histogram
+    token_cache: TokenCacheMetrics
+    token_reviews: ReviewMetrics
+    access_reviews: ReviewMetrics
+
+    @classmethod
+    def register(cls, registry: Registry) -> "AuthMetrics":
+        """Declare the families."""
+        result = ("result",)
+        return cls(
+            registry.counter("authenticated_user_requests", "Requests by known users.", labels=("username",)),
+            registry.counter("authentication_attempts", "Requests by outcome of authentication.", labels=result),
+            registry.histogram(
+                "authentication_duration_seconds", "Seconds that authentication took.", _LATENCY, labels=result
+            ),
+            registry.counter("authorization_attempts_total", "Requests by outcome of authorization.", labels=result),
+            registry.histogram(
+                "authorization_duration_seconds", "Seconds that authorization took.", _LATENCY, labels=result
+            ),
+            registry.histogram(
+                "apiserver_client_certificate_expiration_seconds",
+                "Seconds for which the client certificates of requests are still good.",
+                _EXPIRATION,
+            ).labels(),
+            TokenCacheMetrics.register(registry),
+            ReviewMetrics.register(registry, "authn", "token reviews"),
+            ReviewMetrics.register(registry, "authz", "access reviews"),
+        )
+
+
+_KNOWN_USERS = frozenset(("admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"))
+
+
+def compressed(username: str) -> str:
+    """A user name as the few values that the label ``username`` has."""
+    if username in _KNOWN_USERS:
+        return username
+    return "email_id" if "@" in username else "other"

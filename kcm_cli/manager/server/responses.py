@@ -1,0 +1,86 @@
+"""Answers as Go's net/http and the API machinery write them: plain errors, Status documents, negotiated objects."""
+
+import json
+
+import yaml
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kcm_cli.machinery.codec import Doc
+
+_PRETTY_AGENTS = ("curl", "Wget", "Mozilla/5.0")
+_FALSE = ("0", "f", "F", "false", "FALSE", "False")
+
+
+def text(body: str | bytes, status: int = 200, *, sniff: bool = True) -> Response:
+    """Plain text. ``sniff`` False adds the header that forbids guessing the type."""
+    headers = {"content-type": "text/plain; charset=utf-8"}
+    if not sniff:
+        headers["x-content-type-options"] = "nosniff"
+    return Response(body, status, headers)
+
+
+def error(body: str, status: int) -> Response:
+    """What Go's ``http.Error`` writes."""
+    return text(f"{body}\n", status, sniff=False)
+
+
+def not_found() -> Response:
+    """What Go's ``http.NotFound`` writes."""
+    return error("404 page not found", 404)
+
+
+def status_doc(code: int, reason: str, message: str) -> Doc:
+    """A metav1.Status of a failure."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": code,
+    }
+
+
+def document(request: Request, doc: Doc, status: int = 200, *, media_type: str = "application/json") -> Response:
+    """A document in JSON (indented for people) or YAML."""
+    if media_type == "application/yaml":
+        body = yaml.safe_dump(doc, default_flow_style=False)
+        return Response(body, status, {"content-type": media_type})
+    if is_pretty(request):
+        body = json.dumps(doc, indent=2, ensure_ascii=False)
+        return Response(body, status, {"content-type": media_type})
+    body = json.dumps(doc, separators=(",", ":"), ensure_ascii=False)
+    return Response(f"{body}\n", status, {"content-type": media_type})
+
+
+def unauthorized(request: Request) -> Response:
+    """401 as the API machinery words it."""
+    return document(request, status_doc(401, "Unauthorized", "Unauthorized"), 401)
+
+
+def forbidden(request: Request, user: str, verb: str, path: str, reason: str) -> Response:
+    """403 as the API machinery words it. ``verb`` is the method in lower case."""
+    message = f'forbidden: User "{user}" cannot {verb} path "{path}"'
+    for char, safe in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        message = message.replace(char, safe)
+    doc = status_doc(403, "Forbidden", f"{message}: {reason}" if reason else message)
+    code = doc.pop("code")
+    response = document(request, {**doc, "details": {}, "code": code}, 403)
+    response.headers["x-content-type-options"] = "nosniff"
+    return response
+
+
+def internal_error(request: Request, why: str) -> Response:
+    """500 for a request that could not be decided."""
+    target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return error(f'Internal Server Error: "{target}": {why}', 500)
+
+
+def is_pretty(request: Request) -> bool:
+    """Whether a person seems to read the answer."""
+    asked = request.query_params.get("pretty", "")
+    if asked:
+        return asked not in _FALSE
+    return request.headers.get("user-agent", "").startswith(_PRETTY_AGENTS)

@@ -1,0 +1,148 @@
+"""Asks the API server to decide: one POST of a review, tried again with growing waits while that may help.
+
+upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/webhook.go, plugin/pkg/authenticator/token/webhook,
+plugin/pkg/authorizer/webhook
+"""
+
+import asyncio
+import logging
+import random
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import View
+from kcm_cli.manager.server.metrics import ReviewMetrics
+from kcm_cli.manager.server.user import AuthenticationError, User
+from kcm_cli.rest import errors
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.transport import ConnectionLost, Request, TransportError
+
+log = logging.getLogger(__name__)
+
+TOKEN_REVIEWS = GVR("authentication.k8s.io", "v1", "tokenreviews")
+ACCESS_REVIEWS = GVR("authorization.k8s.io", "v1", "subjectaccessreviews")
+TIMEOUT_S = 10.0
+_STEPS = 5
+_FIRST_WAIT_S = 0.5
+_FACTOR = 1.5
+_JITTER = 0.2
+
+
+class ReviewError(Exception):
+    """The API server could not be asked; the text is the last reason."""
+
+
+class Reviewer:
+    """Posts reviews of one kind with a client of its own. Times out after TIMEOUT_S, retries included."""
+
+    def __init__(
+        self, client: Client, reviews: GVR, kind: str, metrics: ReviewMetrics, clock: Clock, rng: random.Random
+    ) -> None:
+        self._client = client
+        self._path = reviews.path()
+        self._head: Doc = {"kind": kind, "apiVersion": reviews.group_version}
+        self._metrics = metrics
+        self._clock = clock
+        self._rng = rng
+
+    async def ask(self, spec: Doc) -> bytes:
+        """The answered review. Raises ReviewError."""
+        body = codec.encode({**self._head, "metadata": {}, "spec": spec, "status": {}})
+        request = Request("POST", self._path, (), {"content-type": "application/json"}, body)
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                return await self._insist(request)
+        except (ApiError, TransportError, TimeoutError) as error:
+            why = str(error) or "context deadline exceeded"
+            log.error("Failed to ask for a review", extra={"fields": {"path": self._path, "err": why}})
+            raise ReviewError(why) from error
+
+    async def _insist(self, request: Request) -> bytes:
+        wait_s = _FIRST_WAIT_S
+        for step in range(_STEPS):
+            try:
+                return await self._once(request)
+            except (ApiError, TransportError) as error:
+                if step == _STEPS - 1 or not _passing(error):
+                    raise
+            await self._clock.sleep(wait_s * (1.0 + self._rng.random() * _JITTER))
+            wait_s *= _FACTOR
+        raise AssertionError("the last step returns or raises")
+
+    async def _once(self, request: Request) -> bytes:
+        start, code = self._clock.monotonic(), "<error>"
+        try:
+            response = await self._client.raw(request)
+            code = str(response.status)
+        finally:
+            self._metrics.observe(code, self._clock.monotonic() - start)
+        if 200 <= response.status < 300:
+            return response.body
+        raise errors.from_response(response, request)
+
+
+class _ReviewedUser(View, frozen=True, gc=False):
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] | None = None
+    extra: dict[str, tuple[str, ...]] | None = None
+
+
+class _TokenStatus(View, frozen=True, gc=False):
+    authenticated: bool = False
+    user: _ReviewedUser = _ReviewedUser()
+    error: str = ""
+
+
+class _TokenReview(View, frozen=True, gc=False):
+    status: _TokenStatus = _TokenStatus()
+
+
+class Decision(View, frozen=True, gc=False):
+    """The status of a SubjectAccessReview."""
+
+    allowed: bool = False
+    denied: bool = False
+    reason: str = ""
+
+
+class _AccessReview(View, frozen=True, gc=False):
+    status: Decision = Decision()
+
+
+async def review_token(reviewer: Reviewer, token: str) -> User | None:
+    """Whose token it is; None if it is nobody's. Raises ReviewError, and AuthenticationError with a reason."""
+    status = codec.decode(await reviewer.ask({"token": token}), _TokenReview).status
+    if not status.authenticated:
+        if status.error:
+            raise AuthenticationError(status.error)
+        return None
+    user = status.user
+    return User(user.username, user.uid, user.groups or (), user.extra or {})
+
+
+def access_spec(user: User, verb: str, path: str) -> Doc:
+    """What to ask about a path that is no resource."""
+    spec: Doc = {"nonResourceAttributes": {"path": path, "verb": verb}, "user": user.name}
+    if user.groups:
+        spec["groups"] = list(user.groups)
+    if user.extra:
+        spec["extra"] = {key: list(values) for key, values in user.extra.items()}
+    if user.uid:
+        spec["uid"] = user.uid
+    return spec
+
+
+async def review_access(reviewer: Reviewer, spec: Doc) -> Decision:
+    """Whether the access is allowed. Raises ReviewError."""
+    return codec.decode(await reviewer.ask(spec), _AccessReview).status
+
+
+def _passing(error: ApiError | TransportError) -> bool:
+    """Whether the trouble may be over soon."""
+    if isinstance(error, ApiError):
+        return error.status in (429, 500, 504) or error.retry_after_s is not None
+    return isinstance(error, ConnectionLost)

@@ -1,0 +1,100 @@
+"""Bearer tokens: reviewed by the API server, remembered for a while, reviewed once however many ask.
+
+Tokens are kept as keyed hashes only. Good and bad answers are remembered, failures to get one are not.
+
+upstream: staging/src/k8s.io/apiserver/pkg/authentication/token/cache/cached_token_authenticator.go
+"""
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.manager.server.metrics import TokenCacheMetrics
+from kcm_cli.manager.server.user import AuthenticationError, User
+
+Review = Callable[[str], Awaitable[User | None]]
+_LIMIT = 4096
+
+
+class TokenCache:
+    """Answers whose token it is. ``secret`` keys the hashes; it should be random."""
+
+    def __init__(self, review: Review, ttl_s: float, secret: bytes, clock: Clock, metrics: TokenCacheMetrics) -> None:
+        self._review = review
+        self._ttl_s = ttl_s
+        self._secret = secret
+        self._clock = clock
+        self._metrics = metrics
+        self._known: dict[bytes, tuple[float, User | None]] = {}
+        self._fetching: dict[bytes, asyncio.Future[User | None]] = {}
+
+    async def user(self, token: str) -> User | None:
+        """Whose token it is, None if nobody's. Raises AuthenticationError, ReviewError."""
+        start = self._clock.monotonic()
+        key = hmac.digest(self._secret, token.encode(), sha256)
+        entry = self._known.get(key)
+        if entry is not None and entry[0] > start:
+            self._looked_up("hit", start)
+            return entry[1]
+        blocked = self._metrics.active.labels("blocked")
+        blocked.inc()
+        try:
+            return await self._shared(key, token)
+        finally:
+            blocked.dec()
+            self._looked_up("miss", start)
+
+    async def _shared(self, key: bytes, token: str) -> User | None:
+        pending = self._fetching.get(key)
+        if pending is not None:
+            return await asyncio.shield(pending)
+        pending = self._fetching[key] = asyncio.ensure_future(self._fetch(key, token))
+        pending.add_done_callback(lambda done: self._forget(key, done))
+        return await asyncio.shield(pending)
+
+    def _forget(self, key: bytes, done: asyncio.Future[User | None]) -> None:
+        self._fetching.pop(key, None)
+        if not done.cancelled():
+            done.exception()  # those who waited have it; an unwatched one must not be reported at exit
+
+    async def _fetch(self, key: bytes, token: str) -> User | None:
+        flying = self._metrics.active.labels("in_flight")
+        flying.inc()
+        outcome = "error"
+        try:
+            user = await self._review(token)
+            outcome = "ok"
+        finally:
+            flying.dec()
+            self._metrics.fetches.labels(outcome).inc()
+        if self._ttl_s > 0:
+            self._make_room()
+            self._known[key] = (self._clock.monotonic() + self._ttl_s, user)
+        return user
+
+    def _make_room(self) -> None:
+        if len(self._known) < _LIMIT:
+            return
+        now = self._clock.monotonic()
+        self._known = {key: entry for key, entry in self._known.items() if entry[0] > now}
+        while len(self._known) >= _LIMIT:
+            self._known.pop(next(iter(self._known)))
+
+    def _looked_up(self, outcome: str, start: float) -> None:
+        self._metrics.requests.labels(outcome).inc()
+        self._metrics.duration.labels(outcome).observe(self._clock.monotonic() - start)
+
+
+def bearer(header: str) -> str:
+    """The token in an Authorization header, empty if there is none."""
+    parts = header.strip().split(" ", 2)
+    return parts[1] if len(parts) >= 2 and parts[0].lower() == "bearer" else ""
+
+
+def required(user: User | None) -> User:
+    """The user of a token that must be somebody's. Raises AuthenticationError."""
+    if user is None:
+        raise AuthenticationError("invalid bearer token")
+    return user

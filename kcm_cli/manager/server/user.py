@@ -1,0 +1,30 @@
+"""Who asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An identity, as a certificate, a proxy's headers or a token review tell it."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def authenticated(self) -> "User":
+        """The same user, in the group of everybody who is known."""
+        if AUTHENTICATED in self.groups or UNAUTHENTICATED in self.groups:
+            return self
+        return replace(self, groups=(*self.groups, AUTHENTICATED))
+
+
+ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
+
+
+class AuthenticationError(Exception):
+    """Credentials were shown and are not good. Without any, nobody is wrong."""
