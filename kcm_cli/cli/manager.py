@@ -1,15 +1,20 @@
 """The manager's command: from parsed flags to an exit code."""
 
+import logging
 import sys
 from pathlib import Path
 
 from kcm_cli.cli import usage
 from kcm_cli.cli.subcommands import SUBCOMMANDS
+from kcm_cli.component import logs
 from kcm_cli.component.flagset import Parsed
 from kcm_cli.component.version import GIT_VERSION, raw_version
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.manager.config import Config, ConfigError, complete
-from kcm_cli.manager.controller_names import KNOWN
+from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.options import flag_set
+
+log = logging.getLogger(__name__)
 
 _ABOUT = """\
 kcm runs the controllers of a Kubernetes cluster: loops that watch the state of the cluster through the API server and
@@ -28,8 +33,11 @@ def run_manager(parsed: Parsed) -> int:
     if version in ("true", "raw"):
         sys.stdout.write(f"{raw_version()}\n" if version == "raw" else f"Kubernetes {GIT_VERSION}\n")
         return 0
+    # imported here: help, version and mistakes need no controllers
+    from kcm_cli.manager.controller_map import all_controllers
+
     try:
-        config = complete(parsed, KNOWN)
+        config = complete(parsed, known_of(all_controllers()))
     except ConfigError as error:
         return fail(error.problems)
     target = str(parsed.values.get("write-config-to", ""))
@@ -67,6 +75,12 @@ def _write(config: Config, target: str) -> int:
 
 
 def _start(config: Config) -> int:
+    logs.setup(config.logs)
+    for warning in config.warnings:
+        log.warning(warning)
+    if log.isEnabledFor(logs.V1):
+        for name, value in config.flags.items():
+            log.log(logs.V1, "FLAG: --%s=%s", name, quote(value))
     # imported here: help, version and mistakes need no server and no client
     try:
         from kcm_cli.manager.app import run  # type: ignore[import-untyped,unused-ignore]  # being built

@@ -9,7 +9,7 @@ import typer
 
 from kcm_cli.component.featuregates import known_gates
 from kcm_cli.component.flagset import Flag
-from kcm_cli.manager.controller_names import NAMES
+from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.options import flag_set
 
 
@@ -47,7 +47,8 @@ def _parameter(flag: Flag) -> inspect.Parameter:
 
 def _values(flag: Flag) -> tuple[str, ...]:
     if flag.name == "controllers":
-        return ("*", *NAMES, *(f"-{name}" for name in NAMES))
+        names = [descriptor.name for descriptor in all_controllers()]
+        return ("*", *names, *(f"-{name}" for name in names))
     if flag.name == "feature-gates":
         return tuple(f"{name}={value}" for name in known_gates() for value in ("true", "false"))
     return flag.choices

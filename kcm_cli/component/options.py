@@ -121,6 +121,15 @@ def read(tree: Group, path: Path) -> object:
     return value
 
 
+def parts(tree: Group) -> Iterator[Group]:
+    """All nested groups of a tree, outermost first."""
+    for field in dataclasses.fields(tree):
+        if _GROUP in field.metadata:
+            nested = getattr(tree, field.name)
+            yield nested
+            yield from parts(nested)
+
+
 def problems(tree: Group) -> list[str]:
     """Everything that is wrong with the values of a tree, in order of declaration."""
     found = [text for binding in bind(type(tree)) if (text := _out_of_bounds(binding, read(tree, binding.path)))]

@@ -15,8 +15,8 @@ from kcm_cli.component.leader_config import FORMER_LOCKS, LOCK
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.component.serving_config import ServingConfig
-from kcm_cli.component.version import EffectiveVersion, effective_version
-from kcm_cli.manager.config_controllers import KnownControllers, canonical
+from kcm_cli.component.version import GIT_VERSION, EffectiveVersion, effective_version
+from kcm_cli.manager.config_controllers import KnownControllers, canonical, selected
 from kcm_cli.manager.options import ComponentConfig, Options, bindings, flag_set
 from kcm_cli.manager.options_former import RENAMED
 from kcm_cli.manager.validation import problems_of
@@ -35,6 +35,7 @@ class Config:
     """Everything that the run uses.
 
     component: what /configz shows; controllers get their part of it, named as their folder is.
+    controllers: those that run, by name, and whether each was asked for by its name rather than by ``*``.
     master: address of the API server over the kubeconfig's, empty for none.
     flags: all flags with their values as text, by name, for the log at start and /flagz.
     warnings: what to log at start.
@@ -48,10 +49,16 @@ class Config:
     logs: LogsConfig
     gates: FeatureGates
     version: EffectiveVersion
+    git_version: str
+    controllers: Mapping[str, bool]
     master: str
     shutdown_timeout_s: float
     flags: Mapping[str, str]
     warnings: tuple[str, ...]
+
+    def by_type(self) -> dict[type, object]:
+        """The options of the component config by their type: each controller finds its own."""
+        return {type(part): part for part in options.parts(self.component)}
 
 
 def load(args: Sequence[str], known: KnownControllers) -> Config:
@@ -79,8 +86,9 @@ def complete(parsed: Parsed, known: KnownControllers) -> Config:
     gates = resolved.gates
     if problems:
         raise ConfigError(problems)
+    component = _completed(tree, known)
     return Config(
-        component=_completed(tree, known),
+        component=component,
         serving=tree.serving,
         authentication=tree.authentication,
         authorization=tree.authorization,
@@ -88,6 +96,8 @@ def complete(parsed: Parsed, known: KnownControllers) -> Config:
         logs=tree.logs,
         gates=gates,
         version=version,
+        git_version=_reported(str(chosen.get("version", "false"))),
+        controllers=selected(component.generic.controllers, known),
         master=tree.server_address.master,
         shutdown_timeout_s=tree.manager.shutdown_timeout_s,
         flags=_flag_texts(tree, chosen),
@@ -140,10 +150,16 @@ def _completed(tree: Options, known: KnownControllers) -> ComponentConfig:
     return replace(component, generic=generic, node_ipam=ipam)
 
 
+def _reported(requested: str) -> str:
+    return requested if requested.startswith("v") else GIT_VERSION
+
+
 def _flag_texts(tree: Options, chosen: Mapping[str, object]) -> dict[str, str]:
-    values = {flag.name: chosen.get(flag.name, flag.default) for flag in flag_set()}
+    values = {
+        flag.name: chosen.get(flag.name, flag.default) for flag in flag_set() if flag.name in chosen or not flag.hidden
+    }
     for binding in bindings():
-        if binding.option.flag:
+        if binding.option.flag in values:
             values[binding.option.flag] = options.read(tree, binding.path)
     flags = flag_set()
     return {name: flags[name].kind.show(values[name]) for name in sorted(values)}

@@ -6,6 +6,18 @@ upstream: staging/src/k8s.io/controller-manager/options/generic.go, cmd/kube-con
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Protocol
+
+
+class Named(Protocol):
+    """What of a controller's descriptor matters here."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def alias(self) -> str: ...
+    @property
+    def default_enabled(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +27,16 @@ class KnownControllers:
     names: tuple[str, ...] = ()
     off_by_default: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+def known_of(descriptors: Iterable[Named]) -> KnownControllers:
+    """What the controller map says about names."""
+    all_of = tuple(descriptors)
+    return KnownControllers(
+        tuple(d.name for d in all_of),
+        frozenset(d.name for d in all_of if not d.default_enabled),
+        {d.alias: d.name for d in all_of if d.alias},
+    )
 
 
 def canonical(selection: Iterable[str], known: KnownControllers) -> tuple[str, ...]:
@@ -52,6 +74,10 @@ def is_enabled(name: str, selection: Sequence[str], *, off_by_default: bool) -> 
     return "*" in selection and not off_by_default
 
 
-def is_named(name: str, selection: Sequence[str]) -> bool:
-    """Whether a controller is asked for by its name rather than by ``*``."""
-    return name in selection
+def selected(selection: Sequence[str], known: KnownControllers) -> dict[str, bool]:
+    """The controllers that run, in the map's order, and whether each was asked for by its name."""
+    return {
+        name: name in selection
+        for name in known.names
+        if is_enabled(name, selection, off_by_default=name in known.off_by_default)
+    }

@@ -1,0 +1,172 @@
+"""Logging in klog's forms.
+
+The program logs through the standard library: a constant message and ``extra={"fields": {...}}``. ``setup`` sends that
+to standard error as ``I1120 13:00:00.000000    4711 worker.py:80] "Finished syncing" key="default/web"`` or as JSON.
+Verbosity: INFO is 0, DEBUG is 4; the levels between and below are ``V1`` to ``V10``. Messages of other packages are
+shown from WARNING on, and all of them from verbosity 8 on. The time in a line is the system's, whatever the clock.
+
+upstream: k8s.io/klog/v2, staging/src/k8s.io/component-base/logs
+"""
+
+import atexit
+import fnmatch
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from kcm_cli.component.logs_config import LogsConfig
+from kcm_cli.component.logs_stream import BufferedStream, TextStream
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.quoting import quote
+
+V1, V2, V3, V4, V5, V6, V7, V8, V9, V10 = 17, 15, 12, logging.DEBUG, 9, 8, 7, 6, 5, 4
+"""Levels of the standard library for klog's verbosities."""
+
+_LEVELS = (logging.INFO, V1, V2, V3, V4, V5, V6, V7, V8, V9, V10)
+_OURS = "kcm_cli"
+_FOREIGN_FROM = 8
+_NO_FIELDS: Mapping[str, object] = {}
+_SEVERITIES = ((logging.CRITICAL, "F"), (logging.ERROR, "E"), (logging.WARNING, "W"))
+
+
+def level_of(verbosity: int) -> int:
+    """The standard library's level of a verbosity."""
+    return _LEVELS[min(verbosity, len(_LEVELS) - 1)]
+
+
+def verbosity_of(level: int) -> int:
+    """The verbosity of a level of the standard library; 0 for INFO and above."""
+    return next((v for v, known in enumerate(_LEVELS) if known <= level), len(_LEVELS) - 1)
+
+
+def fields_of(record: logging.LogRecord) -> Mapping[str, object]:
+    """The key/value pairs of a record."""
+    fields = getattr(record, "fields", None)
+    return fields if isinstance(fields, Mapping) else _NO_FIELDS
+
+
+class TextFormatter(logging.Formatter):
+    """klog's text form."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pid = f"{os.getpid():7d}"
+
+    def format(self, record: logging.LogRecord) -> str:
+        severity = _severity(record.levelno)
+        when = datetime.fromtimestamp(record.created).strftime("%m%d %H:%M:%S.%f")
+        body = record.getMessage()
+        if not record.args and record.name.startswith(_OURS):
+            body = quote(body) + _pairs(fields_of(record), errors_first=severity in "EF")
+        line = f"{severity}{when} {self._pid} {record.filename}:{record.lineno}] {body}"
+        return line if not record.exc_info else f"{line}\n{self.formatException(record.exc_info)}"
+
+
+class JSONFormatter(logging.Formatter):
+    """The form of --logging-format=json: one object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        folder = os.path.basename(os.path.dirname(record.pathname))
+        line: dict[str, object] = {
+            "ts": round(record.created * 1000, 6),
+            "caller": f"{folder}/{record.filename}:{record.lineno}",
+            "msg": record.getMessage(),
+        }
+        if record.levelno < logging.ERROR:
+            line["v"] = verbosity_of(record.levelno)
+        fields = dict(fields_of(record))
+        error = fields.pop("err", None)
+        line |= fields
+        if error is not None:
+            line["err"] = str(error)
+        if record.exc_info:
+            line["stacktrace"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+class _PerFile(logging.Filter):
+    """--vmodule: other verbosities for the files whose name, or path where there is a slash, fits a pattern."""
+
+    def __init__(self, verbosity: int, patterns: tuple[tuple[str, int], ...]) -> None:
+        super().__init__()
+        self._default = verbosity
+        self._patterns = patterns
+        self._known: dict[str, int] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno >= logging.WARNING:
+            return True
+        allowed = self._known.get(record.pathname)
+        if allowed is None:
+            allowed = self._known[record.pathname] = self._verbosity(record.pathname)
+        return verbosity_of(record.levelno) <= allowed
+
+    def _verbosity(self, path: str) -> int:
+        stem = path.removesuffix(".py")
+        for pattern, verbosity in self._patterns:
+            name = stem if "/" in pattern else os.path.basename(stem)
+            if fnmatch.fnmatchcase(name, pattern) or ("/" in pattern and fnmatch.fnmatchcase(name, f"*/{pattern}")):
+                return verbosity
+        return self._default
+
+
+class _StreamHandler(logging.StreamHandler[TextStream]):
+    """Writes to a stream that is fixed when the handler is made."""
+
+
+def setup(config: LogsConfig) -> None:
+    """Send all log records where the options say. Replaces what was set up before."""
+    root = logging.getLogger()
+    for handler in list(root.handlers):
+        root.removeHandler(handler)
+    formatter = JSONFormatter() if config.format == "json" else TextFormatter()
+    for handler in _handlers(config):
+        handler.setFormatter(formatter)
+        if config.vmodule:
+            handler.addFilter(_PerFile(config.verbosity, config.vmodule))
+        root.addHandler(handler)
+    most = max([config.verbosity, *(verbosity for _, verbosity in config.vmodule)])
+    logging.getLogger(_OURS).setLevel(level_of(most))
+    root.setLevel(logging.DEBUG if most >= _FOREIGN_FROM else logging.WARNING)
+    logging.captureWarnings(True)
+
+
+def _handlers(config: LogsConfig) -> list[logging.Handler]:
+    as_json = config.format == "json"
+    split = config.json_split_stream if as_json else config.text_split_stream
+    if not split:
+        return [_StreamHandler(sys.stderr)]
+    size = config.json_info_buffer_bytes if as_json else config.text_info_buffer_bytes
+    stdout: TextStream = sys.stdout
+    if size:
+        stdout = buffered = BufferedStream(sys.stdout, size, config.flush_period_s)
+        atexit.register(buffered.release)
+    info, errors = _StreamHandler(stdout), _StreamHandler(sys.stderr)
+    info.addFilter(lambda record: record.levelno < logging.ERROR)
+    errors.setLevel(logging.ERROR)
+    return [info, errors]
+
+
+def _severity(level: int) -> str:
+    return next((letter for least, letter in _SEVERITIES if level >= least), "I")
+
+
+def _pairs(fields: Mapping[str, object], *, errors_first: bool) -> str:
+    if errors_first and "err" in fields:
+        fields = {"err": fields["err"], **fields}
+    return "".join(f" {key}={_value(value)}" for key, value in fields.items())
+
+
+def _value(value: object) -> str:
+    """A value as klog writes it: texts quoted (over several lines in brackets), all else as JSON."""
+    if value is None or isinstance(value, bool | int | float | list | tuple | dict | set | frozenset):
+        return codec.encode(value).decode()
+    text = value if isinstance(value, str) else str(value)
+    if "\n" not in text:
+        return quote(text)
+    lines = text.removesuffix("\n").split("\n")
+    return "<\n" + "".join(f"\t{line}\n" for line in lines) + " >"
