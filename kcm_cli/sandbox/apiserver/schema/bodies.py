@@ -3,17 +3,14 @@
 Source: apiserver pkg/endpoints/handlers/{create,update,rest}.go, apimachinery pkg/runtime/serializer/json.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-import msgspec
-
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.schema import gojson, scheme, strict, yaml_body
+from kcm_cli.sandbox.apiserver.schema import gojson, restore, scheme, strict, yaml_body
 from kcm_cli.sandbox.apiserver.schema.decode import Irregular, Normalizers
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 from kcm_cli.sandbox.apiserver.schema.model import Node
@@ -22,7 +19,6 @@ from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
 _META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SUMMARY = 30
-_any_decoder = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,8 @@ class Bodies:
         if definition is None and self.custom is not None:
             return self.custom.decode(target, body, mode)
         found = kind_in(target, body.doc, data)
-        self._check_kind(target, found)
+        if found != target:
+            raise self._other_kind(target, found, body)
         node = self._builtin.node(cast("str", definition))
 
         def refuse(text: str) -> ApiError:
@@ -102,8 +99,12 @@ class Bodies:
         strict.drop_unknown(node, doc)
         return cast("Doc", self._normalizers.run(node, doc)), body.problems + findings.strict
 
-    def normalize_patched(self, node: Node, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
-        """The same for a document that a patch made. Raises what ``refuse`` makes of a wrong type."""
+    def normalize_patched(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+        """The same for the JSON that a patch made. Raises what ``refuse`` makes of the text of an error."""
+        found = _kind_of(target, doc)
+        if found != target:
+            raise self._patched_kind(target, found, doc, refuse)
+        node = self._builtin.node(cast("str", self._builtin.definition(target.group, target.version, target.kind)))
         try:
             return cast("Doc", self._normalizers.run(node, doc)), []
         except Irregular:
@@ -113,17 +114,40 @@ class Bodies:
         strict.drop_unknown(node, doc)
         return cast("Doc", self._normalizers.run(node, doc)), findings.strict
 
-    def _check_kind(self, target: Target, found: Target) -> None:
-        """The body must be of the kind that the path takes, in its version."""
-        if found == target:
-            return
+    def normalize_merged(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+        """The same for a document that a strategic merge made."""
+        node = self._builtin.node(cast("str", self._builtin.definition(target.group, target.version, target.kind)))
+        doc["kind"], doc["apiVersion"] = target.kind, target.api_version
+        try:
+            return cast("Doc", self._normalizers.run(node, doc)), []
+        except Irregular:
+            problem = restore.first_problem(node, doc)
+        if problem:
+            raise refuse(problem)
+        unknown = strict.examine(node, doc).strict
+        strict.drop_unknown(node, doc)
+        return cast("Doc", self._normalizers.run(node, doc)), unknown
+
+    def _other_kind(self, target: Target, found: Target, body: Body) -> ApiError:
+        """A body of another kind or version than the path takes; it must be a valid one of its own kind first."""
+        text = self._kind_problem(target, found, body.pairs or body.doc)
+        return cannot_handle(found, target, text) if text else wrong_version(found.api_version, target)
+
+    def _patched_kind(self, target: Target, found: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> ApiError:
+        text = self._kind_problem(target, found, doc)
+        return refuse(text) if text else wrong_version(found.api_version, target)
+
+    def _kind_problem(self, target: Target, found: Target, value: object) -> str:
         if not scheme.is_registered(self._builtin.registered, found.group, found.version, found.kind):
-            text = scheme.not_registered(found.group, found.version, found.kind)
-            raise cannot_handle(found, target, text)
+            return scheme.not_registered(found.group, found.version, found.kind)
+        definition = self._builtin.definition(found.group, found.version, found.kind)
+        if definition is not None and not found.kind.endswith("List"):
+            findings = strict.examine(self._builtin.node(definition), value)
+            if findings.fatal:
+                return findings.fatal
         if found.kind != target.kind:
-            text = scheme.no_conversion(found.version, found.kind, target.group, target.kind)
-            raise cannot_handle(found, target, text)
-        raise wrong_version(found.api_version, target)
+            return scheme.no_conversion(found.version, found.kind, target.group, target.kind)
+        return ""
 
 
 def parse(target: Target, data: bytes, content_type: str) -> Body:
@@ -131,20 +155,11 @@ def parse(target: Target, data: bytes, content_type: str) -> Body:
     if "yaml" in content_type:
         return _parse_yaml(target, data)
     try:
-        doc = _any_decoder.decode(data)
-    except msgspec.DecodeError:
-        return _parse_slowly(target, data)
-    except RecursionError:
-        raise _unrecognized(target, "couldn't get version/kind; json parse error: exceeded max depth", data) from None
-    if doc.__class__ is not dict:
-        doc = _require_object(target, doc, data)
-    if len(codec.encode(doc)) == len(data.rstrip()):
-        return Body(doc, data, [])  # written compactly, nothing lost
-    text = data.decode()
-    if not _repeats_keys(text):
-        return Body(doc, data, [])
-    pairs = gojson.parse_pairs(text)
-    return Body(cast("Doc", gojson.merged(pairs)), data, [], pairs)
+        value, pairs = gojson.read(data)
+    except gojson.SyntaxProblem as problem:
+        raise _unrecognized(target, f"couldn't get version/kind; json parse error: {problem}", data) from None
+    doc = value if isinstance(value, dict) else _require_object(target, value, data)
+    return Body(doc, data, [], pairs if isinstance(value, dict) else None)
 
 
 def kind_in(target: Target, doc: Doc, data: bytes) -> Target:
@@ -163,6 +178,15 @@ def kind_in(target: Target, doc: Doc, data: bytes) -> Target:
     if not group and not version:
         return Target(target.group, target.version, kind)
     return Target(group, version or (target.version if group == target.group else ""), kind)
+
+
+def _kind_of(target: Target, doc: Doc) -> Target:
+    """The kind that a patched object names."""
+    kind, api_version = doc.get("kind"), doc.get("apiVersion")
+    if kind == target.kind and api_version == target.api_version:
+        return target
+    group, _, version = str(api_version or target.api_version).rpartition("/")
+    return Target(group, version, str(kind or target.kind))
 
 
 def cannot_handle(found: Target, target: Target, text: str) -> ApiError:
@@ -196,17 +220,6 @@ def _require_object(target: Target, value: object, data: bytes) -> Doc:
     raise _unrecognized(target, f"couldn't get version/kind; json parse error: {text}", data)
 
 
-def _parse_slowly(target: Target, data: bytes) -> Body:
-    """A text that the fast parser refuses: mostly wrong, at times only unusual (bytes that are no UTF-8)."""
-    text = data.decode("utf-8", "replace")
-    problem = gojson.syntax_error(text)
-    if problem is not None:
-        raise _unrecognized(target, f"couldn't get version/kind; json parse error: {problem}", data)
-    pairs = gojson.parse_pairs(text)
-    doc = _require_object(target, gojson.merged(pairs), data) if not isinstance(pairs, gojson.Pairs) else None
-    return Body(doc if doc is not None else cast("Doc", gojson.merged(pairs)), data, [], pairs)
-
-
 def _parse_yaml(target: Target, data: bytes) -> Body:
     try:
         value, repeated = yaml_body.load(data)
@@ -218,28 +231,6 @@ def _parse_yaml(target: Target, data: bytes) -> Body:
         problems = [f"error converting YAML to JSON: yaml: unmarshal errors:\n  {lines}"]
     doc = value if isinstance(value, dict) else _require_object(target, value, data)
     return Body(cast("Doc", doc), codec.encode(doc), problems)
-
-
-class _Repeated(Exception):
-    pass
-
-
-def _dict_without_repeats(pairs: list[tuple[str, object]]) -> None:
-    if len({key for key, _ in pairs}) != len(pairs):
-        raise _Repeated
-
-
-_repeat_finder = json.JSONDecoder(object_pairs_hook=_dict_without_repeats)
-
-
-def _repeats_keys(text: str) -> bool:
-    try:
-        _repeat_finder.decode(text)
-    except _Repeated:
-        return True
-    except (ValueError, RecursionError):
-        return False
-    return False
 
 
 def _pairs(body: Body) -> object:

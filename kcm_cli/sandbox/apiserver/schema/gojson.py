@@ -6,6 +6,8 @@ Only bodies that are wrong, or not written compactly, come here.
 import json
 import re
 
+import msgspec
+
 from kcm_cli.machinery.quoting import quote
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -30,6 +32,8 @@ def _float(text: str) -> Float:
     return value
 
 
+_any_decoder = msgspec.json.Decoder()
+_encoder = msgspec.json.Encoder()
 _decoder = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_float)
 
 
@@ -53,6 +57,59 @@ def merged(value: object) -> object:
     if isinstance(value, list):
         return [merged(item) for item in value]
     return float(value) if isinstance(value, Float) else value
+
+
+class SyntaxProblem(Exception):
+    """The text is not JSON; the message is Go's."""
+
+
+def read(data: bytes) -> tuple[object, object]:
+    """The value, and the same as Pairs where keys are repeated (else None). Raises SyntaxProblem."""
+    try:
+        value = _any_decoder.decode(data)
+    except msgspec.DecodeError:
+        return _read_slowly(data)
+    except RecursionError:
+        raise SyntaxProblem("exceeded max depth") from None
+    if len(_encoder.encode(value)) == len(data.rstrip()):
+        return value, None  # written compactly, nothing lost
+    text = data.decode()
+    if not _repeats_keys(text):
+        return value, None
+    pairs = parse_pairs(text)
+    return merged(pairs), pairs
+
+
+def _read_slowly(data: bytes) -> tuple[object, object]:
+    """A text that the fast parser refuses: mostly wrong, at times only unusual (bytes that are no UTF-8)."""
+    text = data.decode("utf-8", "replace")
+    problem = syntax_error(text)
+    if problem is not None:
+        raise SyntaxProblem(problem)
+    pairs = parse_pairs(text)
+    return merged(pairs), pairs
+
+
+class _Repeated(Exception):
+    pass
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> None:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise _Repeated
+
+
+_repeat_finder = json.JSONDecoder(object_pairs_hook=_without_repeats)
+
+
+def _repeats_keys(text: str) -> bool:
+    try:
+        _repeat_finder.decode(text)
+    except _Repeated:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def syntax_error(text: str) -> str | None:

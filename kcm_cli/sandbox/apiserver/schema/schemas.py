@@ -1,11 +1,13 @@
 """The shapes that one server knows: the built-in ones, and those of its custom resources."""
 
+from collections.abc import Callable
+
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.schema.bodies import WARN, Bodies, Target, target_of
 from kcm_cli.sandbox.apiserver.schema.decode import Normalizers
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 from kcm_cli.sandbox.apiserver.schema.model import Node
-from kcm_cli.sandbox.apiserver.types import ResourceInfo
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
 
 class Schemas:
@@ -37,3 +39,14 @@ class Schemas:
         """The type of a built-in kind, or None."""
         definition = self.builtin.definition(target.group, target.version, target.kind)
         return None if definition is None else self.builtin.node(definition)
+
+    def finish_patched(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+        """Normalise the result of a JSON or merge patch, in place; the unknown fields that were dropped.
+
+        Raises what ``refuse`` makes of the text of an error.
+        """
+        return self.bodies.normalize_patched(target, doc, refuse)
+
+    def finish_merged(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+        """The same for the result of a strategic merge patch."""
+        return self.bodies.normalize_merged(target, doc, refuse)

@@ -163,7 +163,7 @@ class _Reader:
             raise Malformed(str(error)) from None
         except TypeError:
             go = "int32" if node.kind == "intorstr" else "string"
-            literal = isinstance(value, int | float) and go == "int32"
+            literal = isinstance(value, int | float) and not isinstance(value, bool) and go == "int32"
             raise Malformed(self._text(value, go, stack, literal=literal)) from None
 
     def _strict(self, what: str, path: str, key: str) -> None:
@@ -201,6 +201,13 @@ def drop_unknown(node: Node, value: object) -> None:
     elif value.__class__ is list and node.kind == "list" and node.item is not None:
         for item in cast("list[object]", value):
             drop_unknown(node.item, item)
+
+
+def unreadable(value: object, go: str) -> str:
+    """The text for a value that stands alone, without a field around it."""
+    literal = isinstance(value, int | float) and not isinstance(value, bool)
+    said = f"number {_literal(value)}" if literal and go != "string" else json_kind(value)
+    return f"json: cannot unmarshal {said} into Go value of type {go}"
 
 
 def _items(value: object) -> list[tuple[str, object]] | None:

@@ -1,0 +1,152 @@
+"""PATCH with a JSON patch, a merge patch or a strategic merge patch: from bytes to the patched object.
+
+upstream: apiserver pkg/endpoints/handlers/patch.go
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery import patches as json_patches
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import PatchError
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.apply import strategic
+from kcm_cli.sandbox.apiserver.apply.echo import echo, touched
+from kcm_cli.sandbox.apiserver.apply.gofmt import go_value
+from kcm_cli.sandbox.apiserver.schema import Schemas, Target, gojson, strict
+from kcm_cli.sandbox.apiserver.schema.bodies import IGNORE, STRICT, WARN
+from kcm_cli.sandbox.apiserver.schema.model import Field, Node
+from kcm_cli.sandbox.apiserver.types import ApiError
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+MAX_OPERATIONS = 10_000
+_TEXT = Node("string", go="string")
+_ANY = Node("any", go="interface {}")
+_OPERATION = Node(
+    "struct",
+    go="handlers.jsonPatchOp",
+    struct="jsonPatchOp",
+    fields={name: Field(name, _ANY if name == "value" else _TEXT) for name in ("op", "path", "from", "value")},
+)
+_OPERATIONS = Node("list", go="[]handlers.jsonPatchOp", item=_OPERATION)
+_MAP = Node("map", go="map[string]interface {}", item=_ANY)
+
+
+class Patched(NamedTuple):
+    """The patched object, and the texts for Warning headers."""
+
+    doc: Doc
+    warnings: list[str]
+
+
+class Patches:
+    """Applies the three kinds of patches that edit the live object."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+
+    def apply(self, target: Target, current: Doc, body: bytes, content_type: str, mode: str) -> Patched:
+        """See ``Patching.patch``."""
+        media = content_type.partition(";")[0].strip()
+        if media == JSON_PATCH:
+            return self._json(target, current, body, mode)
+        if media == MERGE_PATCH:
+            return self._merge(target, current, body, mode)
+        if media == STRATEGIC_PATCH and self._schemas.node(target) is not None:
+            return self._strategic(target, current, body, mode)
+        raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+
+    def _json(self, target: Target, current: Doc, body: bytes, mode: str) -> Patched:
+        said = "" if mode == IGNORE else "error decoding patch: "
+        value, problems = _read(body, _OPERATIONS, said)
+        operations = cast("list[Doc]", value or [])
+        if len(operations) > MAX_OPERATIONS:
+            limit = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+            raise ApiError(413, "RequestEntityTooLarge", f"Request entity is too large: {limit}")
+        try:
+            patched = json_patches.json_patch(current, operations)
+        except PatchError:
+            raise _generic_refusal() from None
+        strict_errors = [] if mode == IGNORE else [f"json patch {text}" for text in problems]
+        return self._finish(target, patched, touched(operations), strict_errors, mode)
+
+    def _merge(self, target: Target, current: Doc, body: bytes, mode: str) -> Patched:
+        value, problems = _read(body, _MAP, "error decoding patch: ")
+        patch = cast("Doc", value or {})
+        patched = json_patches.merge_patch(current, patch)
+        return self._finish(target, patched, patch, problems if mode != IGNORE else [], mode)
+
+    def _finish(self, target: Target, patched: object, patch: object, problems: list[str], mode: str) -> Patched:
+        """Decode the patched JSON again, as a client's body would be."""
+        node = self._schemas.node(target) or _ANY
+        if not isinstance(patched, dict):
+            raise invalid_patch(codec.encode(patched).decode(), "couldn't get version/kind; json parse error")
+
+        pristine = codec.encode(patched)  # cheaper than a copy, and mostly not needed
+
+        def refuse(text: str) -> ApiError:
+            return invalid_patch(echo(node, codec.decode_doc(pristine), patch), text)
+
+        doc, unknown = self._schemas.finish_patched(target, patched, refuse)
+        return Patched(doc, _judge(problems + unknown, mode, refuse))
+
+    def _strategic(self, target: Target, current: Doc, body: bytes, mode: str) -> Patched:
+        value, problems = _read(body, _MAP, "")
+        patch = cast("Doc", value or {})
+        node = self._schemas.node(target)
+        assert node is not None
+        try:
+            merged = strategic.merge(node, current, patch)
+        except strategic.StrategicError as error:
+            raise strategic_refusal(error) from None
+
+        def refuse(text: str) -> ApiError:
+            return invalid_patch(go_value(patch), text)
+
+        doc, unknown = self._schemas.finish_merged(target, merged, refuse)
+        strict_errors = problems + sorted(unknown) if mode != IGNORE else []
+        return Patched(doc, _judge(strict_errors, mode, refuse))
+
+
+def _judge(problems: list[str], mode: str, refuse: Callable[[str], ApiError]) -> list[str]:
+    """The warnings; refuses in strict mode."""
+    if mode == STRICT and problems:
+        raise refuse("strict decoding error: " + ", ".join(problems))
+    return problems if mode == WARN else []
+
+
+def _read(body: bytes, node: Node, said: str) -> tuple[object, list[str]]:
+    """A patch document, and its unknown or repeated fields. Raises ApiError (400)."""
+    try:
+        value, pairs = gojson.read(body)
+    except gojson.SyntaxProblem as problem:
+        raise ApiError(400, "BadRequest", f"{said}{problem}") from None
+    if pairs is None and node is _MAP and isinstance(value, dict):
+        return value, []
+    findings = strict.examine(node, value if pairs is None else pairs)
+    if findings.fatal:
+        raise ApiError(400, "BadRequest", said + findings.fatal)
+    return value, findings.strict
+
+
+def invalid_patch(value: str, text: str) -> ApiError:
+    """422: the patch applied, but what it made is no object of the kind."""
+    message = f"Invalid value: {quote(value)}: {text}"
+    cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
+    return ApiError(422, "Invalid", f' "" is invalid: patch: {message}', details={"causes": [cause]})
+
+
+def _generic_refusal() -> ApiError:
+    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
+
+
+def strategic_refusal(error: strategic.StrategicError) -> ApiError:
+    """What the client sees of a strategic patch that cannot be merged."""
+    if error.code == 422:
+        return _generic_refusal()
+    return ApiError(error.code, "BadRequest" if error.code == 400 else "", str(error))

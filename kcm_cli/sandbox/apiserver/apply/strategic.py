@@ -1,0 +1,379 @@
+"""Strategic merge patches: what a patch means depends on the type of the field.
+
+Lists of objects merge by the field's merge key, lists of scalars as sets, where the type says so; all other lists
+are replaced. Directives in the patch: ``$patch`` (replace, delete, and merge in a list is refused),
+``$retainKeys``, ``$setElementOrder/LIST``, ``$deleteFromPrimitiveList/LIST``.
+
+Guarantees: order of list items and texts of errors as the real server's. The current document and the patch are
+both changed: pass copies (or fresh parses).
+
+upstream: apimachinery pkg/util/strategicpatch/patch.go
+"""
+
+from typing import cast
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.apply.gofmt import go_type, go_value, same, same_type
+from kcm_cli.sandbox.apiserver.schema.model import Field, Node
+
+DIRECTIVE = "$patch"
+RETAIN_KEYS = "$retainKeys"
+DELETE_FROM = "$deleteFromPrimitiveList"
+ELEMENT_ORDER = "$setElementOrder"
+
+BAD_PRIMITIVE_LIST = "invalid patch format of primitive list"
+BAD_RETAIN_KEYS = "invalid patch format of retainKeys"
+BAD_ELEMENT_ORDER = "invalid patch format of setElementOrder list"
+LIST_OF_LISTS = "lists of lists are not supported"
+
+Items = list[object]
+_FREE = Node("any")
+_NO_FIELD = Field("", _FREE)
+
+
+class StrategicError(Exception):
+    """The patch cannot be merged. ``code`` is 400, 422 (whose text the client does not see) or 500."""
+
+    def __init__(self, text: str, code: int = 500) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def merge(node: Node, current: Doc, patch: Doc) -> Doc:
+    """The current document with the patch merged in. Raises StrategicError."""
+    return _merge_map(node, current, patch)
+
+
+def _merge_map(node: Node, current: Doc, patch: Doc) -> Doc:
+    if DIRECTIVE in patch:
+        return _whole_map(patch)
+    _retain_keys(current, patch)
+    _merge_ordered(node, current, patch)
+    for name, value in list(patch.items()):
+        deleting = name.startswith(DELETE_FROM)
+        key = _list_name(name, DELETE_FROM, BAD_PRIMITIVE_LIST) if deleting else name
+        if value is None:
+            current.pop(key, None)
+        elif key not in current or not same_type(current[key], value):
+            if not deleting:
+                _take(current, key, value)
+        elif isinstance(value, dict):
+            current[key] = _merge_field(_field(node, key), cast("Doc", current[key]), value)
+        elif isinstance(value, list):
+            current[key] = _merge_list_field(_field(node, key), cast("Items", current[key]), value, deleting=deleting)
+        else:
+            current[key] = value
+    return current
+
+
+def _whole_map(patch: Doc) -> Doc:
+    """A map that says of itself what is to be done with it."""
+    directive = patch[DIRECTIVE]
+    if directive == "replace":
+        del patch[DIRECTIVE]
+        return patch
+    if directive == "delete":
+        return {}
+    raise StrategicError(f"unknown patch type: {_plain(directive)} in map: {go_value(patch)}")
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else f"%!s({go_type(value)}={go_value(value)})"
+
+
+def _take(current: Doc, key: str, value: object) -> None:
+    """Put in a value that has no counterpart: without nulls and without what carries directives."""
+    _drop_nulls(value)
+    kept, keep = _without_directives(value)
+    if keep:
+        current[key] = kept
+    else:
+        current.pop(key, None)
+
+
+def _drop_nulls(value: object) -> None:
+    if isinstance(value, dict):
+        for key in [key for key, item in value.items() if item is None]:
+            del value[key]
+        for item in value.values():
+            _drop_nulls(item)
+    elif isinstance(value, list):
+        for item in value:
+            _drop_nulls(item)
+
+
+def _without_directives(value: object) -> tuple[object, bool]:
+    if isinstance(value, dict):
+        if DIRECTIVE in value:
+            return None, False
+        for key in list(value):
+            value[key], keep = _without_directives(value[key])
+            if not keep:
+                del value[key]
+        return value, True
+    if isinstance(value, list):
+        return [kept for kept, keep in map(_without_directives, value) if keep], True
+    return value, True
+
+
+def _field(node: Node, key: str) -> Field:
+    """The field that a key names. Below what has no fields (maps, free JSON) everything merges plainly."""
+    if node.kind != "struct":
+        return Field(key, node.item if node.kind == "map" and node.item else _FREE)
+    found = node.fields.get(key)
+    if found is None:
+        if node.open:
+            return _NO_FIELD
+        raise StrategicError(f"unable to find api field in struct {node.struct} for the json field {quote(key)}")
+    return found
+
+
+def _merge_field(field: Field, current: Doc, patch: Doc) -> Doc:
+    return patch if "replace" in field.strategy else _merge_map(field.node, current, patch)
+
+
+def _merge_list_field(field: Field, current: Items, patch: Items, *, deleting: bool) -> Items:
+    if not deleting and "merge" not in field.strategy:
+        return patch
+    return _merge_list(field, current, patch, deleting=deleting)
+
+
+# --- $retainKeys and $setElementOrder --------------------------------------------------------------------
+
+
+def _retain_keys(current: Doc, patch: Doc) -> None:
+    """Drop all keys of the current map but those named, among them every key of the patch."""
+    if RETAIN_KEYS not in patch:
+        return
+    names = patch.pop(RETAIN_KEYS)
+    if not isinstance(names, list):
+        raise StrategicError(BAD_RETAIN_KEYS, 400)
+    for key, value in patch.items():
+        if value is not None and not key.startswith((DELETE_FROM, ELEMENT_ORDER)) and key not in names:
+            raise StrategicError(BAD_RETAIN_KEYS, 400)
+    for key in [key for key in current if key not in names]:
+        del current[key]
+
+
+def _merge_ordered(node: Node, current: Doc, patch: Doc) -> None:
+    """Merge the lists whose order the patch states, and bring them into that order."""
+    for name in [key for key in patch if key.startswith(ELEMENT_ORDER)]:
+        order = patch.pop(name)
+        if not isinstance(order, list):
+            raise _bad_type([], order)
+        key = _list_name(name, ELEMENT_ORDER, BAD_ELEMENT_ORDER)
+        live, given = _optional_list(current, key), _optional_list(patch, key)
+        field = _field(node, key)
+        _check_order(given or [], order, field.merge_key)
+        merged = _merged_lists(field, live, given)
+        if merged is None:
+            continue
+        ours, others = _partition(merged, order, field.merge_key)
+        maps = _element_type(live or [], given or []) is dict
+        current[key] = _in_order(ours, others, order, live or [], field.merge_key if maps else None)
+        patch.pop(key, None)
+
+
+def _merged_lists(field: Field, live: Items | None, given: Items | None) -> Items | None:
+    if given is None:
+        return live
+    if live is None:
+        return cast("Items", _without_directives(given)[0])
+    return _merge_list_field(field, live, given, deleting=False)
+
+
+def _optional_list(doc: Doc, key: str) -> Items | None:
+    if key not in doc:
+        return None
+    value = doc[key]
+    if not isinstance(value, list):
+        raise _bad_type([], value)
+    return value
+
+
+def _list_name(name: str, prefix: str, problem: str) -> str:
+    head, slash, key = name.partition("/")
+    if not slash or head != prefix:
+        raise StrategicError(problem, 400)
+    return key
+
+
+def _check_order(given: Items, order: Items, merge_key: str) -> None:
+    """The items of the patch must stand in the stated order too, in the same sequence."""
+    if not order or not given:
+        return
+    if merge_key:
+        for item in given:
+            if not isinstance(item, dict):
+                raise _bad_type({}, item)
+        items = [item for item in given if cast("Doc", item).get(DIRECTIVE) != "delete"]
+    else:
+        items = given
+    at = place = 0
+    while at < len(items) and place < len(order):
+        item = items[at]
+        if isinstance(item, dict) and DIRECTIVE in item:
+            at += 1
+            continue
+        at += _same_key(item, order[place], merge_key)
+        place += 1
+    if at < len(items):
+        raise StrategicError(
+            f"The order in patch list:\n{go_value(given)}\n doesn't match {ELEMENT_ORDER} list:\n{go_value(order)}\n"
+        )
+
+
+def _same_key(left: object, right: object, merge_key: str) -> bool:
+    return same(_key_of(left, merge_key), _key_of(right, merge_key)) if merge_key else same(left, right)
+
+
+def _key_of(item: object, merge_key: str) -> object:
+    """The value of the merge key, which must be there."""
+    if not isinstance(item, dict):
+        raise _bad_type({}, item)
+    if merge_key not in item:
+        raise StrategicError(f"map: {go_value(item)} does not contain declared merge key: {merge_key}")
+    return item[merge_key]
+
+
+def _bad_type(expected: object, actual: object) -> StrategicError:
+    return StrategicError(f"expected a {go_type(expected)}, but received a {go_type(actual)}")
+
+
+# --- lists -----------------------------------------------------------------------------------------------
+
+
+def _merge_list(field: Field, current: Items, patch: Items, *, deleting: bool) -> Items:
+    if not current and not patch:
+        return current
+    if _element_type(current, patch) is not dict:
+        if deleting:
+            return [item for item in current if not any(same(item, gone) for gone in patch)]
+        merged = _distinct(current + patch)
+        ours, others = _partition(merged, patch, "")
+        return _in_order(ours, others, patch, current, None)
+    key = field.merge_key
+    if not key:
+        raise StrategicError(f"cannot merge lists without merge key for {_kind_name(field.node.item)}")
+    current, patch = _apply_item_directives(current, patch, key)
+    merged = _merge_items(field.node.item or _FREE, current, patch, key)
+    ours, others = _partition(merged, patch, key)
+    return _in_order(ours, others, patch, current, key)
+
+
+def _kind_name(node: Node | None) -> str:
+    return "map" if node is not None and node.kind == "map" else "struct"
+
+
+def _element_type(*lists: Items) -> type:
+    """The one type that all items have."""
+    found: type | None = None
+    for item in (item for items in lists for item in items):
+        if found is None:
+            found = type(item)
+            if found is list:
+                raise StrategicError(LIST_OF_LISTS, 422)
+        elif type(item) is not found:
+            raise StrategicError(f"list element types are not identical: {go_value(list(lists))}")
+    if found is None:
+        raise StrategicError("no elements in any of the given slices")
+    return found
+
+
+def _distinct(items: Items) -> Items:
+    out: Items = []
+    for item in items:
+        if not any(same(item, other) for other in out):
+            out.append(item)
+    return out
+
+
+def _apply_item_directives(current: Items, patch: Items, key: str) -> tuple[Items, Items]:
+    """Carry out what items of the patch say with ``$patch``; what remains of both lists."""
+    plain: Items = []
+    replace = False
+    for item in patch:
+        doc = cast("Doc", item)
+        if DIRECTIVE not in doc:
+            plain.append(item)
+            continue
+        directive = doc[DIRECTIVE]
+        if directive == "delete":
+            gone = _key_of(doc, key)
+            current = [item for item in current if not same(cast("Doc", item).get(key), gone)]
+        elif directive == "replace":
+            replace = True
+        elif directive == "merge":
+            raise StrategicError("merging lists cannot yet be specified in the patch")
+        else:
+            raise StrategicError(f"unknown patch type: {_plain(directive)} in map: {go_value(doc)}")
+    return (plain, []) if replace else (current, plain)
+
+
+def _merge_items(node: Node, current: Items, patch: Items, key: str) -> Items:
+    merged = list(current)
+    for item in patch:
+        wanted = _key_of(item, key)
+        at = next((i for i, old in enumerate(merged) if same(cast("Doc", old).get(key), wanted)), None)
+        if at is None:
+            merged.append(item)
+        else:
+            merged[at] = _merge_map(node, cast("Doc", merged[at]), cast("Doc", item))
+    return merged
+
+
+def _partition(items: Items, named: Items, key: str) -> tuple[Items, Items]:
+    """The items that ``named`` names, and the others."""
+    ours: Items = []
+    others: Items = []
+    for item in items:
+        (ours if _position(item, named, key or None) >= 0 else others).append(item)
+    return ours, others
+
+
+def _position(item: object, order: Items, key: str | None) -> int:
+    if key is None:
+        return next((i for i, other in enumerate(order) if same(item, other)), -1)
+    wanted = _key_of(item, key)
+    for index, other in enumerate(order):
+        if not isinstance(other, dict):
+            raise StrategicError(f"value for key {index} is not a map")
+        if same(other.get(key), wanted):
+            return index
+    return -1
+
+
+def _in_order(ours: Items, others: Items, order: Items, live: Items, key: str | None) -> Items:
+    """Items of the patch in the order it states, the others put in between where the live list has them."""
+    if key is not None:
+        for item in [*ours, *order, *others, *live]:
+            _key_of(item, key)
+    left, right = _sorted(others, live, key), _sorted(ours, order, key)
+    out: Items = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        before, after = _position(left[i], live, key), _position(right[j], live, key)
+        if 0 <= before < after:
+            out.append(left[i])
+            i += 1
+        else:
+            out.append(right[j])
+            j += 1
+    return out + left[i:] + right[j:]
+
+
+def _sorted(items: Items, order: Items, key: str | None) -> Items:
+    """By the place in ``order``; an item that is not there moves to the front, items to delete to the end."""
+    gone: Items = []
+    if key is not None:
+        gone = [item for item in items if cast("Doc", item).get(DIRECTIVE) == "delete"]
+        items = [item for item in items if cast("Doc", item).get(DIRECTIVE) != "delete"]
+    out: list[tuple[int, object]] = []
+    for item in items:
+        place = _position(item, order, key)
+        at = len(out)
+        while at and (place < 0 or out[at - 1][0] < 0 or place < out[at - 1][0]):
+            at -= 1
+        out.insert(at, (place, item))
+    return [item for _, item in out] + gone
