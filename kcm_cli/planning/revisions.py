@@ -1,0 +1,113 @@
+"""ControllerRevisions: the history of templates that DaemonSets and StatefulSets keep.
+
+A revision's data is a patch that puts the whole template in place. Revisions of the Go binary are recognised by
+their data, and made here byte for byte as it makes them, so that either can take over from the other.
+
+upstream: pkg/controller/history/controller_history.go, pkg/controller/daemon/update.go,
+pkg/controller/statefulset/stateful_set_utils.go
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from kcm_cli.api.apps import ControllerRevision
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery import go_json
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.patches import equal
+from kcm_cli.planning.pod_template import controller_ref
+
+HASH_LABEL = "controller.kubernetes.io/hash"
+"""The label with the hash of a StatefulSet's revision."""
+
+POD_HASH_LABEL = "controller-revision-hash"
+"""The label with the hash of a DaemonSet's revision, and with that (or the name) of the revision of a pod."""
+
+_MAX_PREFIX = 223
+
+
+def patch_of(template: Doc) -> Doc:
+    """The data of a revision with this template."""
+    metadata = template.get("metadata")
+    kept = {key: value for key, value in template.items() if key != "metadata"}
+    if isinstance(metadata, dict):
+        never_set = metadata.get("creationTimestamp", "") is None
+        kept["metadata"] = _without(metadata, "creationTimestamp") if never_set else metadata
+    return {"spec": {"template": kept | {"$patch": "replace"}}}
+
+
+def template_of(revision: ControllerRevision) -> Doc | None:
+    """The template that a revision puts in place; None if its data is no such patch."""
+    spec = (revision.data or {}).get("spec")
+    template = spec.get("template") if isinstance(spec, dict) else None
+    return _without(template, "$patch") if isinstance(template, dict) else None
+
+
+def in_order(revisions: Iterable[ControllerRevision]) -> list[ControllerRevision]:
+    """Oldest first: by number, then by time of creation, then by name."""
+    return sorted(revisions, key=lambda r: (r.revision, r.metadata.creation_timestamp or "", r.name))
+
+
+def next_number(revisions: Sequence[ControllerRevision]) -> int:
+    """One more than the highest number; 1 for the first."""
+    return max((revision.revision for revision in revisions), default=0) + 1
+
+
+def with_data(revisions: Iterable[ControllerRevision], data: Doc) -> list[ControllerRevision]:
+    """The revisions with this data, in the order in which they came."""
+    return [revision for revision in revisions if equal(revision.data, data)]
+
+
+def name_of(prefix: str, hash_: str) -> str:
+    """The name of a revision: the prefix, cut so that it fits, and the hash."""
+    return f"{prefix[:_MAX_PREFIX]}-{hash_}"
+
+
+def surplus(
+    revisions: Sequence[ControllerRevision],
+    limit: int,
+    in_use: Callable[[ControllerRevision], bool],
+    *,
+    count_used: bool,
+) -> list[ControllerRevision]:
+    """The oldest revisions beyond the limit that nothing uses; none for a negative limit.
+
+    count_used: those in use take up room in the limit, too (DaemonSets), or do not (StatefulSets).
+    """
+    unused = [revision for revision in in_order(revisions) if not in_use(revision)]
+    over = len(revisions if count_used else unused) - limit
+    return unused[:over] if limit >= 0 and over > 0 else []
+
+
+def encode(
+    owner_resource: Resource[Any],
+    owner: Object,
+    *,
+    name: str,
+    labels: Mapping[str, str],
+    data: Doc,
+    revision: int,
+) -> bytes:
+    """The body of a new revision. It carries the owner's annotations; ``labels`` include the hash."""
+    metadata: Doc = {
+        "name": name,
+        "namespace": owner.namespace,
+        "labels": dict(labels),
+        "ownerReferences": [controller_ref(owner_resource, owner)],
+    }
+    if owner.annotations:
+        metadata["annotations"] = dict(owner.annotations)
+    return go_json.encode(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": metadata,
+            "data": data,
+            "revision": revision,
+        }
+    )
+
+
+def _without(document: Doc, key: str) -> Doc:
+    return {name: value for name, value in document.items() if name != key}

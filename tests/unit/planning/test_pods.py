@@ -1,0 +1,168 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.api.core import Condition, Container, ContainerStatus, Pod, PodSpec, PodStatus
+from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning import pods as rules
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def ago(seconds):
+    return None if seconds is None else format_time(NOW - timedelta(seconds=seconds))
+
+
+def pod(
+    uid="u",
+    *,
+    node="n",
+    phase="Running",
+    ready=True,
+    ready_for=1000,
+    age=1000,
+    cost=None,
+    restarts=0,
+    sidecar_restarts=0,
+    deleting=False,
+):
+    conditions = (Condition("Ready", "True" if ready else "False", last_transition_time=ago(ready_for)),)
+    annotations = {} if cost is None else {rules.DELETION_COST: cost}
+    return Pod(
+        metadata=ObjectMeta(
+            uid,
+            "ns",
+            uid,
+            creation_timestamp=ago(age),
+            annotations=annotations,
+            deletion_timestamp=ago(1) if deleting else None,
+        ),
+        spec=PodSpec(node_name=node, init_containers=(Container("side", restart_policy="Always"), Container("init"))),
+        status=PodStatus(
+            phase=phase,
+            conditions=conditions,
+            container_statuses=(ContainerStatus("c", restart_count=restarts),),
+            init_container_statuses=(
+                ContainerStatus("side", restart_count=sidecar_restarts),
+                ContainerStatus("init", restart_count=99),
+            ),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pod("z", node=""), pod("a")),
+        (pod("z", phase="Pending"), pod("a", phase="Unknown")),
+        (pod("z", phase="Unknown"), pod("a")),
+        (pod("z", ready=False), pod("a")),
+        (pod("z", cost="-5"), pod("a")),
+        (pod("z"), pod("a", cost="1")),
+        (pod("z", ready_for=10), pod("a", ready_for=100)),
+        (pod("z", ready_for=None), pod("a")),
+        (pod("z", restarts=2), pod("a", restarts=1)),
+        (pod("z", sidecar_restarts=1), pod("a")),
+        (pod("z", restarts=1), pod("a", sidecar_restarts=9)),
+        (pod("z", ready=False, age=10), pod("a", ready=False, age=1000)),
+        (pod("z", age=10), pod("a", age=1000)),
+        (pod("a", ready_for=11), pod("z", ready_for=9)),
+        (pod("a"), pod("z")),
+        (pod("z", node="", ready=True), pod("a", node="n", ready=False)),
+        (pod("z", phase="Pending", cost="9"), pod("a", cost="-9")),
+    ],
+    ids=[
+        "unassigned",
+        "pending before unknown",
+        "unknown before running",
+        "not ready",
+        "cheaper",
+        "no cost is zero",
+        "ready for less time",
+        "ready since never",
+        "more restarts",
+        "more sidecar restarts",
+        "restarts of containers before those of sidecars",
+        "younger, both not ready",
+        "younger",
+        "near ready times tie, uid decides",
+        "uid decides",
+        "assignment before readiness",
+        "phase before cost",
+    ],
+)
+def test_goes_first(first, second):
+    for order in ([first, second], [second, first]):
+        assert rules.rank_for_deletion(order, [], NOW) == [first, second]
+
+
+def test_a_crowded_node_loses_first():
+    crowded, lonely = pod("z", node="n1"), pod("a", node="n2")
+    related = [crowded, lonely, pod("b", node="n1"), pod("c", node="n2", deleting=True)]
+    assert rules.rank_for_deletion([lonely, crowded], related, NOW) == [crowded, lonely]
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [("5", 5), ("-5", -5), ("0", 0), ("+5", 0), ("05", 0), ("x", 0), ("", 0), ("2147483648", 0), ("1.5", 0)],
+)
+def test_deletion_costs(text, cost):
+    assert rules.deletion_cost(pod(cost=text)) == cost
+
+
+@pytest.mark.parametrize(
+    ("phase", "deleting", "active", "terminating"),
+    [
+        ("Running", False, True, False),
+        ("Running", True, False, True),
+        ("Succeeded", False, False, False),
+        ("Failed", True, False, False),
+        ("", False, True, False),
+    ],
+)
+def test_active_and_terminating(phase, deleting, active, terminating):
+    candidate = pod(phase=phase, deleting=deleting)
+    assert rules.is_active(candidate) is active
+    assert rules.is_terminating(candidate) is terminating
+
+
+@pytest.mark.parametrize(
+    ("ready", "ready_for", "min_ready", "available"),
+    [
+        (True, 10, 10, True),
+        (True, 9, 10, False),
+        (True, None, 0, True),
+        (True, None, 1, False),
+        (False, 100, 0, False),
+    ],
+)
+def test_availability(ready, ready_for, min_ready, available):
+    assert rules.is_available(pod(ready=ready, ready_for=ready_for), min_ready, NOW) is available
+
+
+_pods = st.builds(
+    lambda uid, facts: pod(str(uid), **facts),
+    st.integers(0, 99),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "node": st.sampled_from(["", "n1", "n2"]),
+            "phase": st.sampled_from(["Pending", "Running"]),
+            "ready": st.booleans(),
+            "cost": st.sampled_from(["-1", "1"]),
+            "restarts": st.integers(0, 1),
+        },
+    ),
+)
+
+
+@given(st.lists(_pods, unique_by=lambda p: p.uid), st.randoms())
+def test_the_ranking_does_not_depend_on_the_order_of_the_list(candidates, rng):
+    expected = rules.rank_for_deletion(candidates, candidates, NOW)
+    shuffled = list(candidates)
+    rng.shuffle(shuffled)
+    assert rules.rank_for_deletion(shuffled, candidates, NOW) == expected
+    assert sorted(p.uid for p in expected) == sorted(p.uid for p in candidates)
