@@ -87,9 +87,7 @@ class Client:
         path = _object_path(resource, namespace, name, subresource)
         return resource.decode(await self._call(Request("GET", path, query, headers)))
 
-    async def get_doc(
-        self, resource: Resource[Any], namespace: str, name: str, *, subresource: str = ""
-    ) -> Doc:
+    async def get_doc(self, resource: Resource[Any], namespace: str, name: str, *, subresource: str = "") -> Doc:
         """One object as the server sent it. Raises NotFound."""
         path = _object_path(resource, namespace, name, subresource)
         return codec.decode_doc(await self._call(Request("GET", path, (), self._accept_json)))

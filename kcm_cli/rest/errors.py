@@ -24,7 +24,13 @@ The Status's reason decides the class; the HTTP code does where there is no know
 error is the Status's message, whole up to MESSAGE_LIMIT since it goes on into events and conditions; text
 that is no Status is foreign and is cut to FOREIGN_LIMIT.
 
-An answer that never came is a ``transport.TransportError``, not an ApiError.
+AccessError               there is no way to an API server; the text is one line, fit for stderr
+├── KubeconfigError       the file is unreadable, malformed, or lacks the context
+├── NotInCluster          no kubeconfig was named, and this is no pod
+├── TLSFilesError         a CA, certificate or key file is missing or is no such thing
+└── CredentialsError      a plugin failed, a token file is gone or empty, the server gave no token
+
+An answer that never came is a ``transport.TransportError``, neither of these.
 
 upstream: staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go
 """
@@ -105,6 +111,26 @@ class ApiError(Exception):
     def namespace_terminating(self) -> bool:
         """Whether a creation was refused because its namespace is being deleted."""
         return self.has_cause(NAMESPACE_TERMINATING)
+
+
+class AccessError(Exception):
+    """How to reach the API server, or as whom, cannot be found out."""
+
+
+class KubeconfigError(AccessError):
+    """The kubeconfig cannot be read or used. The text names the file, and the field or line."""
+
+
+class NotInCluster(AccessError):
+    """Neither a kubeconfig nor a pod's service account is there."""
+
+
+class TLSFilesError(AccessError):
+    """A CA, certificate or key is missing, unreadable or no such thing. The text names the file."""
+
+
+class CredentialsError(AccessError):
+    """No credentials could be had."""
 
 
 class BadRequest(ApiError):
@@ -228,8 +254,7 @@ _GENERIC: Mapping[int, tuple[str, str]] = {
     503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
     504: (
         "Timeout",
-        "the server was unable to return a response in the time allotted, "
-        "but may still be processing the request",
+        "the server was unable to return a response in the time allotted, but may still be processing the request",
     ),
 }
 _KEEPS_TEXT: Mapping[int, str] = {403: "Forbidden", 406: "NotAcceptable", 415: "UnsupportedMediaType"}
@@ -306,3 +331,9 @@ def bounded(text: str, limit: int) -> str:
 def namespace_terminating(error: BaseException) -> bool:
     """Whether a creation was refused because its namespace is being deleted."""
     return isinstance(error, ApiError) and error.namespace_terminating
+
+
+def one_line(error: BaseException) -> str:
+    """The text of a foreign error on one bounded line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return bounded(text, FOREIGN_LIMIT)

@@ -1,0 +1,71 @@
+"""A transport used as one user: adds the Authorization header, over a session or the in-process sandbox alike.
+
+Guarantees: a request whose credentials the server rejects (401, so it had no effect) is sent once more when they
+can be renewed. Where they cannot, the server's answer stands.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from kcm_cli.rest.credentials import Credentials
+from kcm_cli.rest.errors import CredentialsError
+from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
+
+log = logging.getLogger(__name__)
+
+
+class Authorized:
+    """Many of these may share one transport."""
+
+    def __init__(self, transport: Transport, credentials: Credentials) -> None:
+        self._transport = transport
+        self._credentials = credentials
+
+    async def send(self, request: Request) -> Response:
+        header = self._credentials.current()
+        if header is None:
+            header = await self._renew(request)
+        response = await self._transport.send(_with(request, header))
+        if response.status == 401 and (renewed := await self._instead_of(header)):
+            return await self._transport.send(_with(request, renewed))
+        return response
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        header = self._credentials.current()
+        if header is None:
+            header = await self._renew(request)
+        async with self._transport.stream(_with(request, header)) as stream:
+            renewed = await self._instead_of(header) if stream.status == 401 else None
+            if renewed is None:
+                yield stream
+                return
+        async with self._transport.stream(_with(request, renewed)) as stream:
+            yield stream
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def _renew(self, request: Request) -> str:
+        try:
+            return await self._credentials.renew()
+        except CredentialsError as error:
+            raise Unreachable(f"{request.method} {request.path}: no credentials: {error}") from error
+
+    async def _instead_of(self, header: str) -> str | None:
+        """Credentials in place of rejected ones, where there are others."""
+        self._credentials.reject(header)
+        try:
+            renewed = await self._credentials.renew()
+        except CredentialsError as error:
+            log.warning("Credentials were rejected and cannot be renewed", extra={"fields": {"err": str(error)}})
+            return None
+        return renewed if renewed != header else None
+
+
+def _with(request: Request, header: str) -> Request:
+    if not header:
+        return request
+    headers = {**request.headers, "authorization": header}
+    return Request(request.method, request.path, request.query, headers, request.body, request.timeout_s)

@@ -1,0 +1,243 @@
+"""Clients by name: the manager's own, and one for each controller.
+
+With service accounts (--use-service-account-credentials) a controller's client is the service account of its name
+in kube-system, made if it is missing; its token is asked for at the first request and again when four fifths of
+its lifetime have passed. All these clients share one transport, which shows no client certificate: the server
+would take that for the user and not look at the token.
+
+Every client has its own rate limit, as in client-go, and is made once per name.
+
+upstream: staging/src/k8s.io/controller-manager/pkg/clientbuilder
+"""
+
+import asyncio
+import logging
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.meta import View
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.rest.authorized import Authorized
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.credentials import Lease, Renewing, bearer
+from kcm_cli.rest.errors import AlreadyExists, ApiError, CredentialsError, NotFound
+from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
+from kcm_cli.rest.ratelimit import limiter
+from kcm_cli.rest.transport import Request, Transport, TransportError
+
+log = logging.getLogger(__name__)
+
+DISCOVERY_QPS, DISCOVERY_BURST = 20.0, 200
+TOKEN_LIFETIME_S = 3600
+_SHORTEST_LIFETIME_S = 600.0
+_USED_SHARE = 0.8
+_RETRY_DELAYS_S = (0.5, 1.0, 2.0)
+_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """What all clients of a process have in common. ``qps`` below zero is no limit."""
+
+    qps: float = 20.0
+    burst: int = 30
+    command: str = "kcm"
+    version: str = "v1.36.0"
+    commit: str = "unknown"
+
+    def user_agent(self, name: str) -> str:
+        """``kcm/v1.36.0 (linux/amd64) kubernetes/unknown/NAME``."""
+        system = platform.system().lower()
+        return f"{self.command}/{self.version} ({system}/{_ARCH}) kubernetes/{self.commit}/{name}"
+
+
+class ClientBuilder(Protocol):
+    """Hands out clients. Making one does no I/O."""
+
+    def client(self, name: str) -> Client:
+        """The client of a controller or component."""
+
+    def discovery_client(self, name: str) -> Client:
+        """A client for bursts of discovery requests, with a limit of its own."""
+
+
+class RootClients:
+    """Clients that are all the same user and differ in their user agent."""
+
+    def __init__(
+        self, transport: Transport, settings: ClientSettings, clock: Clock, metrics: RequestMetrics = NO_METRICS
+    ) -> None:
+        self._transport = transport
+        self._settings = settings
+        self._clock = clock
+        self._metrics = metrics
+        self._clients: dict[str, Client] = {}
+
+    def client(self, name: str) -> Client:
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = self._make(name, self._settings.qps, self._settings.burst)
+        return client
+
+    def discovery_client(self, name: str) -> Client:
+        return self._make(name, DISCOVERY_QPS, DISCOVERY_BURST)
+
+    async def close(self) -> None:
+        """Close the transport."""
+        await self._transport.close()
+
+    def _make(self, name: str, qps: float, burst: int) -> Client:
+        return Client(
+            self._transport,
+            limiter=limiter(qps, burst),
+            user_agent=self._settings.user_agent(name),
+            clock=self._clock,
+            metrics=self._metrics,
+        )
+
+
+class ServiceAccountClients:
+    """A service account for each client. ``core`` provisions accounts and tokens; ``transport`` is anonymous."""
+
+    def __init__(
+        self,
+        core: Client,
+        transport: Transport,
+        settings: ClientSettings,
+        clock: Clock,
+        metrics: RequestMetrics = NO_METRICS,
+        *,
+        namespace: str = "kube-system",
+    ) -> None:
+        self._core = core
+        self._transport = transport
+        self._settings = settings
+        self._clock = clock
+        self._metrics = metrics
+        self._namespace = namespace
+        self._users: dict[str, RootClients] = {}
+
+    def client(self, name: str) -> Client:
+        return self._user(name).client(self._user_name(name))
+
+    def discovery_client(self, name: str) -> Client:
+        return self._user(name).discovery_client(self._user_name(name))
+
+    async def provision(self, names: Iterable[str]) -> None:
+        """Make the service accounts that are missing, as they would be made at their first request.
+
+        Raises ApiError, TransportError.
+        """
+        async with asyncio.TaskGroup() as group:
+            for name in names:
+                group.create_task(ensure_service_account(self._core, self._namespace, name))
+
+    async def close(self) -> None:
+        """Close the shared transport."""
+        await self._transport.close()
+
+    def _user(self, name: str) -> RootClients:
+        user = self._users.get(name)
+        if user is None:
+            source = TokenSource(self._core, self._namespace, name, self._clock)
+            transport = Authorized(self._transport, Renewing(source.lease, self._clock))
+            user = self._users[name] = RootClients(transport, self._settings, self._clock, self._metrics)
+        return user
+
+    def _user_name(self, name: str) -> str:
+        return f"system:serviceaccount:{self._namespace}:{name}"
+
+
+class _Spec(View, frozen=True, gc=False):
+    expiration_seconds: int | None = None
+
+
+class _Status(View, frozen=True, gc=False):
+    token: str = ""
+    expiration_timestamp: str = ""
+
+
+class TokenRequest(View, frozen=True, gc=False):
+    """authentication.k8s.io/v1 TokenRequest."""
+
+    api_version: str = "authentication.k8s.io/v1"
+    kind: str = "TokenRequest"
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+class TokenSource:
+    """Asks for tokens of one service account."""
+
+    def __init__(self, core: Client, namespace: str, name: str, clock: Clock) -> None:
+        self._core = core
+        self._namespace = namespace
+        self._name = name
+        self._clock = clock
+        path = SERVICE_ACCOUNTS.gvr.path(namespace, name, "token")
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": _ASKED}
+        headers = {"content-type": "application/json"}
+        self._request = Request("POST", path, (), headers, codec.encode(asked))
+
+    async def lease(self) -> Lease:
+        """A new token and for how long to use it. Raises CredentialsError after four attempts."""
+        for delay_s in (*_RETRY_DELAYS_S, None):
+            try:
+                return await self._ask()
+            except (ApiError, TransportError, codec.DecodeError, FormatError) as error:
+                fields = {"serviceaccount": f"{self._namespace}/{self._name}", "err": str(error)}
+                log.warning("Cannot get a token", extra={"fields": fields})
+                if delay_s is None:
+                    text = f"failed to get token for {self._namespace}/{self._name}: {error}"
+                    raise CredentialsError(text) from error
+                await self._clock.sleep(delay_s)
+        raise AssertionError("unreachable")
+
+    async def _ask(self) -> Lease:
+        await ensure_service_account(self._core, self._namespace, self._name)
+        status = codec.decode(await self._core.call(self._request), TokenRequest).status
+        left_s = (parse_time(status.expiration_timestamp) - self._clock.now()).total_seconds()
+        # Less than that means that the clocks differ, not that the token is short.
+        return Lease(bearer(status.token), max(left_s, _SHORTEST_LIFETIME_S) * _USED_SHARE)
+
+
+_ASKED = {"expirationSeconds": TOKEN_LIFETIME_S}
+
+
+async def ensure_service_account(client: Client, namespace: str, name: str) -> None:
+    """Make a service account, and its namespace, unless they exist. Raises ApiError, TransportError."""
+    try:
+        await client.get(SERVICE_ACCOUNTS, namespace, name)
+        return
+    except NotFound:
+        pass
+    await _ensure_namespace(client, namespace)
+    doc: codec.Doc = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
+    try:
+        await client.create(SERVICE_ACCOUNTS, namespace, doc)
+    except AlreadyExists:
+        return
+
+
+async def _ensure_namespace(client: Client, namespace: str) -> None:
+    """Failures are logged only: this user may not be allowed to make namespaces."""
+    try:
+        await client.get(NAMESPACES, "", namespace)
+        return
+    except NotFound:
+        pass
+    except ApiError:
+        return
+    doc: codec.Doc = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    try:
+        await client.create(NAMESPACES, "", doc)
+    except AlreadyExists:
+        return
+    except ApiError as error:
+        log.warning("Cannot create namespace", extra={"fields": {"namespace": namespace, "err": str(error)}})

@@ -1,0 +1,188 @@
+"""What a kubeconfig must look like, checked before kubernetes-asyncio reads it: each fault gets one clear line.
+
+upstream: staging/src/k8s.io/client-go/tools/clientcmd/{client_config,validation}.go
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.rest.errors import KubeconfigError
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Named(msgspec.Struct, frozen=True):
+    """Base of the entries of the lists."""
+
+    name: str
+
+
+class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
+    """How to reach a server and whom to trust."""
+
+    server: str = ""
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+
+
+class Exec(msgspec.Struct, frozen=True, rename="camel"):
+    """A plugin that gives credentials."""
+
+    command: str = ""
+    api_version: str = ""
+    args: list[str] | None = None
+    env: list[dict[str, str]] | None = None
+
+
+class Provider(msgspec.Struct, frozen=True):
+    """A built-in way to tokens: oidc or gcp."""
+
+    name: str = ""
+    config: dict[str, Any] | None = None
+
+
+class User(msgspec.Struct, frozen=True, rename="kebab"):
+    """Who we are."""
+
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = msgspec.field(default="", name="tokenFile")
+    username: str = ""
+    password: str = ""
+    exec: Exec | None = None
+    auth_provider: Provider | None = None
+    impersonate: str = msgspec.field(default="", name="as")
+    impersonate_uid: str = msgspec.field(default="", name="as-uid")
+    impersonate_groups: list[str] | None = msgspec.field(default=None, name="as-groups")
+    impersonate_extra: dict[str, list[str]] | None = msgspec.field(default=None, name="as-user-extra")
+
+
+class Context(msgspec.Struct, frozen=True):
+    """A cluster and a user."""
+
+    cluster: str = ""
+    user: str = ""
+
+
+class NamedCluster(Named, frozen=True):
+    cluster: Cluster | None = None
+
+
+class NamedUser(Named, frozen=True):
+    user: User | None = None
+
+
+class NamedContext(Named, frozen=True):
+    context: Context | None = None
+
+
+class Kubeconfig(msgspec.Struct, frozen=True, rename="kebab"):
+    """The file. Lists may be null."""
+
+    current_context: str | None = None
+    clusters: list[NamedCluster] | None = None
+    users: list[NamedUser] | None = None
+    contexts: list[NamedContext] | None = None
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """The parts that count."""
+
+    path: Path
+    context: str
+    cluster: Cluster
+    user: User
+
+
+def read(path: Path, *, context: str = "", server: str = "") -> Chosen:
+    """The chosen (or current) context, with another server where one is given. Raises KubeconfigError."""
+    doc = _parse(path)
+    try:
+        config = msgspec.convert(doc, Kubeconfig)
+    except msgspec.ValidationError as error:
+        raise KubeconfigError(f"kubeconfig {path} is malformed: {error}") from error
+    return _choose(path, config, context or config.current_context or "", server)
+
+
+def _parse(path: Path) -> Doc:
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise KubeconfigError(f"cannot read kubeconfig {path}: {error.strerror}") from error
+    try:
+        doc = yaml.load(text, _Loader)
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise KubeconfigError(f"kubeconfig {path} is not YAML: {_where(error)}") from error
+    if doc is None:
+        raise KubeconfigError(f"kubeconfig {path} is empty")
+    if not isinstance(doc, dict):
+        raise KubeconfigError(f"kubeconfig {path} is malformed: expected a mapping at the top")
+    return doc
+
+
+def _where(error: Exception) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        return f"line {error.problem_mark.line + 1}: {error.problem}"
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _choose(path: Path, config: Kubeconfig, name: str, server: str) -> Chosen:
+    if not name:
+        if server:
+            return Chosen(path, "", Cluster(server=server), User())
+        raise KubeconfigError(f"kubeconfig {path} has no current-context")
+    context = next((item.context for item in config.contexts or () if item.name == name), None)
+    if context is None:
+        raise KubeconfigError(f'kubeconfig {path} has no context "{name}"')
+    cluster = next((item.cluster for item in config.clusters or () if item.name == context.cluster), None)
+    if cluster is None and not server:
+        raise KubeconfigError(f'kubeconfig {path}: context "{name}" names no known cluster ("{context.cluster}")')
+    user = next((item.user for item in config.users or () if item.name == context.user), None)
+    if context.user and user is None:
+        raise KubeconfigError(f'kubeconfig {path}: context "{name}" names no known user ("{context.user}")')
+    cluster = msgspec.structs.replace(cluster or Cluster(), **({"server": server} if server else {}))
+    chosen = Chosen(path, name, cluster, user or User())
+    _check(chosen)
+    return chosen
+
+
+def minimal(chosen: Chosen, server: str) -> Doc:
+    """A kubeconfig with nothing but the chosen parts, for a server's URL."""
+    cluster = msgspec.to_builtins(msgspec.structs.replace(chosen.cluster, server=server))
+    user = msgspec.to_builtins(chosen.user)
+    return {
+        "current-context": "kcm",
+        "contexts": [{"name": "kcm", "context": {"cluster": "kcm", "user": "kcm"}}],
+        "clusters": [{"name": "kcm", "cluster": {key: value for key, value in cluster.items() if value}}],
+        "users": [{"name": "kcm", "user": {key: value for key, value in user.items() if value}}],
+    }
+
+
+def _check(chosen: Chosen) -> None:
+    cluster, user = chosen.cluster, chosen.user
+    faults = []
+    if not cluster.server:
+        faults.append("the cluster has no server")
+    if cluster.insecure_skip_tls_verify and (cluster.certificate_authority or cluster.certificate_authority_data):
+        faults.append("certificate-authority and insecure-skip-tls-verify exclude each other")
+    has_cert = user.client_certificate or user.client_certificate_data
+    if has_cert and not (user.client_key or user.client_key_data):
+        faults.append("the user has a client certificate without client-key")
+    if user.token and user.username:
+        faults.append("the user has both a token and a username")
+    if user.exec is not None and not (user.exec.command and user.exec.api_version):
+        faults.append("the user's exec plugin needs command and apiVersion")
+    if not user.impersonate and (user.impersonate_uid or user.impersonate_groups or user.impersonate_extra):
+        faults.append("as-uid, as-groups and as-user-extra need as")
+    if faults:
+        raise KubeconfigError(f'kubeconfig {chosen.path}: context "{chosen.context}": {"; ".join(faults)}')

@@ -1,0 +1,62 @@
+"""The HTTP proxy that the environment asks for, by Go's rules: loopback is never proxied, NO_PROXY takes
+hosts, domains, addresses and CIDRs, with or without a port.
+
+upstream: golang.org/x/net/http/httpproxy
+"""
+
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import SplitResult, urlsplit
+
+
+def environment_proxy(server: str, environ: Mapping[str, str]) -> str:
+    """The URL of the proxy for a server, or an empty text."""
+    url = urlsplit(server if "://" in server else f"http://{server}")
+    name = "HTTPS_PROXY" if url.scheme == "https" else "HTTP_PROXY"
+    proxy = environ.get(name) or environ.get(name.lower(), "")
+    if not proxy or _excluded(url, environ.get("NO_PROXY") or environ.get("no_proxy", "")):
+        return ""
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _excluded(url: SplitResult, no_proxy: str) -> bool:
+    host = (url.hostname or "").lower()
+    port = str(url.port or (443 if url.scheme == "https" else 80))
+    address = _address(host)
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return True
+    rules = (rule.strip().lower() for rule in no_proxy.split(","))
+    return any(_matches(rule, host, port, address) for rule in rules if rule)
+
+
+def _matches(rule: str, host: str, port: str, address: IPv4Address | IPv6Address | None) -> bool:
+    if rule == "*":
+        return True
+    if "/" in rule:
+        return address is not None and _within(rule, address)
+    named = urlsplit(f"//{rule}")
+    rule_host, _, rule_port = rule.rpartition(":") if named.netloc.count(":") == 1 else (rule, "", "")
+    if rule_port and rule_port != port:
+        return False
+    rule_host = rule_host.strip("[]")
+    if address is not None:
+        return _address(rule_host) == address
+    if rule_host.startswith("*."):
+        rule_host = rule_host[1:]
+    if rule_host.startswith("."):
+        return host.endswith(rule_host)
+    return host == rule_host or host.endswith(f".{rule_host}")
+
+
+def _within(rule: str, address: IPv4Address | IPv6Address) -> bool:
+    try:
+        return address in ip_network(rule, strict=False)
+    except ValueError:
+        return False
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None

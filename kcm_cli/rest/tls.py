@@ -1,0 +1,157 @@
+"""TLS towards the API server: whom we trust and what we show.
+
+The files are looked at again from time to time; when one has changed, new connections use a new context, and the
+old ones are used no more after their current request.
+
+upstream: staging/src/k8s.io/client-go/transport/{tls_cache,cert_rotation}.go
+"""
+
+import logging
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.rest.errors import TLSFilesError
+
+log = logging.getLogger(__name__)
+
+FILES_PERIOD_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class TLSFiles:
+    """Where the certificates are. ``ca_data``, ``cert_data`` and ``key_data`` are PEM and win over the files.
+
+    insecure: trust any server.
+    """
+
+    ca_file: Path | None = None
+    ca_data: bytes = b""
+    cert_file: Path | None = None
+    cert_data: bytes = b""
+    key_file: Path | None = None
+    key_data: bytes = field(default=b"", repr=False)
+    insecure: bool = False
+
+    @property
+    def anonymous(self) -> "TLSFiles":
+        """The same trust without a client certificate."""
+        return replace(self, cert_file=None, cert_data=b"", key_file=None, key_data=b"")
+
+    def stamps(self) -> tuple[tuple[int, int] | None, ...]:
+        """What changes when a file does. A file that is gone for the moment counts as changed."""
+        return tuple(_stamp(path) for path in (self.ca_file, self.cert_file, self.key_file))
+
+
+class ReloadedContext:
+    """The context of some files, made anew when one of them has changed. Raises TLSFilesError when made."""
+
+    def __init__(self, files: TLSFiles, clock: Clock) -> None:
+        self._files = files
+        self._clock = clock
+        self._stamps = files.stamps()
+        self._context = client_context(files)
+        self._looked = clock.monotonic()
+
+    def current(self) -> ssl.SSLContext:
+        """The context for a new connection. Files that cannot be used leave the old one in place."""
+        now = self._clock.monotonic()
+        if now - self._looked >= FILES_PERIOD_S:
+            self._looked = now
+            self._look()
+        return self._context
+
+    def _look(self) -> None:
+        stamps = self._files.stamps()
+        if stamps == self._stamps:
+            return
+        try:
+            self._context = client_context(self._files)
+        except TLSFilesError as error:
+            log.warning("Cannot reload certificates", extra={"fields": {"err": str(error)}})
+            return
+        self._stamps = stamps
+
+
+def client_context(files: TLSFiles) -> ssl.SSLContext:
+    """A context for connections to the API server. Raises TLSFilesError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # Newer Pythons ask for key identifiers that many cluster CAs do not have, and that Go does not ask for.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if files.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    else:
+        _trust(context, files)
+    if files.cert_data or files.cert_file is not None:
+        _show(context, files)
+    return context
+
+
+def _trust(context: ssl.SSLContext, files: TLSFiles) -> None:
+    try:
+        if files.ca_data:
+            context.load_verify_locations(cadata=files.ca_data.decode("ascii"))
+        elif files.ca_file is not None:
+            context.load_verify_locations(cafile=files.ca_file)
+        else:
+            context.load_default_certs()
+    except (ssl.SSLError, ValueError) as error:
+        raise TLSFilesError(f"{files.ca_file or 'certificate-authority-data'} holds no CA certificate") from error
+    except OSError as error:
+        raise TLSFilesError(f"cannot read CA file {files.ca_file}: {error.strerror}") from error
+
+
+def _show(context: ssl.SSLContext, files: TLSFiles) -> None:
+    with _on_disk(files.cert_data, files.cert_file) as cert, _on_disk(files.key_data, files.key_file) as key:
+        if cert is None or key is None:
+            missing = "client-key" if key is None else "client-certificate"
+            raise TLSFilesError(f"a client certificate needs its key: there is no {missing}")
+        for path in (cert, key):
+            _readable(path)
+        try:
+            # An encrypted key must not make OpenSSL ask on the terminal.
+            context.load_cert_chain(cert, key, password=lambda: b"")
+        except (ssl.SSLError, ValueError) as error:
+            named = f"client certificate {files.cert_file or '(inline)'}, key {files.key_file or '(inline)'}"
+            raise TLSFilesError(f"{named}: {_why(error)}") from error
+
+
+@contextmanager
+def _on_disk(data: bytes, path: Path | None) -> Iterator[Path | None]:
+    """OpenSSL reads certificates from files only: inline data is in one, readable by nobody else, for a moment."""
+    if not data:
+        yield path
+        return
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        yield Path(file.name)
+
+
+def _readable(path: Path) -> None:
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise TLSFilesError(f"cannot read client certificate or key {path}: {error.strerror}") from error
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
+        return "the key does not belong to the certificate"
+    return "no usable certificate and key in PEM"
+
+
+def _stamp(path: Path | None) -> tuple[int, int] | None:
+    if path is None:
+        return None
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0)
+    return status.st_mtime_ns, status.st_size
