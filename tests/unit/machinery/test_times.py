@@ -50,6 +50,12 @@ def test_says_what_is_wrong(text, message):
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize("text", ["2026-W01-1T03:04:05Z", "2026-01-02T03:04,05Z", "2026-01-02T030405.1Z"])
+def test_refuses_what_only_looks_like_a_time(text):
+    with pytest.raises(FormatError):
+        parse_time(text)
+
+
 def test_writes_utc_whatever_the_zone():
     east = timezone(timedelta(hours=2))
     assert format_time(datetime(2026, 1, 2, 3, 4, 5, 999999, tzinfo=east)) == "2026-01-02T01:04:05Z"
