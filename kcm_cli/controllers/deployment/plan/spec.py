@@ -82,15 +82,18 @@ def _with(doc: object, field: str, value: Doc) -> Doc:
 
 
 def same_template(left: Doc, right: Doc) -> bool:
-    """Whether two templates ask for the same pods, the hash label aside; null and empty are the same."""
+    """Whether two templates ask for the same pods, the hash label aside.
+
+    Absent, null and an empty list are the same. An empty object is not: ``securityContext: {}`` is a change.
+    """
     return _settled(without_hash(left)) == _settled(without_hash(right))
 
 
 def _settled(value: object) -> object:
-    """Drop what an API server treats as absent: null, empty maps and lists, the never-set creation time."""
+    """Drop what an API server treats as absent: null, empty lists, the never-set creation time."""
     if isinstance(value, dict):
         kept = ((key, _settled(item)) for key, item in value.items() if key != "creationTimestamp")
-        return {key: item for key, item in kept if item not in (None, {}, [])}
+        return {key: item for key, item in kept if item is not None and item != []}
     if isinstance(value, list):
         return [_settled(item) for item in value]
     return value
