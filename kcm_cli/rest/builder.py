@@ -19,6 +19,7 @@ from typing import Protocol
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import View
@@ -48,7 +49,7 @@ class ClientSettings:
     qps: float = 20.0
     burst: int = 30
     command: str = "kcm"
-    version: str = "v1.36.0"
+    version: str = GIT_VERSION
     commit: str = "unknown"
 
     def user_agent(self, name: str) -> str:

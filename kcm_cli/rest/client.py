@@ -220,6 +220,10 @@ class Client:
         """Send a request of one's own making with this client's headers; the body of its answer."""
         return await self._call(self._with_headers(request))
 
+    async def answer(self, request: Request) -> Response:
+        """Send a request of one's own making with this client's headers; the answer, whatever its status."""
+        return await self.raw(self._with_headers(request))
+
     async def raw(self, request: Request) -> Response:
         """Send a request as it is (limited and retried); the answer, whatever its status."""
         clock, method = self._clock, request.method

@@ -1,0 +1,84 @@
+"""Kinds to resources and back, from discovery that is fetched when it is first needed.
+
+Guarantees: what is not found is looked for in a fresh discovery before NoMatch is raised, at most once every
+REFRESH_S however many ask; one fetch at a time.
+
+upstream: staging/src/k8s.io/client-go/restmapper/discovery.go
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.discovery import discover
+from kcm_cli.rest.served import Discovery, ServedResource, Subresource
+
+REFRESH_S = 30.0
+_MISS_PERIOD_S = 1.0
+
+
+class NoMatch(Exception):
+    """The server serves no such kind or resource."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"no matches for {what}")
+
+
+class Mapper:
+    """Looks up what the server serves; ``invalidate`` (CRDs have changed) makes it ask again."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._known: Discovery | None = None
+        self._fetched = float("-inf")
+        self._lock = asyncio.Lock()
+
+    async def discovery(self, *, younger_than_s: float = REFRESH_S) -> Discovery:
+        """What is served, not older than so many seconds. Raises ApiError, TransportError."""
+        asked = self._clock.monotonic()
+        if self._known is not None and asked - self._fetched < younger_than_s:
+            return self._known
+        async with self._lock:
+            if self._known is None or self._fetched < asked - younger_than_s:
+                started = self._clock.monotonic()
+                self._known = await discover(self._client)
+                self._fetched = started
+            return self._known
+
+    def invalidate(self) -> None:
+        """Forget what is known."""
+        self._known = None
+
+    async def kind(self, group: str, kind: str, version: str = "") -> ServedResource:
+        """The resource of a kind; without a version the preferred one. Raises NoMatch, ApiError, TransportError."""
+        named = f'kind "{kind}" in {_where(group, version)}'
+        return await self._look(lambda known: known.find_kind(group, kind, version), named)
+
+    async def resource(self, group: str, plural: str, version: str = "") -> ServedResource:
+        """A resource by its plural. Raises NoMatch, ApiError, TransportError."""
+        named = f'resource "{plural}" in {_where(group, version)}'
+        return await self._look(lambda known: known.find(group, plural, version), named)
+
+    async def scale(self, group: str, kind: str, version: str = "") -> tuple[ServedResource, Subresource]:
+        """The resource of a kind and its scale subresource. Raises NoMatch, ApiError, TransportError."""
+        served = await self.kind(group, kind, version)
+        scale = served.subresources.get("scale")
+        if scale is None:
+            raise NoMatch(f'scale subresource of kind "{kind}" in {_where(group, version)}')
+        return served, scale
+
+    async def _look(self, find: Callable[[Discovery], ServedResource | None], named: str) -> ServedResource:
+        found = find(await self.discovery())
+        if found is None:
+            found = find(await self.discovery(younger_than_s=_MISS_PERIOD_S))
+        if found is None:
+            raise NoMatch(named)
+        return found
+
+
+def _where(group: str, version: str) -> str:
+    if not version:
+        return f'group "{group}"'
+    return f'version "{group}/{version}"' if group else f'version "{version}"'

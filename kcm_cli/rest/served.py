@@ -1,0 +1,103 @@
+"""What an API server serves: groups, resources and subresources as values.
+
+Pure; ``discovery`` fetches them. Order is the server's: groups by priority, versions by preference.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery.meta import PartialObject
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """``status``, ``scale`` and the like, and the kind that it speaks."""
+
+    name: str
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+    verbs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ServedResource:
+    """One resource in one version."""
+
+    gvr: GVR
+    kind: str
+    singular: str
+    namespaced: bool
+    verbs: frozenset[str]
+    subresources: Mapping[str, Subresource] = field(default_factory=dict, hash=False)
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+    @property
+    def group_resource(self) -> tuple[str, str]:
+        """Group and plural: what is the same in all versions."""
+        return self.gvr.group, self.gvr.plural
+
+    def supports(self, *verbs: str) -> bool:
+        """Whether all these verbs are served."""
+        return self.verbs.issuperset(verbs)
+
+    def partial(self) -> Resource[PartialObject]:
+        """For clients and informers that need only metadata."""
+        return Resource(self.gvr, self.kind, PartialObject, namespaced=self.namespaced)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An API group. ``versions`` in the server's order, ``preferred`` is one of them (empty: all are stale)."""
+
+    name: str
+    versions: tuple[str, ...]
+    preferred: str
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """Everything that is served. ``failed``: group/version to why its resources could not be learnt."""
+
+    groups: tuple[Group, ...] = ()
+    resources: Mapping[tuple[str, str], tuple[ServedResource, ...]] = field(default_factory=dict, hash=False)
+    failed: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def all(self) -> Iterator[ServedResource]:
+        """All resources in all versions."""
+        for group in self.groups:
+            for version in group.versions:
+                yield from self.resources.get((group.name, version), ())
+
+    def preferred(self) -> tuple[ServedResource, ...]:
+        """Each resource once: in its group's preferred version, else in the first that has it."""
+        chosen: dict[tuple[str, str], ServedResource] = {}
+        for group in self.groups:
+            for version in group.versions:
+                for resource in self.resources.get((group.name, version), ()):
+                    if version == group.preferred or resource.group_resource not in chosen:
+                        chosen[resource.group_resource] = resource
+        return tuple(chosen.values())
+
+    def find(self, group: str, plural: str, version: str = "") -> ServedResource | None:
+        """A resource by its plural; without a version in the preferred one."""
+        return self._first(group, version, lambda served: served.gvr.plural == plural)
+
+    def find_kind(self, group: str, kind: str, version: str = "") -> ServedResource | None:
+        """A resource by its kind; without a version in the preferred one."""
+        return self._first(group, version, lambda served: served.kind == kind)
+
+    def _first(self, group: str, version: str, wanted: Callable[[ServedResource], bool]) -> ServedResource | None:
+        for candidate in (version,) if version else self._versions(group):
+            for resource in self.resources.get((group, candidate), ()):
+                if wanted(resource):
+                    return resource
+        return None
+
+    def _versions(self, name: str) -> tuple[str, ...]:
+        for group in self.groups:
+            if group.name == name:
+                return (group.preferred, *(v for v in group.versions if v != group.preferred))
+        return ()
