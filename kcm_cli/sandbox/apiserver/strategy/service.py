@@ -5,29 +5,37 @@ Source: pkg/registry/core/service/strategy.go.
 
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import metadata
+from kcm_cli.sandbox.apiserver.strategy.service_families import drop_by_type
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import service
 
 
 def _new(doc: Tree) -> None:
     doc["status"] = {"loadBalancer": {}}
+    _drop_internal_policy(doc)
 
 
-def _check(doc: Tree) -> list[FieldError]:
-    return metadata.validate_meta(doc["metadata"], True, metadata.label)
+def _update(new: Tree, old: Tree) -> None:
+    parts.keep_status(new, old)
+    drop_by_type(new, old)
+    _drop_internal_policy(new)
 
 
-def _check_update(new: Tree, old: Tree) -> list[FieldError]:
-    return metadata.validate_meta_update(new["metadata"], old["metadata"])
+def _drop_internal_policy(doc: Tree) -> None:
+    # upstream: pkg/registry/core/service/storage/storage.go#defaultOnReadInternalTrafficPolicy
+    if doc["spec"].get("type") == "ExternalName":
+        doc["spec"].pop("internalTrafficPolicy", None)
 
 
 SERVICE = Strategy(
     on_create=_new,
-    on_update=parts.keep_status,
+    on_update=_update,
     on_status=parts.status_update,
-    check_create=_check,
-    check_update=_check_update,
-    check_status=_check_update,
+    check_create=service.validate_service,
+    check_update=service.validate_service_update,
+    check_status=service.validate_service_status,
+    warn=service.service_warnings,
+    warn_status=service.service_status_warnings,
     creates_on_update=True,
     returns_object_on_delete=True,
 )

@@ -1,0 +1,359 @@
+"""Addresses and node ports of Services, handed out before a Service is written.
+
+What is in use is read off the stored Services themselves, so nothing has to be given back: a deleted Service
+frees what it had, a restart finds what there is. What a request has been promised and not yet written is held
+by its ``Reservation``.
+
+The registry calls ``begin_create`` or ``begin_update`` right before it prepares and validates a Service, and
+``Reservation.done`` when the request is over, however it ended.
+
+Guarantees: no address and no port is in two Services; the same random source gives the same choices.
+Source: pkg/registry/core/service/{storage,ipallocator,portallocator}.
+"""
+
+import ipaddress
+import random
+import uuid
+from collections.abc import Callable, Iterable
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.sandbox.apiserver.store import AlreadyExists, Event, NotFound, Store
+from kcm_cli.sandbox.apiserver.strategy import service_families as families
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree, invalid
+from kcm_cli.sandbox.apiserver.validation import addresses, errors
+from kcm_cli.sandbox.apiserver.validation.addresses import Network
+from kcm_cli.sandbox.apiserver.validation.service import needs_health_check
+
+SERVICES = GVR("", "v1", "services")
+_ADDRESSES = GVR("networking.k8s.io", "v1", "ipaddresses")
+_RANGES = GVR("networking.k8s.io", "v1", "servicecidrs")
+_ENDPOINTS = GVR("", "v1", "endpoints")
+_FIRST_PORT, _LAST_PORT = 30000, 32767
+_OTHER_NETWORK = "the provided network does not match the current range"
+_TAKEN_IP = "provided IP is already allocated"
+_TAKEN_PORT = "provided port is already allocated"
+_NOT_A_PORT = (
+    f"provided port is not in the valid range. The range of valid ports is {_FIRST_PORT}-{_LAST_PORT}"
+)
+
+
+class _Full(Exception):
+    """Nothing is left to hand out."""
+
+
+class Reservation:
+    """What one request holds until it is written or given up."""
+
+    def __init__(self, give_back: Callable[["Reservation"], None]) -> None:
+        self.ips: set[str] = set()
+        self.ports: set[int] = set()
+        self._give_back = give_back
+
+    def done(self) -> None:
+        """The request is over."""
+        self._give_back(self)
+
+
+class ServiceAllocator:
+    """Hands out addresses from ``ranges`` (one per family, the cluster's default family first)."""
+
+    def __init__(
+        self, store: Store, resource: ResourceInfo, rng: random.Random, ranges: tuple[str, ...] = ("10.0.0.0/16",)
+    ) -> None:
+        self._store = store
+        self._resource = resource
+        self._random = rng
+        self._default = [ipaddress.ip_network(text) for text in ranges]
+        self.families = tuple(_family(network) for network in self._default)
+        self._ips: dict[str, str] = {}
+        self._ports: dict[int, str] = {}
+        self._pending: set[Reservation] = set()
+        for stored in store.list(SERVICES):
+            self._add(stored.key, stored.doc)
+        store.subscribe(SERVICES, self._on_event)
+
+    def begin_create(self, doc: Tree, *, dry_run: bool = False) -> Reservation:
+        """Fill in families, addresses and ports of a new Service. Raises ApiError (422)."""
+        spec = doc["spec"]
+        families.normalize(spec, None)
+        return self._allocate(doc, None, dry_run)
+
+    def begin_update(self, new: Tree, old: Tree, *, dry_run: bool = False) -> Reservation:
+        """The same for a change. Raises ApiError (422)."""
+        spec, known = new["spec"], old["spec"]
+        families.patch_allocated(spec, known)
+        families.normalize(spec, known)
+        return self._allocate(new, old, dry_run)
+
+    def _allocate(self, doc: Tree, old: Tree | None, dry_run: bool) -> Reservation:
+        spec, known = doc["spec"], old["spec"] if old else None
+        if found := families.init_families(spec, known, self.families):
+            raise invalid(self._resource, doc["metadata"].get("name", ""), found)
+        held = Reservation(self._pending.discard)
+        self._pending.add(held)
+        try:
+            self._cluster_ips(doc, known, held)
+            self._node_ports(doc, known, held)
+        except ApiError:
+            held.done()
+            raise
+        if dry_run:
+            held.done()
+        return held
+
+    # Addresses
+
+    def _cluster_ips(self, doc: Tree, known: Tree | None, held: Reservation) -> None:
+        spec = doc["spec"]
+        if not families.needs_cluster_ip(spec) or (spec.get("clusterIPs") or [""])[0] == "None":
+            return
+        wanted = spec.get("ipFamilies") or []
+        kept = len((known or {}).get("clusterIPs") or ()) if known and families.needs_cluster_ip(known) else 0
+        ips = list(spec.get("clusterIPs") or ())
+        if kept >= len(wanted):
+            return  # nothing comes in; validation says what may not change
+        for index in range(kept, len(wanted)):
+            ip = ips[index] if index < len(ips) else ""
+            chosen = self._take_ip(doc, ip, held) if ip else self._next_ip(doc, wanted[index], held)
+            ips[index:] = [chosen, *ips[index + 1 :]]
+        spec["clusterIPs"] = ips
+        if ips:
+            spec["clusterIP"] = ips[0]
+
+    def _take_ip(self, doc: Tree, text: str, held: Reservation) -> str:
+        address = addresses.parse_ip(text)
+        reason = ""
+        if address is None or not any(_usable(network, address) for network in self._networks()):
+            reason = _OTHER_NETWORK
+        elif self._ip_taken(str(address)):
+            reason = _TAKEN_IP
+        if reason:
+            detail = f"failed to allocate IP {text}: {reason}"
+            error = errors.invalid("spec.clusterIPs", doc["spec"].get("clusterIPs"), detail)
+            raise invalid(self._resource, doc["metadata"].get("name", ""), [error])
+        held.ips.add(str(address))
+        return text
+
+    def _next_ip(self, doc: Tree, family: str, held: Reservation) -> str:
+        for network in self._networks():
+            if _family(network) == family:
+                try:
+                    chosen = self._free_in(network)
+                except _Full:
+                    continue
+                held.ips.add(chosen)
+                return chosen
+        name = doc["metadata"].get("name", "")
+        text = f'failed to allocate a serviceIP for Service "{name}": range is full'
+        raise ApiError(500, "InternalError", f"Internal error occurred: {text}")
+
+    def _free_in(self, network: Network) -> str:
+        """A free address, from the upper part of the range as long as there is one."""
+        first = 1
+        last = network.num_addresses - (2 if network.version == 4 else 1)
+        band = min(max(16, network.num_addresses // 16), 256) if last >= 16 else 0
+        for low, high in ((first + band, last), (first, first + band - 1)):
+            size = high - low + 1
+            if size <= 0:
+                continue
+            start = self._random.randrange(size)
+            for step in range(size):
+                ip = str(network[low + (start + step) % size])
+                if not self._ip_taken(ip):
+                    return ip
+        raise _Full
+
+    def _ip_taken(self, ip: str) -> bool:
+        return ip in self._ips or any(ip in held.ips for held in self._pending)
+
+    def _networks(self) -> list[Network]:
+        """The ranges that ServiceCIDR objects declare ready, beside the server's own."""
+        more: list[Network] = []
+        for stored in self._store.list(_RANGES):
+            doc: Tree = stored.doc
+            if _ready(doc):
+                found = [ipaddress.ip_network(text) for text in doc["spec"].get("cidrs") or ()]
+                more += [network for network in found if network not in self._default]
+        return self._default + more
+
+    # Ports of nodes
+
+    def _node_ports(self, doc: Tree, known: Tree | None, held: Reservation) -> None:
+        spec = doc["spec"]
+        mine = families.node_ports((known or {}).get("ports") or [])
+        if spec.get("type") in ("NodePort", "LoadBalancer"):
+            if known is None:
+                self._new_ports(doc, held)
+            else:
+                self._changed_ports(doc, mine, held)
+        if needs_health_check(spec) and not (known is not None and needs_health_check(known)):
+            self._health_port(spec, held)
+
+    def _new_ports(self, doc: Tree, held: Reservation) -> None:
+        """Two ports with one number (for TCP and UDP) share a node port."""
+        spec = doc["spec"]
+        by_port: dict[int, int] = {}
+        ports = spec.get("ports") or []
+        for index, port in enumerate(ports):
+            if not port.get("nodePort") and not families.needs_node_port(spec):
+                continue
+            number = port.get("port", 0)
+            shared = by_port.get(number, 0)
+            if not shared:
+                asked = next((p["nodePort"] for p in ports if p.get("port") == number and p.get("nodePort")), 0)
+                shared = by_port[number] = asked or self._next_port(held)
+                if asked:
+                    self._take_port(doc, asked, index, held)
+                port["nodePort"] = shared
+            elif not port.get("nodePort"):
+                port["nodePort"] = shared
+            elif port["nodePort"] != shared:
+                self._take_port(doc, port["nodePort"], index, held)
+
+    def _changed_ports(self, doc: Tree, mine: set[int], held: Reservation) -> None:
+        spec = doc["spec"]
+        for index, port in enumerate(spec.get("ports") or ()):
+            wanted = port.get("nodePort", 0)
+            if wanted:
+                if wanted not in mine and wanted not in held.ports:
+                    self._take_port(doc, wanted, index, held)
+            elif families.needs_node_port(spec):
+                port["nodePort"] = self._next_port(held)
+
+    def _health_port(self, spec: Tree, held: Reservation) -> None:
+        wanted = spec.get("healthCheckNodePort", 0)
+        if not wanted:
+            spec["healthCheckNodePort"] = self._next_port(held)
+        elif reason := self._port_refusal(wanted):
+            text = f"failed to allocate requested HealthCheck NodePort {wanted}: {reason}"
+            raise ApiError(500, "InternalError", f"Internal error occurred: {text}")
+        else:
+            held.ports.add(wanted)
+
+    def _take_port(self, doc: Tree, port: int, index: int, held: Reservation) -> None:
+        if reason := self._port_refusal(port):
+            error = errors.invalid(f"spec.ports[{index}].nodePort", port, reason)
+            raise invalid(self._resource, doc["metadata"].get("name", ""), [error])
+        held.ports.add(port)
+
+    def _port_refusal(self, port: int) -> str:
+        if not _FIRST_PORT <= port <= _LAST_PORT:
+            return _NOT_A_PORT
+        return _TAKEN_PORT if self._port_taken(port) else ""
+
+    def _next_port(self, held: Reservation) -> int:
+        size = _LAST_PORT - _FIRST_PORT + 1
+        start = self._random.randrange(size)
+        for step in range(size):
+            port = _FIRST_PORT + (start + step) % size
+            if not self._port_taken(port):
+                held.ports.add(port)
+                return port
+        raise ApiError(
+            500, "InternalError", "Internal error occurred: failed to allocate a nodePort: range is full"
+        )
+
+    def _port_taken(self, port: int) -> bool:
+        return port in self._ports or any(port in held.ports for held in self._pending)
+
+    # What is in use
+
+    def _on_event(self, event: Event) -> None:
+        key = event.stored.key
+        if event.previous is not None:
+            self._remove(key, event.previous.doc)
+        if event.type == "DELETED":
+            self._remove(key, event.stored.doc)
+            self._forget(event.stored.doc)
+            return
+        self._add(key, event.stored.doc)
+        self._mirror(event.stored.doc, event.previous.doc if event.previous else None)
+
+    def _add(self, key: str, doc: Tree) -> None:
+        for ip in _ips(doc):
+            self._ips[ip] = key
+        for port in _ports(doc):
+            self._ports[port] = key
+
+    def _remove(self, key: str, doc: Tree) -> None:
+        for ip in _ips(doc):
+            if self._ips.get(ip) == key:
+                del self._ips[ip]
+        for port in _ports(doc):
+            if self._ports.get(port) == key:
+                del self._ports[port]
+
+    def _mirror(self, doc: Tree, before: Tree | None) -> None:
+        """An IPAddress object per address, as the original's allocator keeps them."""
+        known, current = set(_ips(before) if before else ()), set(_ips(doc))
+        for ip in sorted(current - known):
+            try:
+                self._store.create(_ADDRESSES, "", ip, self._address_doc(ip, doc["metadata"]))
+            except AlreadyExists:
+                continue
+        for ip in sorted(known - current):
+            self._drop(_ADDRESSES, "", ip)
+
+    def _address_doc(self, ip: str, meta: Tree) -> Tree:
+        network = ipaddress.ip_address(ip)
+        labels = {
+            "ipaddress.kubernetes.io/ip-family": f"IPv{network.version}",
+            "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+        }
+        uid = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        own = {"name": ip, "uid": uid, "creationTimestamp": meta.get("creationTimestamp"), "labels": labels}
+        parent = {"resource": "services", "namespace": meta.get("namespace", ""), "name": meta.get("name", "")}
+        return {
+            "kind": "IPAddress",
+            "apiVersion": "networking.k8s.io/v1",
+            "metadata": own,
+            "spec": {"parentRef": parent},
+        }
+
+    def _forget(self, doc: Tree) -> None:
+        for ip in sorted(_ips(doc)):
+            self._drop(_ADDRESSES, "", ip)
+        # upstream: pkg/registry/core/service/storage/storage.go#afterDelete
+        meta = doc["metadata"]
+        self._drop(_ENDPOINTS, meta.get("namespace", ""), meta.get("name", ""))
+
+    def _drop(self, gvr: GVR, namespace: str, name: str) -> None:
+        stored = self._store.get(gvr, namespace, name)
+        if stored is None:
+            return
+        doc: Tree = stored.doc
+        if doc["metadata"].get("finalizers"):
+            return
+        try:
+            self._store.delete(gvr, namespace, name)
+        except NotFound:
+            return
+
+
+def _family(network: Network) -> str:
+    return f"IPv{network.version}"
+
+
+def _usable(network: Network, address: addresses.Address) -> bool:
+    """Whether a range holds an address, its first (and last, for IPv4) left out."""
+    if address not in network or address == network.network_address:
+        return False
+    return network.version == 6 or address != network.broadcast_address
+
+
+def _ready(doc: Tree) -> bool:
+    conditions = (doc.get("status") or {}).get("conditions") or ()
+    ready = any(item.get("type") == "Ready" and item.get("status") == "True" for item in conditions)
+    return ready and not doc["metadata"].get("deletionTimestamp")
+
+
+def _ips(doc: Tree) -> Iterable[str]:
+    return [ip for ip in (doc.get("spec") or {}).get("clusterIPs") or () if ip not in ("", "None")]
+
+
+def _ports(doc: Tree) -> Iterable[int]:
+    spec = doc.get("spec") or {}
+    found = families.node_ports(spec.get("ports") or [])
+    if needs_health_check(spec) and spec.get("healthCheckNodePort"):
+        found.add(spec["healthCheckNodePort"])
+    return found

@@ -1,0 +1,173 @@
+"""IP addresses and CIDR blocks.
+
+Fields older than strict parsing take any spelling of an address but no leading zeros and no IPv4 in IPv6 (unless
+an older object had the value already); newer fields take the canonical form only.
+
+Source: apimachinery pkg/util/validation/ip.go; pkg/apis/core/validation/validation.go#ValidateEndpointIP.
+"""
+
+import ipaddress
+import re
+from collections.abc import Sequence
+
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.types import FieldError
+from kcm_cli.sandbox.apiserver.validation import errors
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_LEADING_ZEROS = re.compile(r"(^|\.)0+(?=\d)")
+_NOT_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_NOT_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+
+
+def parse_ip(value: str) -> Address | None:
+    """An address as old code parses it: leading zeros are skipped."""
+    if "%" in value or "/" in value:
+        return None
+    try:
+        return ipaddress.ip_address(_LEADING_ZEROS.sub(r"\1", value) if ":" not in value else value)
+    except ValueError:
+        return None
+
+
+def parse_cidr(value: str) -> tuple[Address, Network] | None:
+    """An address with its network, parsed as leniently."""
+    text, slash, length = value.partition("/")
+    address = parse_ip(text)
+    if address is None or not slash or not (length.isascii() and length.isdigit()):
+        return None
+    if int(length) > address.max_prefixlen:
+        return None
+    return address, ipaddress.ip_network((address, int(length)), strict=False)
+
+
+def is_ipv6(value: str) -> bool:
+    """Whether a text is an IPv6 address."""
+    return isinstance(plain(parse_ip(value)), ipaddress.IPv6Address)
+
+
+def plain(address: Address | None) -> Address | None:
+    """An IPv4 address in IPv6 clothes is an IPv4 address to Go."""
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+def legacy_ip(value: str, path: str, known: Sequence[str] = ()) -> list[FieldError]:
+    """An address in an old field; ``known`` are values that the object already had."""
+    if value in known:
+        return []
+    address = parse_ip(value)
+    if address is None:
+        return [errors.invalid(path, value, _NOT_IP)]
+    found: list[FieldError] = []
+    if ":" not in value and str(address) != value:
+        found.append(errors.invalid(path, value, "must not have leading 0s"))
+    if plain(address) is not address:
+        found.append(errors.invalid(path, value, "must not be an IPv4-mapped IPv6 address"))
+    return found
+
+
+def strict_ip(value: str, path: str) -> list[FieldError]:
+    """An address in its canonical form."""
+    found = legacy_ip(value, path)
+    if found:
+        return found
+    canonical = str(parse_ip(value))
+    if value != canonical:
+        return [errors.invalid(path, value, f"must be in canonical form ({quote(canonical)})")]
+    return []
+
+
+def legacy_cidr(value: str, path: str, known: Sequence[str] = ()) -> list[FieldError]:
+    """A block in an old field."""
+    if value in known:
+        return []
+    parsed = parse_cidr(value)
+    if parsed is None:
+        return [errors.invalid(path, value, _NOT_CIDR)]
+    address, network = parsed
+    text, _, length = value.partition("/")
+    if (":" not in text and str(address) != text) or length != str(int(length)):
+        return [errors.invalid(path, value, "must not have leading 0s in IP or prefix length")]
+    if plain(address) is not address:
+        return [errors.invalid(path, value, "must not have an IPv4-mapped IPv6 address")]
+    if address != network.network_address:
+        return [errors.invalid(path, value, "must not have bits set beyond the prefix length")]
+    return []
+
+
+def strict_cidr(value: str, path: str) -> list[FieldError]:
+    """A block in its canonical form."""
+    found = legacy_cidr(value, path)
+    parsed = parse_cidr(value)
+    if found or parsed is None:
+        return found
+    canonical = str(parsed[1])
+    if value != canonical:
+        return [errors.invalid(path, value, f"must be in canonical form ({quote(canonical)})")]
+    return []
+
+
+def endpoint_ip(value: str, path: str) -> list[FieldError]:
+    """An address that traffic can be sent to."""
+    address = plain(parse_ip(value))
+    if address is None:
+        return [errors.invalid(path, value, "must be a valid IP address")]
+    found: list[FieldError] = []
+    if address.is_unspecified:
+        found.append(errors.invalid(path, value, f"may not be unspecified ({value})"))
+    if address.is_loopback:
+        detail = "may not be in the loopback range (127.0.0.0/8, ::1/128)"
+        found.append(errors.invalid(path, value, detail))
+    if address.is_link_local:
+        detail = "may not be in the link-local range (169.254.0.0/16, fe80::/10)"
+        found.append(errors.invalid(path, value, detail))
+    if _link_local_multicast(address):
+        detail = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
+        found.append(errors.invalid(path, value, detail))
+    return found
+
+
+def _link_local_multicast(address: Address) -> bool:
+    if isinstance(address, ipaddress.IPv4Address):
+        return address.packed[:3] == b"\xe0\x00\x00"
+    return address.packed[0] == 0xFF and address.packed[1] & 0x0F == 0x02
+
+
+def ip_warnings(value: str, path: str) -> list[str]:
+    """What to say of an unusual spelling in an old field."""
+    address = parse_ip(value)
+    if address is None:
+        return []
+    if plain(address) is not address or (":" not in value and str(address) != value):
+        return [f"{path}: non-standard IP address {quote(value)} is invalid: use {quote(str(plain(address)))}"]
+    if str(address) != value:
+        canonical = quote(str(address))
+        return [f"{path}: IPv6 address {quote(value)} should be in RFC 5952 canonical format ({canonical})"]
+    return []
+
+
+def cidr_warnings(value: str, path: str) -> list[str]:
+    """The same for blocks."""
+    parsed = parse_cidr(value)
+    if parsed is None:
+        return []
+    address, network = parsed
+    found: list[str] = []
+    if address != network.network_address:
+        single = quote(f"{address}/{address.max_prefixlen}")
+        hint = f"should be {quote(str(network))} or {single}?"
+        found.append(f"{path}: CIDR value {quote(value)} is ambiguous in this context ({hint})")
+    text, _, length = value.partition("/")
+    zeros = (":" not in text and str(address) != text) or length != str(int(length))
+    if zeros or plain(address) is not address:
+        usable = quote(str(network))
+        found.append(f"{path}: non-standard CIDR value {quote(value)} is invalid: use {usable}")
+    if not found and f"{address}/{length}" != value:
+        canonical = quote(f"{address}/{length}")
+        text = "should be in RFC 5952 canonical format"
+        found.append(f"{path}: IPv6 CIDR value {quote(value)} {text} ({canonical})")
+    return found

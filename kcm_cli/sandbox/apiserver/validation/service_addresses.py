@@ -1,0 +1,124 @@
+"""The addresses of a Service and their families.
+
+Source: pkg/apis/core/validation/validation.go#ValidateServiceClusterIPsRelatedFields.
+"""
+
+from collections.abc import Sequence
+
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import addresses, errors
+
+FAMILIES = ("IPv4", "IPv6")
+POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
+_ONCE = "may not change once set"
+
+
+def is_headless(spec: Tree) -> bool:
+    """Whether a Service has no address of its own on purpose."""
+    return spec.get("clusterIPs") == ["None"]
+
+
+def validate_cluster_ips(spec: Tree, known: Sequence[str]) -> list[FieldError]:
+    """``clusterIP``, ``clusterIPs``, ``ipFamilies`` and ``ipFamilyPolicy`` fit together."""
+    if spec.get("type") == "ExternalName":
+        return []
+    found = _singular(spec) + _families(spec)
+    values = spec.get("clusterIPs") or []
+    broken: list[FieldError] = []
+    for index, value in enumerate(values):
+        if index == 0 and value == "None":
+            if len(values) > 1:
+                detail = "'None' must be the first and only value"
+                broken.append(errors.invalid("spec.clusterIPs", values, detail))
+        else:
+            broken += addresses.legacy_ip(value, f"spec.clusterIPs[{index}]", known)
+    found += broken
+    if len(values) > 2:
+        found.append(errors.invalid("spec.clusterIPs", values, "may only hold up to 2 values"))
+    return found if broken else found + _match(spec, values)
+
+
+def _singular(spec: Tree) -> list[FieldError]:
+    value, values = spec.get("clusterIP", ""), spec.get("clusterIPs") or []
+    if value and not values:
+        return [errors.required("spec.clusterIPs")]
+    if value and values[0] != value:
+        return [errors.invalid("spec.clusterIPs", values, "first value must match `clusterIP`")]
+    if not value and values:
+        detail = "must be empty when `clusterIP` is not specified"
+        return [errors.invalid("spec.clusterIPs", values, detail)]
+    return []
+
+
+def _families(spec: Tree) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for index, family in enumerate(spec.get("ipFamilies") or ()):
+        if family not in FAMILIES:
+            found.append(errors.not_supported(f"spec.ipFamilies[{index}]", family, FAMILIES))
+        if family in seen:
+            found.append(errors.duplicate(f"spec.ipFamilies[{index}]", family))
+        seen.add(family)
+    policy = spec.get("ipFamilyPolicy")
+    if policy is not None and policy not in POLICIES:
+        found.append(errors.not_supported("spec.ipFamilyPolicy", policy, POLICIES))
+    return found
+
+
+def _match(spec: Tree, values: list[str]) -> list[FieldError]:
+    found: list[FieldError] = []
+    six = [addresses.is_ipv6(value) for value in values]
+    if len(values) > 1 and not (True in six and False in six):
+        detail = "may specify no more than one IP for each IP family"
+        found.append(errors.invalid("spec.clusterIPs", values, detail))
+    if is_headless(spec):
+        return found
+    for index, (value, family) in enumerate(zip(values, spec.get("ipFamilies") or (), strict=False)):
+        if family in FAMILIES and six[index] != (family == "IPv6"):
+            detail = f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+            found.append(errors.invalid(f"spec.clusterIPs[{index}]", value, detail))
+    return found
+
+
+def validate_ip_change(spec: Tree, known: Tree) -> list[FieldError]:
+    """The first address never changes; the second comes and goes with the policy."""
+    if "ExternalName" in (spec.get("type"), known.get("type")) or (is_headless(spec) and is_headless(known)):
+        return []
+    values, before = spec.get("clusterIPs") or [], known.get("clusterIPs") or []
+    found: list[FieldError] = []
+    if len(values) == len(before):
+        for index, value in enumerate(before):
+            if value != values[index]:
+                found.append(errors.invalid(f"spec.clusterIPs[{index}]", values, _ONCE))
+        return found
+    if not values:
+        found.append(errors.invalid("spec.clusterIPs[0]", None, "primary clusterIP can not be unset"))
+    elif before and values[0] != before[0]:
+        found.append(errors.invalid("spec.clusterIPs[0]", values, _ONCE))
+    policy = spec.get("ipFamilyPolicy")
+    if len(values) < len(before) and len(values) == 1 and policy != "SingleStack":
+        detail = "must be set to 'SingleStack' when releasing the secondary clusterIP"
+        found.append(errors.invalid("spec.ipFamilyPolicy", policy, detail))
+    return found
+
+
+def validate_family_change(spec: Tree, known: Tree) -> list[FieldError]:
+    """The same for the families."""
+    if "ExternalName" in (spec.get("type"), known.get("type")) or is_headless(spec) or is_headless(known):
+        return []
+    families, before = spec.get("ipFamilies") or [], known.get("ipFamilies") or []
+    ips = spec.get("clusterIPs")
+    found: list[FieldError] = []
+    if len(families) == len(before):
+        changed = [True for new, old in zip(families, before, strict=True) if new != old]
+        return [errors.invalid("spec.ipFamilies[0]", families, _ONCE) for _ in changed]
+    if len(families) < len(before) and not ips:
+        detail = "primary ipFamily can not be unset"
+        found.append(errors.invalid("spec.ipFamilies[0]", families or None, detail))
+    if families and before and families[0] != before[0]:
+        found.append(errors.invalid("spec.ipFamilies[0]", ips, _ONCE))
+    policy = spec.get("ipFamilyPolicy")
+    if len(families) < len(before) and len(families) == 1 and policy != "SingleStack":
+        detail = "must be set to 'SingleStack' when releasing the secondary ipFamily"
+        found.append(errors.invalid("spec.ipFamilyPolicy", policy, detail))
+    return found
