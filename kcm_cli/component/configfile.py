@@ -11,10 +11,15 @@ from difflib import get_close_matches
 
 import yaml
 
-from kcm_cli.component.options import Binding, Group, Path, groups, read
+from kcm_cli.component.options import Binding, Group, Path, layout, read
 
-API_VERSION = "kubecontrollermanager.config.k8s.io/v1alpha1"
-KIND = "KubeControllerManagerConfiguration"
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a file says it is; the first version is the one that is written."""
+
+    kind: str
+    api_versions: tuple[str, ...]
 
 
 class ConfigFileError(Exception):
@@ -58,7 +63,7 @@ class _Node:
     binding: Binding | None = None
 
 
-def parse(text: str, bindings: Iterable[Binding], root: type[Group]) -> dict[Path, object]:
+def parse(text: str, form: Form, root: type[Group]) -> dict[Path, object]:
     """The values that a file sets, by attribute path. Raises ConfigFileError."""
     try:
         documents = [d for d in yaml.load_all(text, Loader=_Loader) if d is not None]  # a SafeLoader
@@ -70,27 +75,24 @@ def parse(text: str, bindings: Iterable[Binding], root: type[Group]) -> dict[Pat
     if not isinstance(document, dict):
         raise ConfigFileError(["must be an object with apiVersion and kind"])
     values: dict[Path, object] = {}
-    problems = [*_type_problems(document)]
+    problems = [*_type_problems(document, form)]
     fields = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
-    problems += _read(fields, _tree(bindings, root), (), values)
+    problems += _read(fields, _tree(root), (), values)
     if problems:
         raise ConfigFileError(problems)
     return values
 
 
-def _type_problems(document: Mapping[str, object]) -> Iterator[str]:
-    for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
-        if document.get(name) != wanted:
-            yield f'{name}: must be "{wanted}", but got {json.dumps(document.get(name))}'
+def _type_problems(document: Mapping[str, object], form: Form) -> Iterator[str]:
+    for name, wanted in (("apiVersion", form.api_versions), ("kind", (form.kind,))):
+        if document.get(name) not in wanted:
+            yield f"{name}: must be {' or '.join(map(json.dumps, wanted))}, but got {_short(document.get(name))}"
 
 
-def _tree(bindings: Iterable[Binding], root: type[Group]) -> _Node:
+def _tree(root: type[Group]) -> _Node:
     top = _Node({})
-    for key, _ in groups(root):
-        _descend(top, key)
-    for binding in bindings:
-        if binding.key:
-            _descend(top, binding.key).binding = binding
+    for key, binding in layout(root):
+        _descend(top, key).binding = binding
     return top
 
 
@@ -128,31 +130,15 @@ def _read(given: object, node: _Node, path: Path, values: dict[Path, object]) ->
             yield from _read(value, node.fields[exact], (*path, exact), values)
 
 
-def to_document(tree: Group, bindings: Iterable[Binding], root: type[Group]) -> dict[str, object]:
+def to_document(tree: Group) -> dict[str, object]:
     """The document without apiVersion and kind, in the order of the declarations."""
     document: dict[str, object] = {}
-    keys = {binding.key: binding for binding in bindings if binding.key}
-    for key in _in_order(root, keys):
+    for key, binding in layout(type(tree)):
         target = document
         for name in key[:-1]:
             target = target.setdefault(name, {})  # type: ignore[assignment]  # made by this line
-        binding = keys.get(key)
-        if binding is None:
-            target.setdefault(key[-1], {})
-        else:
-            target[key[-1]] = binding.option.kind.to_doc(read(tree, binding.path))
+        target[key[-1]] = {} if binding is None else binding.option.kind.to_doc(read(tree, binding.path))
     return document
-
-
-def _in_order(root: type[Group], keys: Mapping[Path, Binding]) -> list[Path]:
-    empty = [key for key, _ in groups(root) if not any(k[: len(key)] == key for k in keys)]
-    order = list(keys)
-    for key in empty:
-        following = [k for k, _ in groups(root)]
-        rest = following[following.index(key) + 1 :]
-        place = next((i for i, k in enumerate(order) for r in rest if k[: len(r)] == r), len(order))
-        order.insert(place, key)
-    return order
 
 
 def _short(value: object) -> str:

@@ -7,6 +7,7 @@ upstream: the value types of spf13/pflag and staging/src/k8s.io/component-base/c
 """
 
 import ipaddress
+import math
 import re
 import struct
 from collections.abc import Callable
@@ -69,29 +70,31 @@ def _bounded(bits: int) -> Callable[[int], int]:
 
 
 def parse_float(text: str) -> float:
-    """A number; no blanks and no NaN."""
+    """A number; no blanks, neither infinite nor NaN."""
     if not text or text != text.strip():
         raise ValueError("must be a number")
     try:
         value = float(text)
     except ValueError:
         raise ValueError("must be a number") from None
-    if value != value:
-        raise ValueError("must be a number")
+    if not math.isfinite(value):
+        raise ValueError("must be a finite number")
     return value
 
 
 def to_float32(value: float) -> float:
     """The shortest decimal that is the same 32 bit number: what Go prints for a float32."""
+    packed = _pack32(value)
+    if packed is None:
+        raise ValueError("does not fit in 32 bits")
+    return next(short for n in range(1, 10) if _pack32(short := float(f"{value:.{n}g}")) == packed)
+
+
+def _pack32(value: float) -> bytes | None:
     try:
-        packed = struct.pack("<f", value)
+        return struct.pack("<f", value)
     except OverflowError:
-        raise ValueError("does not fit in 32 bits") from None
-    for digits in range(1, 10):
-        short = float(f"{value:.{digits}g}")
-        if struct.pack("<f", short) == packed:
-            return short
-    return float(struct.unpack("<f", packed)[0])
+        return None
 
 
 def show_float(value: float) -> str:

@@ -114,3 +114,22 @@ class LeaderMigrationConfig:
         key="controllerLeaders",
         help="Controller and the component that runs it under the second lock.",
     )
+
+    def problems(self) -> Iterator[str]:
+        if self == LeaderMigrationConfig():
+            return
+        if not self.leader_name:
+            yield "leaderName of the leader migration must be set"
+        if self.resource_lock not in (LOCK, "endpoints"):
+            yield f'resourceLock of the leader migration must be {LOCK} or endpoints, but got "{self.resource_lock}"'
+        for index, (name, component) in enumerate(self.controller_leaders):
+            if not name or not component:
+                yield f"controllerLeaders[{index}] of the leader migration must have a name and a component"
+
+
+DEFAULT_MIGRATION = LeaderMigrationConfig(
+    "cloud-provider-extraction-migration",
+    LOCK,
+    (("route-controller", "*"), ("service-controller", "*"), ("cloud-node-lifecycle-controller", "*")),
+)
+"""What is migrated when leader migration is on and no file says otherwise."""

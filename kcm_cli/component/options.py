@@ -74,10 +74,20 @@ def group(type_: type[G], key: str = "") -> G:
 
 def bind(type_: type[Group]) -> tuple[Binding, ...]:
     """Everything that a tree of groups declares, in order of declaration."""
-    return tuple(_bind(type_, (), (), ""))
+    return tuple(place for place in _places(type_, (), (), "") if isinstance(place, Binding))
 
 
-def _bind(type_: type[Group], path: Path, key: Path, section: str) -> Iterator[Binding]:
+def layout(type_: type[Group]) -> Iterator[tuple[Path, Binding | None]]:
+    """The places of the configuration file in order: key path and option, or none where a nested group begins."""
+    for place in _places(type_, (), (), ""):
+        if isinstance(place, Binding):
+            if place.key:
+                yield place.key, place
+        else:
+            yield place, None
+
+
+def _places(type_: type[Group], path: Path, key: Path, section: str) -> Iterator[Binding | Path]:
     section = getattr(type_, "SECTION", section)
     for field in dataclasses.fields(type_):
         here = (*path, field.name)
@@ -87,18 +97,10 @@ def _bind(type_: type[Group], path: Path, key: Path, section: str) -> Iterator[B
             yield Binding(here, keys, declared.section or section, declared)
         elif _GROUP in field.metadata:
             nested, below = field.metadata[_GROUP]
-            yield from _bind(nested, here, (*key, *below.split(".")) if below else key, section)
-
-
-def groups(type_: type[Group], key: Path = ()) -> Iterator[tuple[Path, type[Group]]]:
-    """The nested groups that stand in the configuration file, with their key paths, outermost first."""
-    for field in dataclasses.fields(type_):
-        if _GROUP in field.metadata:
-            nested, below = field.metadata[_GROUP]
             inner = (*key, *below.split(".")) if below else key
             if below:
-                yield inner, nested
-            yield from groups(nested, inner)
+                yield inner
+            yield from _places(nested, here, inner, section)
 
 
 def build(type_: type[G], values: Mapping[Path, object], path: Path = ()) -> G:

@@ -5,18 +5,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from kcm_cli.component import configfile, featuregates, options
+from kcm_cli.component import featuregates, options
 from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
 from kcm_cli.component.featuregates import FeatureGates
 from kcm_cli.component.flagset import Parsed
-from kcm_cli.component.leader_config import FORMER_LOCKS, LOCK
+from kcm_cli.component.leader_config import DEFAULT_MIGRATION, FORMER_LOCKS, LOCK, LeaderMigrationConfig
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.component.version import GIT_VERSION, EffectiveVersion, effective_version
 from kcm_cli.manager.config_controllers import KnownControllers, canonical, selected
+from kcm_cli.manager.config_files import component_values, leader_migration
 from kcm_cli.manager.options import ComponentConfig, Options, bindings, flag_set
 from kcm_cli.manager.options_former import RENAMED
 from kcm_cli.manager.validation import problems_of
@@ -68,12 +68,10 @@ def load(args: Sequence[str], known: KnownControllers) -> Config:
 
 def complete(parsed: Parsed, known: KnownControllers) -> Config:
     """The completed configuration of parsed flags. Raises ConfigError with all that is wrong."""
-    problems = [*parsed.problems, *(f"unexpected argument: {arg} (flags only)" for arg in parsed.rest)]
+    problems = [*parsed.problems, *(f"unexpected argument: {arg} (kcm takes flags only)" for arg in parsed.rest)]
     chosen, warnings = _present_names(parsed)
-    values, file_problems = _from_file(str(chosen.get("config", "")))
+    tree, file_problems = _options(chosen)
     problems += file_problems
-    values |= {b.path: chosen[b.option.flag] for b in bindings() if b.option.flag in chosen}
-    tree = options.build(Options, values)
     tree, lock_warnings = _present_lock(tree)
     gates = featuregates.FeatureGates(())
     version = EffectiveVersion()
@@ -114,17 +112,29 @@ def _present_names(parsed: Parsed) -> tuple[dict[str, object], list[str]]:
     return chosen, list(parsed.warnings)
 
 
-def _from_file(name: str) -> tuple[dict[tuple[str, ...], object], list[str]]:
-    if not name:
-        return {}, []
-    try:
-        return configfile.parse(Path(name).read_text(encoding="utf-8"), bindings(), Options), []
-    except OSError as error:
-        return {}, [f"cannot read the configuration file {name}: {error.strerror}"]
-    except UnicodeDecodeError:
-        return {}, [f"{name}: not UTF-8 text"]
-    except configfile.ConfigFileError as error:
-        return {}, [f"{name}: {problem}" for problem in error.problems]
+def _options(chosen: Mapping[str, object]) -> tuple[Options, list[str]]:
+    """Defaults, below the files, below the flags."""
+    values: dict[options.Path, object] = {}
+    problems: list[str] = []
+    if chosen.get("config"):
+        given, problems = component_values(str(chosen["config"]))
+        values.update(given)
+    values.update({b.path: chosen[b.option.flag] for b in bindings() if b.option.flag in chosen})
+    tree = options.build(Options, values)
+    migration, migration_problems = _migration(tree)
+    generic = replace(tree.component.generic, leader_migration=migration)
+    tree = replace(tree, component=replace(tree.component, generic=generic))
+    return tree, problems + migration_problems
+
+
+def _migration(tree: Options) -> tuple[LeaderMigrationConfig, list[str]]:
+    generic, name = tree.component.generic, tree.leader_migration.config_file
+    if not generic.leader_migration_enabled:
+        return generic.leader_migration, []
+    if name:
+        return leader_migration(name)
+    empty = generic.leader_migration == LeaderMigrationConfig()
+    return (DEFAULT_MIGRATION if empty else generic.leader_migration), []
 
 
 def _present_lock(tree: Options) -> tuple[Options, list[str]]:

@@ -8,7 +8,8 @@ import json
 import yaml
 
 from kcm_cli.component import configfile
-from kcm_cli.manager.options import ComponentConfig, Options, bindings
+from kcm_cli.manager.config_files import COMPONENT_CONFIG
+from kcm_cli.manager.options import ComponentConfig
 
 GROUP = "kubecontrollermanager.config.k8s.io"
 
@@ -20,8 +21,8 @@ def configz(component: ComponentConfig) -> dict[str, object]:
 
 def document(component: ComponentConfig) -> dict[str, object]:
     """KubeControllerManagerConfiguration v1alpha1, as /configz shows it."""
-    fields = configfile.to_document(Options(component=component), bindings(), Options)
-    return {"kind": configfile.KIND, "apiVersion": configfile.API_VERSION, **fields}
+    fields = configfile.to_document(component)
+    return {"kind": COMPONENT_CONFIG.kind, "apiVersion": COMPONENT_CONFIG.api_versions[0], **fields}
 
 
 def text(component: ComponentConfig, *, as_json: bool = False) -> str:

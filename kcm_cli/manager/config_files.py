@@ -1,0 +1,39 @@
+"""The files that the command line names: the component config and the leader migration."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kcm_cli.component import configfile, options
+from kcm_cli.component.configfile import Form
+from kcm_cli.component.leader_config import LeaderMigrationConfig
+from kcm_cli.component.options import Group
+from kcm_cli.manager.options import Options
+
+COMPONENT_CONFIG = Form("KubeControllerManagerConfiguration", ("kubecontrollermanager.config.k8s.io/v1alpha1",))
+LEADER_MIGRATION = Form(
+    "LeaderMigrationConfiguration",
+    tuple(f"controllermanager.config.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1")),
+)
+
+
+def component_values(name: str) -> tuple[Mapping[options.Path, object], list[str]]:
+    """The values in a component config file, by attribute path, and what is wrong with it."""
+    return _values(name, COMPONENT_CONFIG, Options)
+
+
+def leader_migration(name: str) -> tuple[LeaderMigrationConfig, list[str]]:
+    """The content of a leader migration file, and what is wrong with it."""
+    values, problems = _values(name, LEADER_MIGRATION, LeaderMigrationConfig)
+    found = options.build(LeaderMigrationConfig, values)
+    return found, problems or [f"{name}: {problem}" for problem in found.problems()]
+
+
+def _values(name: str, form: Form, root: type[Group]) -> tuple[Mapping[options.Path, object], list[str]]:
+    try:
+        return configfile.parse(Path(name).read_text(encoding="utf-8"), form, root), []
+    except OSError as error:
+        return {}, [f"cannot read the configuration file {name}: {error.strerror}"]
+    except UnicodeDecodeError:
+        return {}, [f"{name}: not UTF-8 text"]
+    except configfile.ConfigFileError as error:
+        return {}, [f"{name}: {problem}" for problem in error.problems]

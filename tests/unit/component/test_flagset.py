@@ -1,0 +1,105 @@
+"""The syntax of flags."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.component import kinds
+from kcm_cli.component.flagset import Flag, FlagSet
+
+FLAGS = FlagSet(
+    [
+        Flag("leader-elect", kinds.BOOL, True),
+        Flag("help", kinds.BOOL, False, shorthand="h"),
+        Flag("v", kinds.LEVEL, 0, shorthand="v"),
+        Flag("kube-api-qps", kinds.FLOAT32, 20.0),
+        Flag("controllers", kinds.STRINGS, ("*",)),
+        Flag("feature-gates", kinds.MULTIMAP, ()),
+        Flag("version", kinds.VERSION, "false"),
+        Flag("pod-eviction-timeout", kinds.DURATION, 0.0, hidden=True, deprecated="it does nothing."),
+    ]
+)
+
+TAKEN = [
+    pytest.param(["--leader-elect"], {"leader-elect": True}, id="bare bool"),
+    pytest.param(["--leader-elect=false"], {"leader-elect": False}, id="bool with value"),
+    pytest.param(["--kube-api-qps", "5"], {"kube-api-qps": 5.0}, id="value apart"),
+    pytest.param(["--kube_api_qps=5"], {"kube-api-qps": 5.0}, id="underscores"),
+    pytest.param(["--kube-api-qps", "-1"], {"kube-api-qps": -1.0}, id="value that looks like a flag"),
+    pytest.param(["--kube-api-qps=5", "--kube-api-qps=6"], {"kube-api-qps": 6.0}, id="the last one wins"),
+    pytest.param(["-v", "2"], {"v": 2}, id="letter, value apart"),
+    pytest.param(["-v=2"], {"v": 2}, id="letter with ="),
+    pytest.param(["-v2"], {"v": 2}, id="letter with value"),
+    pytest.param(["--v=2"], {"v": 2}, id="long form of a letter"),
+    pytest.param(["-hv2"], {"help": True, "v": 2}, id="letters together"),
+    pytest.param(["--version"], {"version": "true"}, id="optional value left out"),
+    pytest.param(["--version=raw"], {"version": "raw"}, id="optional value"),
+    pytest.param(["--controllers=a,b", "--controllers", "c"], {"controllers": ("a", "b", "c")}, id="list grows"),
+    pytest.param(
+        ["--feature-gates=A=true", "--feature-gates=kube:B=false"],
+        {"feature-gates": (("", "A=true"), ("kube", "B=false"))},
+        id="map grows",
+    ),
+]
+
+
+@pytest.mark.parametrize(("args", "values"), TAKEN)
+def test_takes(args: list[str], values: dict[str, object]) -> None:
+    parsed = FLAGS.parse(args)
+    assert (parsed.problems, parsed.values, parsed.rest) == ([], values, [])
+
+
+REFUSED = [
+    pytest.param(["--kube-api-qsp=5"], "unknown flag: --kube-api-qsp (did you mean --kube-api-qps?)", id="near name"),
+    pytest.param(["--kube_api_qsp", "5"], "unknown flag: --kube_api_qsp (did you mean --kube-api-qps?)", id="value"),
+    pytest.param(["--xyzzy"], "unknown flag: --xyzzy", id="no near name"),
+    pytest.param(["-x"], 'unknown shorthand flag: "x" in -x', id="letter"),
+    pytest.param(["--kube-api-qps"], "flag needs an argument: --kube-api-qps", id="no value"),
+    pytest.param(["-v"], "flag needs an argument: -v, --v", id="letter without value"),
+    pytest.param(["--=5"], "bad flag syntax: --=5", id="no name"),
+    pytest.param(["---v"], "bad flag syntax: ---v", id="three dashes"),
+    pytest.param(["-v=x"], 'invalid argument "x" for "-v, --v" flag: must be a whole number', id="bad value"),
+    pytest.param(
+        ["--leader-elect=maybe"],
+        'invalid argument "maybe" for "--leader-elect" flag: must be true or false',
+        id="bad bool",
+    ),
+]
+
+
+@pytest.mark.parametrize(("args", "problem"), REFUSED)
+def test_refuses_with_one_line(args: list[str], problem: str) -> None:
+    parsed = FLAGS.parse(args)
+    assert parsed.problems == [problem]
+    assert parsed.rest == []
+
+
+def test_reports_all_mistakes_together() -> None:
+    parsed = FLAGS.parse(["--nope=1", "-v", "x", "--kube-api-qps=y", "--leader-elect=false"])
+    assert len(parsed.problems) == 3
+    assert parsed.values == {"leader-elect": False}
+
+
+def test_a_truth_value_takes_no_value_apart() -> None:
+    assert FLAGS.parse(["--leader-elect", "false"]).rest == ["false"]
+
+
+def test_two_dashes_end_the_flags() -> None:
+    parsed = FLAGS.parse(["-v2", "--", "--leader-elect", "x"])
+    assert (parsed.values, parsed.rest) == ({"v": 2}, ["--leader-elect", "x"])
+
+
+def test_a_deprecated_flag_warns_once() -> None:
+    parsed = FLAGS.parse(["--pod-eviction-timeout=5m", "--pod-eviction-timeout=6m"])
+    assert parsed.warnings == ["Flag --pod-eviction-timeout has been deprecated, it does nothing."]
+    assert parsed.values == {"pod-eviction-timeout": 360.0}
+
+
+def test_a_name_declared_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="declared twice"):
+        FlagSet([Flag("a", kinds.BOOL, False), Flag("a", kinds.STRING, "")])
+
+
+@given(st.lists(st.text(max_size=20), max_size=6))
+def test_never_raises(args: list[str]) -> None:
+    FLAGS.parse(args)

@@ -1,0 +1,133 @@
+"""Values of flags: what is read, how it is shown again, what is refused."""
+
+import math
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.component import kinds
+from kcm_cli.component.kinds import CertKey, Kind
+
+READ = [
+    pytest.param(kinds.BOOL, "T", True, "true", id="bool T"),
+    pytest.param(kinds.BOOL, "0", False, "false", id="bool 0"),
+    pytest.param(kinds.INT32, "0x10", 16, "16", id="hexadecimal"),
+    pytest.param(kinds.INT32, "017", 15, "15", id="octal as C writes it"),
+    pytest.param(kinds.INT32, "0o17", 15, "15", id="octal"),
+    pytest.param(kinds.INT32, "-1_000", -1000, "-1000", id="underscores"),
+    pytest.param(kinds.INT32, "+5", 5, "5", id="plus"),
+    pytest.param(kinds.FLOAT32, "0.1", 0.1, "0.1", id="float32"),
+    pytest.param(kinds.FLOAT32, "5000", 5000.0, "5000", id="float32 whole"),
+    pytest.param(kinds.FLOAT, "1e6", 1e6, "1e+06", id="float large"),
+    pytest.param(kinds.FLOAT, "0.00001", 0.00001, "1e-05", id="float small"),
+    pytest.param(kinds.DURATION, "1h30m", 5400.0, "1h30m0s", id="duration"),
+    pytest.param(kinds.DURATION, "300ms", 0.3, "300ms", id="milliseconds"),
+    pytest.param(kinds.DURATION, "8760h", 8760 * 3600.0, "8760h0m0s", id="a year"),
+    pytest.param(kinds.STRINGS, "a,b", ("a", "b"), "[a,b]", id="list"),
+    pytest.param(kinds.STRINGS, "", (), "[]", id="empty list"),
+    pytest.param(kinds.STRINGS, '"a,b",c', ("a,b", "c"), "[a,b,c]", id="quoted item"),
+    pytest.param(kinds.STRINGS, "*,-x,", ("*", "-x", ""), "[*,-x,]", id="empty last item"),
+    pytest.param(kinds.INT32_SLICE, "23,29", (23, 29), "[23,29]", id="int slice"),
+    pytest.param(kinds.IP, "::1", "::1", "::1", id="ip6"),
+    pytest.param(kinds.STRING_MAP, "m,l=a,b", (("m,l", "a,b"),), "[m,l=a,b]", id="one pair with commas"),
+    pytest.param(kinds.STRING_MAP, "a=1,b=2", (("a", "1"), ("b", "2")), "[a=1,b=2]", id="two pairs"),
+    pytest.param(
+        kinds.STRING_MAP, '"m,l=a,b","n,l=c"', (("m,l", "a,b"), ("n,l", "c")), "[m,l=a,b,n,l=c]", id="quoted pairs"
+    ),
+    pytest.param(
+        kinds.MULTIMAP,
+        "kube:B=true,kube:A=false",
+        (("kube", "B=true"), ("kube", "A=false")),
+        "kube:B=true,kube:A=false",
+        id="multimap",
+    ),
+    pytest.param(kinds.MULTIMAP, "A=true", (("", "A=true"),), ":A=true", id="multimap without component"),
+    pytest.param(kinds.QUANTITY, "2Ki", 2048, "2048", id="quantity"),
+    pytest.param(kinds.LEVEL, "4", 4, "4", id="level"),
+    pytest.param(kinds.VMODULE, "a*=2,b/c=4", (("a*", 2), ("b/c", 4)), "a*=2,b/c=4", id="vmodule"),
+    pytest.param(kinds.NAMED_CERT_KEY, "c,k", (CertKey("c", "k"),), "[c,k]", id="certificate"),
+    pytest.param(
+        kinds.NAMED_CERT_KEY, "c,k:a,*.b", (CertKey("c", "k", ("a", "*.b")),), "[c,k:a,*.b]", id="certificate of names"
+    ),
+    pytest.param(kinds.VERSION, "raw", "raw", "raw", id="version raw"),
+    pytest.param(kinds.VERSION, "v1.36.7", "v1.36.7", "v1.36.7", id="version set"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "value", "shown"), READ)
+def test_reads_and_shows(kind: Kind, text: str, value: object, shown: str) -> None:
+    assert kind.parse(text) == value
+    assert kind.show(value) == shown
+
+
+REFUSED = [
+    pytest.param(kinds.BOOL, "yes", id="bool word"),
+    pytest.param(kinds.INT32, "2147483648", id="beyond 32 bits"),
+    pytest.param(kinds.INT32, "1.0", id="fraction"),
+    pytest.param(kinds.INT32, " 1", id="blank"),
+    pytest.param(kinds.INT32, "08", id="no octal digit"),
+    pytest.param(kinds.INT32, "", id="no number"),
+    pytest.param(kinds.FLOAT32, "NaN", id="not a number"),
+    pytest.param(kinds.FLOAT32, "1e39", id="beyond float32"),
+    pytest.param(kinds.FLOAT, "x", id="no float"),
+    pytest.param(kinds.DURATION, "5", id="no unit"),
+    pytest.param(kinds.DURATION, "", id="empty duration"),
+    pytest.param(kinds.STRINGS, 'a"b', id="quote inside"),
+    pytest.param(kinds.IP, "300.0.0.1", id="no address"),
+    pytest.param(kinds.STRING_MAP, "a", id="no pair"),
+    pytest.param(kinds.QUANTITY, "x", id="no quantity"),
+    pytest.param(kinds.LEVEL, "-1", id="negative level"),
+    pytest.param(kinds.VMODULE, "a", id="no level"),
+    pytest.param(kinds.NAMED_CERT_KEY, "c", id="no key"),
+    pytest.param(kinds.NAMED_CERT_KEY, "c,k:", id="no names after the colon"),
+    pytest.param(kinds.VERSION, "1.36", id="no version"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text"), REFUSED)
+def test_refuses(kind: Kind, text: str) -> None:
+    with pytest.raises(ValueError):
+        kind.parse(text)
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_float32_keeps_the_number_and_is_no_longer_than_needed(value: float) -> None:
+    short = kinds.to_float32(value)
+    assert struct.pack("<f", short) == struct.pack("<f", value)
+    assert kinds.to_float32(short) == short
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_shown_floats_read_back(value: float) -> None:
+    assert kinds.FLOAT.parse(kinds.show_float(value)) == value
+
+
+@given(st.integers(-(2**31), 2**31 - 1))
+def test_shown_ints_read_back(value: int) -> None:
+    assert kinds.INT32.parse(kinds.INT32.show(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        pytest.param(kinds.INT32, True, id="bool is no number"),
+        pytest.param(kinds.INT32, 1.5, id="fraction"),
+        pytest.param(kinds.INT32, 2**31, id="beyond 32 bits"),
+        pytest.param(kinds.BOOL, "true", id="text is no bool"),
+        pytest.param(kinds.STRING, 5, id="number is no text"),
+        pytest.param(kinds.DURATION, 5, id="number is no duration"),
+        pytest.param(kinds.STRINGS, "a", id="text is no list"),
+        pytest.param(kinds.STRINGS, ["a", 1], id="mixed list"),
+        pytest.param(kinds.GROUP_RESOURCES, [{"Group": "", "Kind": "x"}], id="unknown field in a pair"),
+    ],
+)
+def test_a_file_must_have_the_right_type(kind: Kind, value: object) -> None:
+    with pytest.raises(ValueError):
+        kind.from_doc(value)
+
+
+def test_whole_floats_in_a_file_are_ints() -> None:
+    assert kinds.INT32.from_doc(5.0) == 5
+    assert math.isclose(kinds.FLOAT.from_doc(5), 5.0)

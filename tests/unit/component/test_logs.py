@@ -1,0 +1,158 @@
+"""klog's forms."""
+
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from kcm_cli.component import logs
+from kcm_cli.component.logs_config import LogsConfig
+from kcm_cli.component.logs_stream import BufferedStream
+
+log = logging.getLogger("kcm_cli.tests")
+foreign = logging.getLogger("elsewhere")
+
+
+@pytest.fixture(autouse=True)
+def restore() -> Iterator[None]:
+    root, ours = logging.getLogger(), logging.getLogger("kcm_cli")
+    handlers, levels = list(root.handlers), (root.level, ours.level)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
+    logging.captureWarnings(False)
+
+
+def body(line: str) -> str:
+    return line.split("] ", 1)[1]
+
+
+def test_the_header_is_klogs(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig())
+    log.info("Started controller", extra={"fields": {"controller": "job-controller"}})
+    line = capsys.readouterr().err
+    header = rf"I\d{{4}} \d\d:\d\d:\d\d\.\d{{6}} {os.getpid():7d} test_logs\.py:\d+\] "
+    assert re.fullmatch(header + r'"Started controller" controller="job-controller"\n', line)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        pytest.param({"a": 'x "y"'}, r' a="x \"y\""', id="quotes"),
+        pytest.param({"n": 5, "f": 0.5, "b": True, "z": None}, " n=5 f=0.5 b=true z=null", id="plain values"),
+        pytest.param({"l": ["a", 1], "d": {"k": "v"}}, ' l=["a",1] d={"k":"v"}', id="structures"),
+        pytest.param({"t": "one\ntwo"}, " t=<\n\tone\n\ttwo\n >", id="several lines"),
+        pytest.param({"e": ValueError("bad")}, ' e="bad"', id="error"),
+    ],
+)
+def test_values(fields: dict[str, object], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig())
+    log.info("m", extra={"fields": fields})
+    assert body(capsys.readouterr().err) == f'"m"{text}\n'
+
+
+def test_an_errors_cause_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig())
+    log.error("Failed", extra={"fields": {"key": "a/b", "err": "boom"}})
+    line = capsys.readouterr().err
+    assert line.startswith("E")
+    assert body(line) == '"Failed" err="boom" key="a/b"\n'
+
+
+def test_texts_with_arguments_stand_unquoted(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig())
+    log.warning("FLAG: --%s", "x")
+    line = capsys.readouterr().err
+    assert (line[0], body(line)) == ("W", "FLAG: --x\n")
+
+
+@pytest.mark.parametrize(("verbosity", "shown"), [(0, "0"), (2, "012"), (4, "01234"), (10, "0123456789")])
+def test_verbosity_is_a_threshold(verbosity: int, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(verbosity=verbosity))
+    for level in range(10):
+        log.log(logs.level_of(level), str(level))
+    assert re.findall(r'"(\d)"\n', capsys.readouterr().err) == list(shown)
+
+
+def test_debug_is_four() -> None:
+    assert logs.verbosity_of(logging.DEBUG) == 4
+    assert logs.verbosity_of(logging.INFO) == 0
+    assert [logs.verbosity_of(logs.level_of(v)) for v in range(11)] == list(range(11))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shown"),
+    [("test_logs", True), ("test_*", True), ("component/test_logs", True), ("other", False), ("other/*", False)],
+)
+def test_vmodule_changes_the_verbosity_of_a_file(pattern: str, shown: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(vmodule=((pattern, 4),)))
+    log.debug("deep")
+    assert ('"deep"' in capsys.readouterr().err) is shown
+
+
+def test_vmodule_can_also_quieten(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(verbosity=4, vmodule=(("test_logs", 0),)))
+    log.debug("deep")
+    log.info("shallow")
+    assert body(capsys.readouterr().err) == '"shallow"\n'
+
+
+def test_other_packages_are_heard_from_warning_on(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(verbosity=4))
+    foreign.info("chatter")
+    foreign.warning("trouble")
+    assert body(capsys.readouterr().err) == "trouble\n"
+
+
+def test_json_form(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(format="json", verbosity=2))
+    log.log(logs.V2, "Synced", extra={"fields": {"key": "a/b", "n": 2}})
+    line = json.loads(capsys.readouterr().err)
+    assert list(line) == ["ts", "caller", "msg", "v", "key", "n"]
+    assert re.fullmatch(r"component/test_logs\.py:\d+", line["caller"])
+    assert (line["msg"], line["v"], line["key"], line["n"]) == ("Synced", 2, "a/b", 2)
+
+
+def test_json_errors_have_no_verbosity_and_the_cause_last(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(format="json"))
+    log.error("Failed", extra={"fields": {"err": ValueError("boom"), "key": "a/b"}})
+    line = json.loads(capsys.readouterr().err)
+    assert list(line) == ["ts", "caller", "msg", "key", "err"]
+    assert line["err"] == "boom"
+
+
+def test_split_streams(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(text_split_stream=True))
+    log.info("fine")
+    log.error("bad")
+    out = capsys.readouterr()
+    assert (body(out.out), body(out.err)) == ('"fine"\n', '"bad"\n')
+
+
+class Sink:
+    """Remembers what was written."""
+
+    def __init__(self) -> None:
+        self.writes: list[str] = []
+
+    def write(self, text: str, /) -> int:
+        self.writes.append(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held."""
+
+
+def test_a_buffer_writes_when_it_is_full_or_asked() -> None:
+    sink = Sink()
+    stream = BufferedStream(sink, 4, 3600.0)
+    stream.write("ab")
+    assert sink.writes == []
+    stream.write("cd")
+    stream.write("e")
+    stream.release()
+    assert sink.writes == ["abcd", "e"]

@@ -1,0 +1,276 @@
+"""From a command line to the completed configuration."""
+
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.manager.config import Config, ConfigError, load
+from kcm_cli.manager.config_controllers import KnownControllers
+
+KNOWN = KnownControllers(
+    ("deployment-controller", "job-controller", "token-cleaner-controller"),
+    frozenset({"token-cleaner-controller"}),
+    {"deployment": "deployment-controller", "tokencleaner": "token-cleaner-controller"},
+)
+HEAD = "apiVersion: kubecontrollermanager.config.k8s.io/v1alpha1\nkind: KubeControllerManagerConfiguration\n"
+
+
+def config(*args: str) -> Config:
+    return load(args, KNOWN)
+
+
+def problems(*args: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        config(*args)
+    return caught.value.problems
+
+
+def test_defaults_are_valid_and_quiet() -> None:
+    assert config().warnings == ()
+
+
+def test_flags_go_before_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        HEAD + "DeploymentController: {ConcurrentDeploymentSyncs: 7}\nJobController: {ConcurrentJobSyncs: 8}\n"
+    )
+    component = config(f"--config={file}", "--concurrent-job-syncs=9").component
+    assert (component.deployment.concurrent_syncs, component.job.concurrent_syncs) == (7, 9)
+
+
+def test_a_flag_at_its_default_goes_before_the_file_too(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD + "JobController: {ConcurrentJobSyncs: 8}\n")
+    assert config(f"--config={file}", "--concurrent-job-syncs=5").component.job.concurrent_syncs == 5
+
+
+def test_each_controller_finds_its_part() -> None:
+    assert config("--concurrent-deployment-syncs=3").by_type()[DeploymentConfig] == DeploymentConfig(3)
+
+
+def test_controllers_that_run() -> None:
+    assert config().controllers == {"deployment-controller": False, "job-controller": False}
+    assert config("--controllers=*,tokencleaner,-deployment").controllers == {
+        "job-controller": False,
+        "token-cleaner-controller": True,
+    }
+
+
+REFUSED = [
+    pytest.param(
+        ["--leader-elect-lease-duration=10s"],
+        "leader-elect-lease-duration must be greater than leader-elect-renew-deadline",
+        id="lease duration",
+    ),
+    pytest.param(
+        ["--leader-elect-retry-period=9s"],
+        "leader-elect-renew-deadline must be greater than leader-elect-retry-period * 1.2",
+        id="retry period",
+    ),
+    pytest.param(
+        ["--leader-elect-resource-lock=redis"],
+        'leader-elect-resource-lock must be "leases", but got "redis"',
+        id="lock",
+    ),
+    pytest.param(
+        ["--cluster-signing-legacy-unknown-key-file=k"],
+        '"cluster-signing-legacy-unknown": cannot specify key without cert',
+        id="signer key alone",
+    ),
+    pytest.param(
+        ["--cluster-signing-cert-file=c", "--cluster-signing-kubelet-client-cert-file=c"]
+        + ["--cluster-signing-kubelet-client-key-file=k"],
+        "cannot specify --cluster-signing-{cert,key}-file and other --cluster-signing-*-file flags at the same time",
+        id="both ways of signing",
+    ),
+    pytest.param(
+        ["--concurrent-cron-job-syncs=0"], "concurrent-cron-job-syncs must be greater than 0, but got 0", id="workers"
+    ),
+    pytest.param(
+        ["--max-endpoints-per-slice=1001"],
+        "max-endpoints-per-slice must not be more than 1000, but got 1001",
+        id="slice size",
+    ),
+    pytest.param(
+        ["--mirroring-concurrent-service-endpoint-syncs=51"],
+        "mirroring-concurrent-service-endpoint-syncs must not be more than 50, but got 51",
+        id="mirroring workers",
+    ),
+    pytest.param(
+        ["--attach-detach-reconcile-sync-period=500ms"],
+        "attach-detach-reconcile-sync-period must be at least one second",
+        id="reconcile period",
+    ),
+    pytest.param(
+        ["--service-cluster-ip-range=a,b,c"],
+        "service-cluster-ip-range must not hold more than two ranges",
+        id="three service ranges",
+    ),
+    pytest.param(["--allocate-node-cidrs"], "cluster-cidr must be given with --allocate-node-cidrs", id="no range"),
+    pytest.param(
+        ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0"] + ["--cluster-cidr=ten"],
+        'cluster-cidr: "ten" is not a range of addresses such as 10.0.0.0/16',
+        id="range",
+    ),
+    pytest.param(
+        ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16,10.1.0.0/16"],
+        "cluster-cidr: two ranges must be of different address families",
+        id="families",
+    ),
+    pytest.param(
+        ["--secure-port=65536"],
+        "secure-port 65536 must be between 0 and 65535, inclusive. 0 for turning off secure port",
+        id="port",
+    ),
+    pytest.param(
+        ["--tls-cert-file=c"],
+        "tls-cert-file needs tls-private-key-file: a certificate and its key go together",
+        id="certificate without key",
+    ),
+    pytest.param(["--tls-min-version=TLS12"], 'tls-min-version: unknown tls version "TLS12"', id="tls version"),
+    pytest.param(
+        ["--tls-cipher-suites=ROT13"],
+        "tls-cipher-suites: Cipher suite ROT13 not supported or doesn't exist",
+        id="cipher",
+    ),
+    pytest.param(
+        ["--authorization-always-allow-paths=/a*b"],
+        'authorization-always-allow-paths: only trailing * allowed in "/a*b"',
+        id="path",
+    ),
+    pytest.param(
+        ["--requestheader-group-headers= "], "requestheader-group-headers must not hold an empty value", id="header"
+    ),
+    pytest.param(
+        ["--show-hidden-metrics-for-version=1.30"],
+        "show-hidden-metrics-for-version must be omitted or have the value '1.35'",
+        id="hidden metrics",
+    ),
+    pytest.param(["--logging-format=xml"], 'logging-format must be "json" or "text", but got "xml"', id="log format"),
+    pytest.param(
+        ["--logging-format=json", "--vmodule=a=1"], "vmodule works with --logging-format=text only", id="vmodule"
+    ),
+    pytest.param(
+        ["--log-text-split-stream"], "log-text-split-stream: Feature LoggingAlphaOptions is disabled", id="alpha logs"
+    ),
+    pytest.param(
+        ["--cloud-provider=aws"],
+        'cloud provider "aws" was specified, but built-in cloud providers are disabled. '
+        "Please set --cloud-provider=external and migrate to an external cloud provider",
+        id="cloud provider",
+    ),
+    pytest.param(
+        ["--controllers=deploymnt"],
+        '"deploymnt" is not in the list of known controllers (did you mean deployment?)',
+        id="controller",
+    ),
+    pytest.param(["--feature-gates=Nope=true"], "unrecognized feature gate: Nope", id="gate"),
+    pytest.param(
+        ["--emulated-version=1.30"], "emulation version 1.30 is not between [1.33, 1.36]", id="emulated version"
+    ),
+    pytest.param(["--port=70000"], "port must not be more than 65535, but got 70000", id="plain port"),
+    pytest.param(["serve"], "unexpected argument: serve (kcm takes flags only)", id="positional"),
+    pytest.param(
+        ["--config=/no/such/file"],
+        "cannot read the configuration file /no/such/file: No such file or directory",
+        id="no file",
+    ),
+]
+
+
+@pytest.mark.parametrize(("args", "problem"), REFUSED)
+def test_refuses(args: list[str], problem: str) -> None:
+    assert problem in problems(*args)
+
+
+def test_reports_everything_together(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD + "JobController: {Workers: 8}\n")
+    found = problems("-v=x", "--nope=1", "extra", f"--config={file}", "--controllers=nope", "--feature-gates=Nope=1")
+    assert len(found) == 6
+    assert f"{file}: JobController.Workers: unknown field" in found
+
+
+def test_leader_election_off_needs_no_times() -> None:
+    assert config("--leader-elect=false", "--leader-elect-lease-duration=0s").warnings == ()
+
+
+@pytest.mark.parametrize("lock", ["endpoints", "configmaps", "endpointsleases", "configmapsleases"])
+def test_former_locks_become_leases(lock: str) -> None:
+    completed = config(f"--leader-elect-resource-lock={lock}")
+    assert completed.component.generic.leader_election.resource_lock == "leases"
+    (warning,) = completed.warnings
+    assert f"leader-elect-resource-lock={lock} no longer does anything" in warning
+
+
+@pytest.mark.parametrize(
+    "arg",
+    [
+        "--pod-eviction-timeout=5m",
+        "--enable-taint-manager=false",
+        "--deployment-controller-sync-period=30s",
+        "--horizontal-pod-autoscaler-upscale-delay=3m",
+        "--horizontal-pod-autoscaler-downscale-delay=5m",
+        "--register-retry-count=10",
+        "--logtostderr",
+    ],
+)
+def test_former_flags_warn_and_change_nothing(arg: str) -> None:
+    completed = config(arg)
+    (warning,) = completed.warnings
+    assert "no longer does anything" in warning
+    assert completed.component == config().component
+
+
+def test_a_renamed_flag_works() -> None:
+    completed = config("--experimental-cluster-signing-duration=1h")
+    assert completed.component.certificatesigningrequest_signing.duration_s == 3600.0
+    assert "use --cluster-signing-duration" in completed.warnings[0]
+
+
+def test_the_present_name_goes_before_the_former() -> None:
+    completed = config("--cluster-signing-duration=2h", "--experimental-cluster-signing-duration=1h")
+    assert completed.component.certificatesigningrequest_signing.duration_s == 7200.0
+
+
+def test_the_plain_port_is_kept() -> None:
+    completed = config("--port=8080", "--address=127.0.0.1")
+    assert (completed.component.generic.port, completed.component.generic.address) == (8080, "127.0.0.1")
+    assert len(completed.warnings) == 2
+
+
+def test_alpha_log_options_with_their_gate() -> None:
+    completed = config("--log-text-split-stream", "--feature-gates=LoggingAlphaOptions=true")
+    assert completed.logs.text_split_stream
+
+
+def test_flags_are_listed_with_their_values() -> None:
+    flags = config("--v=2", "--logtostderr").flags
+    assert (flags["v"], flags["leader-elect-lease-duration"], flags["controllers"]) == ("2", "15s", "[*]")
+    assert "logtostderr" in flags
+    assert "pod-eviction-timeout" not in flags
+
+
+def test_leader_migration_has_a_default() -> None:
+    generic = config("--enable-leader-migration").component.generic
+    assert generic.leader_migration.leader_name == "cloud-provider-extraction-migration"
+    assert config().component.generic.leader_migration.leader_name == ""
+
+
+def test_leader_migration_is_read_from_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "migration.yaml"
+    file.write_text(
+        "apiVersion: controllermanager.config.k8s.io/v1\nkind: LeaderMigrationConfiguration\n"
+        "leaderName: move\nresourceLock: leases\ncontrollerLeaders: [{name: a, component: '*'}]\n"
+    )
+    generic = config("--enable-leader-migration", f"--leader-migration-config={file}").component.generic
+    assert generic.leader_migration.controller_leaders == (("a", "*"),)
+    file.write_text(file.read_text().replace("leaderName: move\n", ""))
+    found = problems("--enable-leader-migration", f"--leader-migration-config={file}")
+    assert f"{file}: leaderName of the leader migration must be set" in found
+
+
+def test_the_reported_version_can_be_set() -> None:
+    assert config().git_version == "v1.36.0"
+    assert config("--version=v1.36.0-custom").git_version == "v1.36.0-custom"

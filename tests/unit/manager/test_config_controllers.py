@@ -1,0 +1,62 @@
+"""The meaning of --controllers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.manager.config_controllers import KnownControllers, canonical, is_enabled, selected, unknown
+
+KNOWN = KnownControllers(
+    ("a-controller", "b-controller", "c-controller"),
+    frozenset({"c-controller"}),
+    {"a": "a-controller", "old-c": "c-controller"},
+)
+
+
+@pytest.mark.parametrize(
+    ("selection", "running"),
+    [
+        pytest.param(["*"], ["a-controller", "b-controller"], id="all that are on by default"),
+        pytest.param(["*", "c-controller"], ["a-controller", "b-controller", "c-controller"], id="one more"),
+        pytest.param(["*", "-a"], ["b-controller"], id="but one, by its former name"),
+        pytest.param(["a", "old-c"], ["a-controller", "c-controller"], id="these alone"),
+        pytest.param(["-a-controller"], [], id="none without *"),
+        pytest.param([], [], id="nothing"),
+        pytest.param(["a", "-a", "*"], ["a-controller", "b-controller"], id="the first mention decides"),
+        pytest.param(["-a", "a"], [], id="the first mention decides against"),
+    ],
+)
+def test_selects(selection: list[str], running: list[str]) -> None:
+    assert list(selected(canonical(selection, KNOWN), KNOWN)) == running
+
+
+def test_tells_who_was_asked_for_by_name() -> None:
+    assert selected(("*", "a-controller"), KNOWN) == {"a-controller": True, "b-controller": False}
+
+
+@pytest.mark.parametrize(
+    ("selection", "problems"),
+    [
+        pytest.param(["*", "a", "-b-controller"], [], id="known"),
+        pytest.param(["xyz"], ['"xyz" is not in the list of known controllers'], id="unknown"),
+        pytest.param(
+            ["-d-controller"],
+            ['"d-controller" is not in the list of known controllers (did you mean c-controller?)'],
+            id="near name",
+        ),
+        pytest.param(["-*"], ['"*" is not in the list of known controllers'], id="no minus star"),
+    ],
+)
+def test_names_unknown_ones(selection: list[str], problems: list[str]) -> None:
+    assert unknown(selection, KNOWN) == problems
+
+
+@given(st.lists(st.sampled_from(["*", "a-controller", "-a-controller", "b-controller", "-b-controller"])))
+def test_canonical_names_stay(selection: list[str]) -> None:
+    assert canonical(selection, KNOWN) == tuple(selection)
+
+
+@given(st.lists(st.sampled_from(["*", "a", "-a", "b", "-b"])), st.booleans())
+def test_others_never_matter(selection: list[str], off: bool) -> None:
+    alone = [item for item in selection if item in ("*", "a", "-a")]
+    assert is_enabled("a", selection, off_by_default=off) is is_enabled("a", alone, off_by_default=off)

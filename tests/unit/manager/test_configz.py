@@ -1,0 +1,60 @@
+"""/configz and the configuration file that --write-config-to writes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kcm_cli.manager.config import Config, load
+from kcm_cli.manager.config_controllers import KnownControllers
+from kcm_cli.manager.configz import configz, text
+
+KNOWN = KnownControllers(("deployment-controller", "job-controller"), aliases={"deployment": "deployment-controller"})
+
+CHANGED = [
+    "--controllers=*,-deployment",
+    "--kube-api-qps=5000",
+    "--node-eviction-rate=0.3",
+    "--service-cluster-ip-range=10.0.0.0/16,fd00::/112",
+    "--leader-elect=false",
+    "--port=8080",
+    "--address=127.0.0.1",
+    "--horizontal-pod-autoscaler-tolerance=0.2",
+    "--min-resync-period=90m",
+    "--enable-leader-migration",
+    "--cluster-signing-cert-file=ca.crt",
+    "--cluster-signing-key-file=ca.key",
+]
+
+
+def config(*args: str) -> Config:
+    return load(args, KNOWN)
+
+
+def test_defaults_are_the_originals(reference: Callable[[str], Any]) -> None:
+    assert json.dumps(configz(config().component)) == json.dumps(reference("configz.json"))
+
+
+@pytest.mark.parametrize("args", [pytest.param([], id="defaults"), pytest.param(CHANGED, id="changed")])
+@pytest.mark.parametrize("as_json", [False, True], ids=["yaml", "json"])
+def test_what_is_written_reads_back_the_same(args: list[str], as_json: bool, tmp_path: Path) -> None:
+    first = config(*args)
+    file = tmp_path / "config"
+    file.write_text(text(first.component, as_json=as_json))
+    again = config(f"--config={file}")
+    assert configz(again.component) == configz(first.component)
+    assert again.component == first.component
+
+
+def test_names_are_canonical() -> None:
+    body: Any = configz(config("--controllers=deployment,-job-controller").component)
+    generic = body["kubecontrollermanager.config.k8s.io"]["Generic"]
+    assert generic["Controllers"] == ["deployment-controller", "-job-controller"]
+
+
+def test_a_second_service_range_stands_apart() -> None:
+    body: Any = configz(config("--service-cluster-ip-range=10.0.0.0/16,fd00::/112").component)
+    ipam = body["kubecontrollermanager.config.k8s.io"]["NodeIPAMController"]
+    assert (ipam["ServiceCIDR"], ipam["SecondaryServiceCIDR"]) == ("10.0.0.0/16", "fd00::/112")

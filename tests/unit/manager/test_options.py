@@ -1,0 +1,62 @@
+"""The flags of the manager are those of the original, each with a help text of our own."""
+
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+from kcm_cli.manager.options import SECTIONS, bindings, flag_set
+from kcm_cli.manager.options_former import FORMER, RENAMED
+
+OWN = {"config", "write-config-to", "install-completion", "show-completion"}
+
+
+def test_flags_are_the_originals(reference: Callable[[str], Any]) -> None:
+    facts = reference("flags.json")
+    for fact in (fact for section in facts for fact in section["flags"]):
+        flag = flag_set()[fact["name"]]
+        assert (flag.kind.word, flag.kind.show(flag.default)) == (fact["type"], fact["default"]), flag.name
+        assert flag.shorthand == fact.get("shorthand", "")
+        assert flag.hidden is fact.get("hidden", False)
+        assert bool(flag.deprecated) is fact.get("deprecated", False)
+
+
+def test_sections_are_the_originals_in_order(reference: Callable[[str], Any]) -> None:
+    wanted = [
+        (section["section"], [flag["name"] for flag in section["flags"] if not flag.get("hidden")])
+        for section in reference("flags.json")
+    ]
+    found = [
+        (f"{title} flags", [flag.name for flag in flags])
+        for title, flags in groupby(
+            (flag for flag in flag_set() if not flag.hidden and flag.name not in OWN), key=lambda flag: flag.section
+        )
+    ]
+    assert found == wanted
+
+
+def test_every_visible_flag_has_help() -> None:
+    for flag in flag_set():
+        assert flag.hidden or (flag.help and flag.help.endswith((".", ")"))), flag.name
+
+
+def test_every_section_is_known() -> None:
+    assert {binding.section for binding in bindings() if binding.option.flag} <= set(SECTIONS)
+
+
+def test_every_option_can_be_set_from_somewhere() -> None:
+    for binding in bindings():
+        assert binding.option.flag or binding.key, binding.path
+
+
+def test_former_flags_are_hidden_and_say_why() -> None:
+    for flag in FORMER:
+        assert flag.hidden
+        assert flag.deprecated.startswith(("it no longer does anything: ", "use --"))
+    assert all(flag_set().get(present) for present in RENAMED.values())
+
+
+def test_durations_are_named_with_their_unit() -> None:
+    for binding in bindings():
+        if binding.option.kind.word == "duration":
+            assert binding.path[-1].endswith("_s"), binding.path
+            assert binding.option.unit == "s", binding.path
