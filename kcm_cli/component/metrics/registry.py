@@ -66,9 +66,7 @@ class Registry:
         self._disabled = self.counter(
             "disabled_metrics_total", "How many metrics the operator switched off.", stability=Stability.BETA
         ).labels()
-        self.counter(
-            "hidden_metrics_total", "How many metrics are hidden as deprecated.", stability=Stability.BETA
-        )
+        self.counter("hidden_metrics_total", "How many metrics are hidden as deprecated.", stability=Stability.BETA)
 
     def counter(
         self, name: str, text: str, *, labels: tuple[str, ...] = (), stability: Stability = Stability.ALPHA

@@ -1,0 +1,133 @@
+"""Who asks: a proxy's headers, else a client certificate, else a bearer token, else nobody in particular.
+
+Credentials that are shown and are not good make the request fail, unless others on it are good. A token is not looked
+at where there is nobody to ask about it.
+
+upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticatorfactory/delegating.go, request/headerrequest
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import unquote
+
+from cryptography import x509
+from starlette.datastructures import Headers
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.manager.server.certificates import (
+    CaBundle,
+    common_name,
+    current,
+    for_clients,
+    remaining_s,
+    user_of,
+)
+from kcm_cli.manager.server.metrics import AuthMetrics
+from kcm_cli.manager.server.review import ReviewError
+from kcm_cli.manager.server.tokens import TokenCache, bearer, required
+from kcm_cli.manager.server.trust import ProxyHeaders, Trust
+from kcm_cli.manager.server.user import ANONYMOUS, AuthenticationError, User
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The certificate that a connection was opened with. ``chain``: those that the client sent with it."""
+
+    der: bytes
+    certificate: x509.Certificate
+    chain: tuple[x509.Certificate, ...] = ()
+
+
+def parse_peer(der: bytes, chain: tuple[bytes, ...] = ()) -> Peer:
+    """Raises ValueError for what is no certificate."""
+    between = tuple(x509.load_der_x509_certificate(one) for one in chain)
+    return Peer(der, x509.load_der_x509_certificate(der), between)
+
+
+class Authenticator:
+    """Tells who sent a request."""
+
+    def __init__(self, trust: Trust, tokens: TokenCache | None, clock: Clock, metrics: AuthMetrics) -> None:
+        self._trust = trust
+        self._tokens = tokens
+        self._clock = clock
+        self._metrics = metrics
+
+    async def user(self, headers: Headers, peer: Peer | None) -> User:
+        """The user, ANONYMOUS without credentials. Raises AuthenticationError."""
+        problems: list[str] = []
+        user = None
+        if peer is not None:
+            user = self._by_proxy(headers, peer, problems) or self._by_certificate(peer, problems)
+        if user is None:
+            user = await self._by_token(headers, problems)
+        if user is not None:
+            return user.authenticated()
+        if problems:
+            raise AuthenticationError("; ".join(problems))
+        return ANONYMOUS
+
+    def _by_proxy(self, headers: Headers, peer: Peer, problems: list[str]) -> User | None:
+        state = self._trust.state
+        if state.proxies is None:
+            return None
+        why = _distrust(state.proxies, peer, self._clock.now())
+        name = common_name(peer.certificate)
+        if not why and state.headers.allowed and name not in state.headers.allowed:
+            why = f"x509: subject with cn={name} is not in the allowed list"
+        if why:
+            problems.append(why)
+            return None
+        return user_in_headers(headers, state.headers)
+
+    def _by_certificate(self, peer: Peer, problems: list[str]) -> User | None:
+        bundle = self._trust.state.clients
+        if bundle is None:
+            return None
+        now = self._clock.now()
+        self._metrics.certificate_expiration.observe(remaining_s(peer.certificate, now))
+        why = _distrust(bundle, peer, now)
+        if why:
+            problems.append(why)
+            return None
+        return user_of(peer.certificate, peer.der)
+
+    async def _by_token(self, headers: Headers, problems: list[str]) -> User | None:
+        token = bearer(headers.get("authorization", ""))
+        if self._tokens is None or not token:
+            return None
+        try:
+            return required(await self._tokens.user(token))
+        except (AuthenticationError, ReviewError) as error:
+            problems.append(str(error))
+            return None
+
+
+def user_in_headers(headers: Headers, names: ProxyHeaders) -> User | None:
+    """The user whom a trusted proxy names; None if it names nobody."""
+    name = _first(headers, names.names)
+    if not name:
+        return None
+    groups = tuple(value for header in names.groups for value in headers.getlist(header) if value)
+    extra: dict[str, tuple[str, ...]] = {}
+    for prefix in names.extra_prefixes:
+        for key, value in headers.items():
+            if key.startswith(prefix.lower()):
+                key = unquote(key[len(prefix) :])
+                extra[key] = (*extra.get(key, ()), value)
+    return User(name, _first(headers, names.uids), groups, extra)
+
+
+def _first(headers: Headers, names: tuple[str, ...]) -> str:
+    return next((value for name in names if (value := headers.get(name, ""))), "")
+
+
+def _distrust(bundle: CaBundle, peer: Peer, now: datetime) -> str:
+    """Why the certificate does not count, empty if it does."""
+    if not current(peer.certificate, now):
+        return "x509: certificate has expired or is not yet valid"
+    if not for_clients(peer.certificate):
+        return "x509: certificate specifies an incompatible key usage"
+    if not bundle.signed(peer.certificate, peer.chain):
+        return "x509: certificate signed by unknown authority"
+    return ""

@@ -1,0 +1,67 @@
+"""What a user may do: everything as system:masters, open paths, and beyond that what the API server says.
+
+upstream: staging/src/k8s.io/apiserver/pkg/server/options/authorization.go, pkg/authorization/path
+"""
+
+from collections.abc import Iterable
+
+from kcm_cli.component.auth_config import AuthorizationConfig
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
+from kcm_cli.manager.server.review import Decision, Reviewer, access_spec, review_access
+from kcm_cli.manager.server.user import User
+
+PRIVILEGED = "system:masters"
+_LIMIT = 8192
+_CACHEABLE_BYTES = 10000
+_ALLOWED = Decision(allowed=True)
+_NO_OPINION = Decision()
+
+
+class OpenPaths:
+    """Paths that everybody may use. A trailing * stands for everything that begins so."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        trimmed = [path.removeprefix("/") for path in paths]
+        self._exact = frozenset(path for path in trimmed if not path.endswith("*"))
+        self._prefixes = tuple(path[:-1] for path in trimmed if path.endswith("*"))
+
+    def __contains__(self, path: str) -> bool:
+        path = path.removeprefix("/")
+        return path in self._exact or path.startswith(self._prefixes)
+
+
+class Authorizer:
+    """Decides about a verb on a path. Without a reviewer, what is not open is forbidden."""
+
+    def __init__(self, config: AuthorizationConfig, reviewer: Reviewer | None, clock: Clock) -> None:
+        self._config = config
+        self._open = OpenPaths(config.always_allow_paths)
+        self._reviewer = reviewer
+        self._clock = clock
+        self._known: dict[bytes, tuple[float, Decision]] = {}
+
+    async def decide(self, user: User, verb: str, path: str) -> Decision:
+        """The decision. Raises ReviewError if nobody can make it."""
+        if PRIVILEGED in user.groups or path in self._open:
+            return _ALLOWED
+        if self._reviewer is None:
+            return _NO_OPINION
+        spec = access_spec(user, verb, path)
+        key = codec.encode(spec)
+        entry = self._known.get(key)
+        if entry is not None and entry[0] > self._clock.monotonic():
+            return entry[1]
+        decision = await review_access(self._reviewer, spec)
+        self._remember(key, decision)
+        return decision
+
+    def _remember(self, key: bytes, decision: Decision) -> None:
+        config = self._config
+        ttl_s = config.authorized_cache_ttl_s if decision.allowed else config.unauthorized_cache_ttl_s
+        if ttl_s <= 0 or len(key) >= _CACHEABLE_BYTES:
+            return
+        if len(self._known) >= _LIMIT:
+            self._known.pop(next(iter(self._known)))
+        self._known.pop(key, None)
+        self._known[key] = (self._clock.monotonic() + ttl_s, decision)

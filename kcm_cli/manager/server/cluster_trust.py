@@ -1,0 +1,112 @@
+"""Client CAs and proxy headers from where the API server publishes its own: a ConfigMap that is watched.
+
+The first read has to work within FIRST_S, unless failures are tolerated; after that what was read last stays.
+
+upstream: staging/src/k8s.io/apiserver/pkg/server/options/authentication.go, server/dynamiccertificates
+"""
+
+import asyncio
+import logging
+import random
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.auth_config import AuthenticationConfig
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import ObjectMeta, View
+from kcm_cli.manager.errors import RunError
+from kcm_cli.manager.server.trust import Trust, from_config_map
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import AccessError, ApiError
+from kcm_cli.rest.transport import Request, TransportError
+
+log = logging.getLogger(__name__)
+
+NAMESPACE = "kube-system"
+NAME = "extension-apiserver-authentication"
+FIRST_S = 10.0
+_RETRY_S = 1.0
+_WATCH_S = 300
+_CONFIG_MAPS = GVR("", "v1", "configmaps")
+_FAILURES = (ApiError, AccessError, TransportError, TimeoutError, codec.DecodeError)
+
+
+class _ConfigMap(View, frozen=True, gc=False):
+    metadata: ObjectMeta = ObjectMeta()
+    data: dict[str, str] | None = None
+
+
+class ClusterTrust:
+    """Keeps the trust as the cluster says."""
+
+    def __init__(
+        self, config: AuthenticationConfig, client: Client, trust: Trust, clock: Clock, rng: random.Random
+    ) -> None:
+        self._config = config
+        self._client = client
+        self._trust = trust
+        self._clock = clock
+        self._rng = rng
+
+    async def follow(self) -> None:
+        """Read, then watch, for ever. Raises RunError if the first read does not work and has to."""
+        version = await self._first()
+        while True:
+            try:
+                if version:
+                    await self._wait_for_change(version)
+                version = await self._read()
+            except _FAILURES as error:
+                log.info("Lost sight of the authentication settings", extra={"fields": {"err": _text(error)}})
+                version = ""
+            await self._clock.sleep(_RETRY_S * (1.0 + self._rng.random()))
+
+    async def _first(self) -> str:
+        deadline = self._clock.monotonic() + FIRST_S
+        while True:
+            try:
+                return await self._read()
+            except _FAILURES as error:
+                final = isinstance(error, ApiError) and error.status in (401, 403, 404)
+                if final or self._clock.monotonic() + _RETRY_S > deadline:
+                    return self._give_up(error)
+            await self._clock.sleep(_RETRY_S)
+
+    def _give_up(self, error: Exception) -> str:
+        why = f"unable to load configmap based request-header-client-ca-file: {_text(error)}"
+        if not self._config.tolerate_lookup_failure:
+            raise RunError(why) from error
+        log.warning(
+            "Continuing without the cluster's authentication settings: client certificates count for nothing",
+            extra={"fields": {"err": why}},
+        )
+        return ""
+
+    async def _read(self) -> str:
+        """Take over what the ConfigMap says now; its version."""
+        async with asyncio.timeout(FIRST_S):
+            body = await self._client.call(Request("GET", _CONFIG_MAPS.path(NAMESPACE, NAME)))
+        config_map = codec.decode(body, _ConfigMap)
+        state, problems = from_config_map(self._config, config_map.data or {}, self._trust.state)
+        for problem in problems:
+            log.error("Authentication setting ignored", extra={"fields": {"configmap": NAME, "err": problem}})
+        self._trust.replace(state)
+        return config_map.metadata.resource_version
+
+    async def _wait_for_change(self, version: str) -> None:
+        """Return when something happened to the ConfigMap, or the server ended the watch."""
+        query = (
+            ("watch", "true"),
+            ("fieldSelector", f"metadata.name={NAME}"),
+            ("resourceVersion", version),
+            ("timeoutSeconds", str(_WATCH_S)),
+        )
+        headers = {"accept": "application/json"}
+        async with self._client.stream(Request("GET", _CONFIG_MAPS.path(NAMESPACE), query, headers)) as stream:
+            async for chunk in stream.chunks:
+                if chunk.strip():
+                    return
+
+
+def _text(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,119 @@
+"""The handlers of what the manager shows: health, configuration, metrics, verbosity, its controllers.
+
+upstream: staging/src/k8s.io/controller-manager/app/serve.go, component-base/configz,
+apiserver/pkg/server/routes/flags.go
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kcm_cli.component.health import HealthChecks, SliMetrics
+from kcm_cli.component.metrics import Registry
+from kcm_cli.component.metrics.exposition import CONTENT_TYPE
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.manager.server import responses
+from kcm_cli.manager.server.mux import Handler
+
+log = logging.getLogger(__name__)
+
+Debug = Callable[[str, str, Mapping[str, str]], Awaitable[tuple[str, bytes] | None]]
+"""Answers (controller, path, query) with a content type and a body, or None if the controller has no such path.
+Raises KeyError for a controller that shows nothing, TimeoutError while the controllers are too busy."""
+
+
+def health(checks: HealthChecks) -> Handler:
+    """The handler of /healthz."""
+
+    async def handle(request: Request) -> Response:
+        report = checks.evaluate(frozenset(request.query_params.getlist("exclude")))
+        body = report.text(verbose="verbose" in request.query_params)
+        return responses.text(body, 200 if report.healthy else 500, sniff=False)
+
+    return handle
+
+
+def configz(document: Doc) -> Handler:
+    """The handler of /configz: the same bytes always."""
+    body = codec.encode(document)
+
+    async def handle(request: Request) -> Response:
+        return Response(body, 200, {"content-type": "application/json"})
+
+    return handle
+
+
+def metrics(registry: Registry, start_time_s: float) -> Handler:
+    """The handler of /metrics. ``start_time_s``: when the process started, Unix time."""
+    headers = {"content-type": CONTENT_TYPE, "process-start-time-unix": str(int(start_time_s))}
+
+    async def handle(request: Request) -> Response:
+        return Response(registry.expose(), 200, headers)
+
+    return handle
+
+
+def slis(registry: Registry, families: SliMetrics, start_time_s: float) -> Handler:
+    """The handler of /metrics/slis; DELETE forgets what was counted."""
+    show = metrics(registry, start_time_s)
+
+    async def handle(request: Request) -> Response:
+        if request.method != "DELETE":
+            return await show(request)
+        families.reset()
+        return responses.text("metrics reset\n", sniff=False)
+
+    return handle
+
+
+async def flag_index(request: Request) -> Response:
+    """/debug/flags: which flags can be changed."""
+    page = "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n"
+    page += "<table>\n<tr>v<br>\n</table>\n<br>\nfull flags configurable<br>\n</body>\n</html>\n"
+    return Response(page, 200, {"content-type": "text/html; charset=utf-8"})
+
+
+def verbosity(set_verbosity: Callable[[int], None]) -> Handler:
+    """The handler of /debug/flags/v: PUT a number to change how much is logged."""
+
+    def answer(body: str, status: int) -> Response:
+        response = responses.text(f"{body}\n", status, sniff=False)
+        response.headers["content-type"] = "text/plain"
+        return response
+
+    async def handle(request: Request) -> Response:
+        if request.method != "PUT":
+            return answer("unsupported http method", 406)
+        text = (await request.body()).decode(errors="replace")
+        if not (text.isascii() and text.isdigit()):
+            return answer(f"strconv.ParseUint: parsing {quote(text)}: invalid syntax", 400)
+        level = int(text)
+        set_verbosity(level)
+        log.info("Verbosity changed", extra={"fields": {"v": level}})
+        return answer(f"successfully set klog.logging.verbosity to {text}", 200)
+
+    return handle
+
+
+def controllers(debug: Debug) -> Handler:
+    """The handler of everything below /debug/controllers/."""
+
+    async def handle(request: Request) -> Response:
+        rest = request.url.path.removeprefix("/debug/controllers/")
+        name, _, path = rest.partition("/")
+        try:
+            answer = await debug(name, path, request.query_params)
+        except KeyError:
+            return responses.not_found()
+        except TimeoutError:
+            return responses.error("the controllers are busy", 503)
+        if answer is None:
+            return responses.error("", 404)
+        media_type, body = answer
+        return Response(body, 200, {"content-type": media_type})
+
+    return handle

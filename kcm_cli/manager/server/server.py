@@ -1,0 +1,197 @@
+"""Puts the server together: what it serves, who may ask, on which sockets.
+
+``prepare`` does everything that can go wrong (binding, certificates, CA files) before anything else is started;
+``serve`` then runs on the control thread's loop.
+"""
+
+import asyncio
+import logging
+import os
+import random
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount
+
+from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
+from kcm_cli.component.clock import Clock
+from kcm_cli.component.serving_config import ServingConfig
+from kcm_cli.manager.errors import RunError
+from kcm_cli.manager.server.authentication import Authenticator
+from kcm_cli.manager.server.authorization import Authorizer
+from kcm_cli.manager.server.cluster_trust import ClusterTrust
+from kcm_cli.manager.server.guard import Guard, NoCache
+from kcm_cli.manager.server.http import Endpoint, HttpServer
+from kcm_cli.manager.server.listener import listen
+from kcm_cli.manager.server.metrics import AuthMetrics
+from kcm_cli.manager.server.mux import Mux
+from kcm_cli.manager.server.review import ACCESS_REVIEWS, TOKEN_REVIEWS, Reviewer, review_token
+from kcm_cli.manager.server.self_signed import kept_pair, make_pair
+from kcm_cli.manager.server.tls import ServingTls, Source
+from kcm_cli.manager.server.tokens import TokenCache
+from kcm_cli.manager.server.trust import Trust, from_files
+from kcm_cli.rest.client import Client
+
+log = logging.getLogger(__name__)
+
+PAIR_NAME = "kube-controller-manager"
+_RELOAD_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """The parts of the configuration that serving uses. ``insecure_port`` 0: no plain HTTP."""
+
+    serving: ServingConfig
+    authentication: AuthenticationConfig
+    authorization: AuthorizationConfig
+    insecure_address: str = "0.0.0.0"
+    insecure_port: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Delegates:
+    """Clients, used on the server's loop only, to ask the API server who somebody is and what they may do."""
+
+    authentication: Client | None = None
+    authorization: Client | None = None
+
+
+class Server:
+    """Bound sockets and loaded certificates, ready to serve."""
+
+    def __init__(self, config: ServerConfig, mux: Mux, metrics: AuthMetrics, clock: Clock) -> None:
+        """Raises RunError for a port that cannot be had, and for certificates that cannot be used."""
+        self._config = config
+        self._mux = mux
+        self._metrics = metrics
+        self._clock = clock
+        self._trust = Trust(from_files(config.authentication))
+        self._sockets: list[socket.socket] = []
+        try:
+            self._plain = self._listen(config.insecure_address, config.insecure_port)
+            self._secure = self._listen(config.serving.bind_address, config.serving.port)
+            self._tls = self._load_tls() if self._secure is not None else None
+        except RunError:
+            self.close()
+            raise
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """Where it listens: the secure address first."""
+        return [sock.getsockname()[:2] for sock in (self._secure, self._plain) if sock is not None]
+
+    def close(self) -> None:
+        """Give the sockets up without having served."""
+        for sock in self._sockets:
+            sock.close()
+
+    async def serve(self, delegates: Delegates, rng: random.Random) -> None:
+        """Serve until cancelled. Raises RunError if the cluster's authentication settings cannot be had."""
+        http = HttpServer(self._endpoints(delegates, rng))
+        async with asyncio.TaskGroup() as group:
+            background = [group.create_task(self._reload(), name="certificates")]
+            cluster = self._cluster_trust(delegates, rng)
+            if cluster is not None:
+                background.append(group.create_task(cluster.follow(), name="cluster authentication"))
+            for address, port in self.addresses:
+                log.info("Serving", extra={"fields": {"address": f"{address}:{port}"}})
+            try:
+                await http.serve()
+            finally:
+                for task in background:
+                    task.cancel()
+
+    def _endpoints(self, delegates: Delegates, rng: random.Random) -> tuple[Endpoint, ...]:
+        found = []
+        if self._secure is not None and self._tls is not None:
+            guard = Middleware(
+                Guard,
+                authenticator=Authenticator(self._trust, self._tokens(delegates, rng), self._clock, self._metrics),
+                authorizer=self._authorizer(delegates, rng),
+                clock=self._clock,
+                metrics=self._metrics,
+            )
+            app = Starlette(routes=[Mount("/", app=self._mux)], middleware=[Middleware(NoCache), guard])
+            found.append(Endpoint(self._secure, app, self._tls.context))
+        if self._plain is not None:
+            app = Starlette(routes=[Mount("/", app=self._mux)], middleware=[Middleware(NoCache)])
+            found.append(Endpoint(self._plain, app, None))
+        return tuple(found)
+
+    def _tokens(self, delegates: Delegates, rng: random.Random) -> TokenCache | None:
+        client = delegates.authentication
+        if client is None:
+            return None
+        reviewer = Reviewer(client, TOKEN_REVIEWS, "TokenReview", self._metrics.token_reviews, self._clock, rng)
+        ttl_s = self._config.authentication.token_cache_ttl_s
+        return TokenCache(
+            lambda token: review_token(reviewer, token), ttl_s, os.urandom(32), self._clock, self._metrics.token_cache
+        )
+
+    def _authorizer(self, delegates: Delegates, rng: random.Random) -> Authorizer:
+        client, config = delegates.authorization, self._config.authorization
+        if client is None:
+            log.warning(
+                "No authorization-kubeconfig provided, so SubjectAccessReview of authorization tokens won't work."
+            )
+            return Authorizer(config, None, self._clock)
+        metrics = self._metrics.access_reviews
+        reviewer = Reviewer(client, ACCESS_REVIEWS, "SubjectAccessReview", metrics, self._clock, rng)
+        return Authorizer(config, reviewer, self._clock)
+
+    def _cluster_trust(self, delegates: Delegates, rng: random.Random) -> ClusterTrust | None:
+        config = self._config.authentication
+        needed = not (config.client_ca_file and config.requestheader_client_ca_file)
+        if config.skip_lookup or not needed or self._secure is None:
+            return None
+        if delegates.authentication is None:
+            log.warning(
+                "No authentication-kubeconfig provided in order to lookup the client CAs in the cluster, so client "
+                "certificate authentication won't work beyond the given CA files."
+            )
+            return None
+        return ClusterTrust(config, delegates.authentication, self._trust, self._clock, rng)
+
+    async def _reload(self) -> None:
+        said = ""
+        while True:
+            await self._clock.sleep(_RELOAD_S)
+            why = self._reload_once()
+            if why and why != said:
+                log.error("Could not reload certificates, the old ones stay", extra={"fields": {"err": why}})
+            said = why
+
+    def _reload_once(self) -> str:
+        """Take over changed files; why that was not possible."""
+        try:
+            if self._tls is not None and self._tls.refresh():
+                log.info("Loaded the serving certificates anew")
+            self._trust.replace(from_files(self._config.authentication, self._trust.state))
+        except RunError as error:
+            return str(error)
+        return ""
+
+    def _listen(self, address: str, port: int) -> socket.socket | None:
+        if port == 0:
+            return None
+        sock = listen(address, port, share_port=self._config.serving.permit_port_sharing)
+        self._sockets.append(sock)
+        return sock
+
+    def _load_tls(self) -> ServingTls:
+        config = self._config.serving
+        named = tuple(Source(Path(one.cert_file), Path(one.key_file), names=one.names) for one in config.sni_cert_keys)
+        return ServingTls(config, (self._default_certificate(), *named), self._trust)
+
+    def _default_certificate(self) -> Source:
+        config, now = self._config.serving, self._clock.now()
+        if config.cert_file and config.key_file:
+            return Source(Path(config.cert_file), Path(config.key_file))
+        if config.cert_dir:
+            return Source(*kept_pair(config.cert_dir, PAIR_NAME, config.bind_address, now))
+        log.info("Generated self-signed cert in-memory")
+        return Source(pair=make_pair(config.bind_address, now))

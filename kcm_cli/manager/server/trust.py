@@ -1,0 +1,139 @@
+"""Whom the server trusts: the CA of clients, the CA of proxies, and the headers in which proxies name users.
+
+Each part comes from a file, or from the ConfigMap in which the API server publishes its own. ``Trust`` always holds a
+whole state; replacing it tells the listeners.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from kcm_cli.component.auth_config import AuthenticationConfig
+from kcm_cli.manager.errors import RunError
+from kcm_cli.manager.server.certificates import CaBundle, parse_bundle
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyHeaders:
+    """Which headers name the user, and which proxies (by common name; none named: all) may send them."""
+
+    names: tuple[str, ...] = ()
+    uids: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    extra_prefixes: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TrustState:
+    """One consistent view. None: certificates are not looked at for that purpose."""
+
+    clients: CaBundle | None = None
+    proxies: CaBundle | None = None
+    headers: ProxyHeaders = ProxyHeaders()
+
+    @property
+    def pem(self) -> bytes:
+        """Everybody whom the TLS layer may let through."""
+        return b"\n".join(bundle.pem for bundle in (self.clients, self.proxies) if bundle is not None)
+
+
+class Trust:
+    """The state now."""
+
+    def __init__(self, state: TrustState) -> None:
+        self._state = state
+        self._listeners: list[Callable[[TrustState], None]] = []
+
+    @property
+    def state(self) -> TrustState:
+        return self._state
+
+    def on_change(self, listener: Callable[[TrustState], None]) -> None:
+        """Be told of each new state."""
+        self._listeners.append(listener)
+
+    def replace(self, state: TrustState) -> None:
+        """Switch to another state, if it differs."""
+        if state == self._state:
+            return
+        self._state = state
+        for listener in self._listeners:
+            listener(state)
+
+
+def from_files(config: AuthenticationConfig, known: TrustState | None = None) -> TrustState:
+    """The parts that files give, over those known. Raises RunError for a file that cannot be used."""
+    state = known or TrustState()
+    if config.client_ca_file:
+        state = replace(state, clients=_read(config.client_ca_file, "client-ca-file"))
+    if config.requestheader_client_ca_file:
+        proxies = _read(config.requestheader_client_ca_file, "requestheader-client-ca-file")
+        state = replace(state, proxies=proxies, headers=_configured(config))
+    return state
+
+
+def from_config_map(
+    config: AuthenticationConfig, data: Mapping[str, str], known: TrustState
+) -> tuple[TrustState, list[str]]:
+    """The parts that the cluster gives, over those known, and what is wrong with them. A bad part stays as it was."""
+    problems: list[str] = []
+    state = known
+    if not config.client_ca_file:
+        bundle = _parse(data, "client-ca-file", problems)
+        state = replace(state, clients=bundle or state.clients)
+    if not config.requestheader_client_ca_file:
+        bundle = _parse(data, "requestheader-client-ca-file", problems)
+        headers = _published(data, problems)
+        if bundle is not None and headers is not None:
+            state = replace(state, proxies=bundle, headers=headers)
+    return state, problems
+
+
+def _configured(config: AuthenticationConfig) -> ProxyHeaders:
+    return ProxyHeaders(
+        names=config.requestheader_username_headers,
+        uids=config.requestheader_uid_headers,
+        groups=config.requestheader_group_headers,
+        extra_prefixes=config.requestheader_extra_headers_prefix,
+        allowed=config.requestheader_allowed_names,
+    )
+
+
+def _published(data: Mapping[str, str], problems: list[str]) -> ProxyHeaders | None:
+    def words(key: str) -> tuple[str, ...]:
+        return tuple(msgspec.json.decode(data.get(key) or "[]", type=list[str]))
+
+    try:
+        return ProxyHeaders(
+            names=words("requestheader-username-headers"),
+            uids=words("requestheader-uid-headers"),
+            groups=words("requestheader-group-headers"),
+            extra_prefixes=words("requestheader-extra-headers-prefix"),
+            allowed=words("requestheader-allowed-names"),
+        )
+    except msgspec.MsgspecError as error:
+        problems.append(f"requestheader headers: {error}")
+        return None
+
+
+def _parse(data: Mapping[str, str], key: str, problems: list[str]) -> CaBundle | None:
+    pem = data.get(key, "")
+    if not pem:
+        return None
+    try:
+        return parse_bundle(pem.encode())
+    except ValueError as error:
+        problems.append(f"{key}: {error}")
+        return None
+
+
+def _read(path: str, flag: str) -> CaBundle:
+    try:
+        return parse_bundle(Path(path).read_bytes())
+    except OSError as error:
+        raise RunError(f"{flag}: cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise RunError(f"{flag}: {path} holds no CA certificate") from error

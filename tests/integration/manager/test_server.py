@@ -1,0 +1,522 @@
+"""The server over real TLS on a free port, in front of an API server in memory."""
+
+import asyncio
+import datetime
+import json
+import random
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import aiohttp
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.health import HealthChecks, SliMetrics
+from kcm_cli.component.metrics import Registry
+from kcm_cli.component.serving_config import ServingConfig
+from kcm_cli.manager.errors import RunError
+from kcm_cli.manager.server import handlers
+from kcm_cli.manager.server.metrics import AuthMetrics
+from kcm_cli.manager.server.mux import Mux
+from kcm_cli.manager.server.server import Delegates, Server, ServerConfig
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
+
+NOW = datetime.datetime.now(datetime.UTC)
+
+
+@dataclass
+class Authority:
+    """A CA that signs certificates."""
+
+    name: str
+    key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
+
+    @property
+    def pem(self) -> bytes:
+        return self._sign(self.name, (), self.key, ca=True).public_bytes(serialization.Encoding.PEM)
+
+    def issue(self, folder: Path, common_name: str, organizations: tuple[str, ...] = (), dns: str = "") -> Path:
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = self._sign(common_name, organizations, key, ca=False, dns=dns)
+        path = folder / f"{common_name.replace(':', '-')}-{random.getrandbits(32):x}.pem"
+        secret = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) + secret)
+        return path
+
+    def _sign(self, name: str, groups: tuple[str, ...], key: ec.EllipticCurvePrivateKey, *, ca: bool, dns: str = ""):  # type: ignore[no-untyped-def]
+        subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+        subject.append(x509.NameAttribute(NameOID.COMMON_NAME, name))
+        issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, self.name)])
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name(subject))
+            .issuer_name(issuer)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(NOW - datetime.timedelta(hours=1))
+            .not_valid_after(NOW + datetime.timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        )
+        if dns:
+            builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(dns)]), critical=False)
+        return builder.sign(self.key, hashes.SHA256())
+
+
+@dataclass
+class ApiServer:
+    """Knows one token, allows what ``allowed`` names, and publishes a ConfigMap."""
+
+    down: bool = False
+    allowed: set[str] = field(default_factory=lambda: {"admin"})
+    config_map: dict[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    version: int = 1
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def send(self, request: Request) -> Response:
+        if self.down:
+            raise Unreachable("connection refused")
+        kind = request.path.rsplit("/", 1)[-1]
+        self.asked.append(kind)
+        if kind == "extension-apiserver-authentication":
+            doc = {"metadata": {"resourceVersion": str(self.version)}, "data": self.config_map}
+            return Response(200, {}, json.dumps(doc).encode())
+        spec = json.loads(request.body)["spec"]
+        if kind == "tokenreviews":
+            good = spec["token"] == "good"
+            status = {"authenticated": good, "user": {"username": "admin", "groups": ["g"]} if good else {}}
+        else:
+            status = {"allowed": spec["user"] in self.allowed, "reason": ""}
+        return Response(201, {}, json.dumps({"spec": spec, "status": status}).encode())
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        async def chunks() -> AsyncIterator[bytes]:
+            await self.changed.wait()
+            self.changed.clear()
+            yield b"{}\n"
+
+        yield Stream(200, {}, chunks())
+
+    async def close(self) -> None:
+        return None
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+@dataclass
+class Running:
+    port: int
+    plain_port: int
+    health: HealthChecks
+    registry: Registry
+    api: ApiServer
+
+    async def get(
+        self,
+        path: str,
+        *,
+        token: str = "",
+        cert: Path | None = None,
+        headers: dict[str, str] | None = None,
+        method: str = "GET",
+        data: bytes = b"",
+    ) -> tuple[int, str, dict[str, str]]:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if cert is not None:
+            context.load_cert_chain(cert)
+        sent = {**({"authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(
+                method,
+                f"https://127.0.0.1:{self.port}{path}",
+                ssl=context,
+                headers=sent,
+                data=data,
+                allow_redirects=False,
+            ) as response,
+        ):
+            return response.status, await response.text(), {k.lower(): v for k, v in response.headers.items()}
+
+    async def shown_certificate(self, name: str | None = None) -> x509.Certificate:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        _, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=context, server_hostname=name or "")
+        der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.close()
+        return x509.load_der_x509_certificate(der)
+
+
+@asynccontextmanager
+async def serving(
+    serving_config: ServingConfig | None = None,
+    authentication: AuthenticationConfig | None = None,
+    *,
+    delegated: bool = True,
+    api: ApiServer | None = None,
+    plain: bool = False,
+) -> AsyncIterator[Running]:
+    registry, clock, api = Registry(), LoopClock(), api or ApiServer()
+    families = SliMetrics(registry)
+    running = Running(free_port(), free_port() if plain else 0, HealthChecks(metrics=families), registry, api)
+    mux = Mux()
+    mux.handle("/healthz", handlers.health(running.health))
+    mux.handle("/configz", handlers.configz({"a": 1}))
+    mux.handle("/metrics", handlers.metrics(registry, 1.0))
+    levels: list[int] = []
+    mux.handle("/debug/flags/v", handlers.verbosity(levels.append), listed=False)
+    config = ServerConfig(
+        serving=replace(serving_config or ServingConfig(), bind_address="127.0.0.1", port=running.port),
+        authentication=authentication or AuthenticationConfig(skip_lookup=True),
+        authorization=AuthorizationConfig(),
+        insecure_address="127.0.0.1",
+        insecure_port=running.plain_port,
+    )
+    server = Server(config, mux, AuthMetrics.register(registry), clock)
+    client = Client(api, limiter=Unlimited(), user_agent="t", clock=clock)
+    delegates = Delegates(client, client) if delegated else Delegates()
+    task = asyncio.create_task(server.serve(delegates, random.Random(1)))
+    try:
+        yield running
+    finally:
+        assert not task.done() or task.exception() is not None
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def run(work: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(20):
+            await work()
+
+    asyncio.run(bounded())
+
+
+def test_what_each_kind_of_client_gets() -> None:
+    async def work() -> None:
+        async with serving() as server:
+            assert (await server.get("/healthz"))[:2] == (200, "ok")
+            assert (await server.get("/readyz"))[0] == 404
+            status, body, headers = await server.get("/metrics")
+            assert status == 403
+            assert json.loads(body) == {
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                "message": 'forbidden: User "system:anonymous" cannot get path "/metrics"',
+                "reason": "Forbidden", "details": {}, "code": 403,
+            }  # fmt: skip
+            assert headers["cache-control"] == "no-cache, private"
+            assert (await server.get("/metrics", token="good"))[0] == 200
+            status, body, _ = await server.get("/healthz", token="bad")
+            assert (status, json.loads(body)["reason"]) == (401, "Unauthorized")
+            assert (await server.get("/nothing", token="good"))[:2] == (404, "404 page not found\n")
+            assert (await server.get("/healthz/", token="good"))[0] == 404
+
+    run(work)
+
+
+def test_without_anybody_to_ask_tokens_count_for_nothing() -> None:
+    async def work() -> None:
+        async with serving(delegated=False) as server:
+            assert (await server.get("/healthz", token="bad"))[0] == 200
+            assert (await server.get("/metrics", token="good"))[0] == 403
+
+    run(work)
+
+
+def test_answers_are_remembered() -> None:
+    async def work() -> None:
+        async with serving() as server:
+            for _ in range(5):
+                await server.get("/metrics", token="good")
+            assert server.api.asked == ["tokenreviews", "subjectaccessreviews"]
+            text = server.registry.expose().decode()
+            assert 'authentication_token_cache_request_total{status="hit"} 4\n' in text
+            assert 'apiserver_delegated_authn_request_total{code="201"} 1\n' in text
+            assert 'authorization_attempts_total{result="allowed"} 5\n' in text
+
+    run(work)
+
+
+def test_an_unreachable_api_server_is_401_for_tokens() -> None:
+    async def work() -> None:
+        async with serving(api=ApiServer(down=True)) as server:
+            assert (await server.get("/healthz"))[0] == 200
+            assert (await server.get("/metrics", token="good"))[0] == 401
+            status, body, _ = await server.get("/metrics")
+            assert (status, body) == (500, 'Internal Server Error: "/metrics": connection refused\n')
+
+    run(work)
+
+
+def test_plain_http_on_the_tls_port_is_told_so() -> None:
+    async def work() -> None:
+        async with serving() as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = await reader.read()
+            writer.close()
+            assert answer.startswith(b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server")
+
+    run(work)
+
+
+def test_plain_port_serves_without_credentials() -> None:
+    async def work() -> None:
+        async with (
+            serving(plain=True) as server,
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{server.plain_port}/configz") as response,
+        ):
+            assert (response.status, await response.text()) == (200, '{"a":1}')
+
+    run(work)
+
+
+def test_health_shows_failures_and_exclusions() -> None:
+    async def work() -> None:
+        async with serving() as server:
+            server.health.add("a", lambda: None)
+            server.health.add("b", lambda: "broken")
+            status, body, headers = await server.get("/healthz")
+            assert (status, body) == (500, "[+]a ok\n[-]b failed: reason withheld\nhealthz check failed\n")
+            assert headers["x-content-type-options"] == "nosniff"
+            status, body, _ = await server.get("/healthz?exclude=b&exclude=x&verbose")
+            assert status == 200
+            assert "[+]b excluded: ok\n" in body
+            assert 'no matches for "x"' in body
+
+    run(work)
+
+
+def test_verbosity_can_be_put() -> None:
+    async def work() -> None:
+        async with serving() as server:
+            assert (await server.get("/debug/flags/v", token="good"))[0] == 406
+            assert (await server.get("/debug/flags/v", token="good", method="PUT", data=b"x"))[0] == 400
+            status, body, headers = await server.get("/debug/flags/v", token="good", method="PUT", data=b"4")
+            assert (status, body) == (200, "successfully set klog.logging.verbosity to 4\n")
+            assert headers["content-type"] == "text/plain"
+
+    run(work)
+
+
+def test_client_certificates_name_users(tmp_path: Path) -> None:
+    authority = Authority("clients")
+    (tmp_path / "ca.crt").write_bytes(authority.pem)
+    master = authority.issue(tmp_path, "root", ("system:masters",))
+    somebody = authority.issue(tmp_path, "somebody")
+
+    async def work() -> None:
+        config = AuthenticationConfig(client_ca_file=str(tmp_path / "ca.crt"), skip_lookup=True)
+        async with serving(authentication=config) as server:
+            assert (await server.get("/metrics", cert=master))[0] == 200
+            assert server.api.asked == []
+            status, body, _ = await server.get("/metrics", cert=somebody)
+            assert status == 403
+            assert 'User \\"somebody\\"' in body
+            assert (await server.get("/metrics"))[0] == 403
+            assert b"apiserver_client_certificate_expiration_seconds_count 2\n" in server.registry.expose()
+            stranger = Authority("strangers").issue(tmp_path, "stranger")
+            with pytest.raises((aiohttp.ClientError, ssl.SSLError)):
+                await server.get("/metrics", cert=stranger)
+
+    run(work)
+
+
+def test_proxies_name_users_in_headers(tmp_path: Path) -> None:
+    authority = Authority("proxies")
+    (tmp_path / "ca.crt").write_bytes(authority.pem)
+    proxy, other = authority.issue(tmp_path, "front"), authority.issue(tmp_path, "other")
+
+    async def work() -> None:
+        config = AuthenticationConfig(
+            requestheader_client_ca_file=str(tmp_path / "ca.crt"),
+            requestheader_allowed_names=("front",),
+            skip_lookup=True,
+        )
+        named = {"X-Remote-User": "jane", "X-Remote-Group": "system:masters"}
+        async with serving(authentication=config) as server:
+            assert (await server.get("/metrics", cert=proxy, headers=named))[0] == 200
+            assert (await server.get("/metrics", cert=other, headers=named))[0] == 401
+            assert (await server.get("/metrics", headers=named))[0] == 403
+            server.api.allowed.add("jane")
+            assert (await server.get("/metrics", cert=proxy, headers={"X-Remote-User": "jane"}))[0] == 200
+
+    run(work)
+
+
+def test_the_clusters_client_ca_is_taken_over_and_followed(tmp_path: Path) -> None:
+    first, second = Authority("one"), Authority("two")
+    api = ApiServer(config_map={"client-ca-file": first.pem.decode()})
+    by_first = first.issue(tmp_path, "root", ("system:masters",))
+    by_second = second.issue(tmp_path, "root", ("system:masters",))
+
+    async def work() -> None:
+        async with serving(authentication=AuthenticationConfig(), api=api) as server:
+            await until(lambda: server.get("/metrics", cert=by_first), 200)
+            api.config_map["client-ca-file"] = second.pem.decode()
+            api.version += 1
+            api.changed.set()
+            await until(lambda: server.get("/metrics", cert=by_second), 200)
+            with pytest.raises((aiohttp.ClientError, ssl.SSLError)):
+                await server.get("/metrics", cert=by_first)
+
+    run(work)
+
+
+async def until(ask: Callable[[], Awaitable[tuple[int, str, dict[str, str]]]], wanted: int) -> None:
+    for _ in range(200):
+        try:
+            if (await ask())[0] == wanted:
+                return
+        except (aiohttp.ClientError, ssl.SSLError):
+            pass
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"never answered {wanted}")
+
+
+def test_certificates_go_by_name_and_are_read_again(tmp_path: Path) -> None:
+    from kcm_cli.component.kinds import CertKey
+
+    authority = Authority("servers")
+    main = authority.issue(tmp_path, "main", dns="main.example")
+    sni = authority.issue(tmp_path, "sni", dns="sni.example")
+    wild = authority.issue(tmp_path, "wild")
+    config = ServingConfig(
+        cert_file=str(main),
+        key_file=str(main),
+        sni_cert_keys=(CertKey(str(sni), str(sni)), CertKey(str(wild), str(wild), ("*.wild.example",))),
+    )
+
+    async def work() -> None:
+        async with serving(config) as server:
+
+            async def shown(name: str | None = None) -> str:
+                certificate = await server.shown_certificate(name)
+                return str(certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value)
+
+            assert await shown() == "main"
+            assert await shown("sni.example") == "sni"
+            assert await shown("a.wild.example") == "wild"
+            assert await shown("b.a.wild.example") == "main"
+            main.write_bytes(authority.issue(tmp_path, "renewed").read_bytes())
+            for _ in range(100):
+                if await shown() == "renewed":
+                    break
+                await asyncio.sleep(0.05)
+            assert await shown() == "renewed"
+            main.write_bytes(b"rubbish")
+            await asyncio.sleep(1.2)
+            assert await shown() == "renewed"
+
+    run(work)
+
+
+def test_old_tls_versions_are_refused() -> None:
+    async def work() -> None:
+        async with serving(ServingConfig(min_version="VersionTLS13")) as server:
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
+            assert (await server.get("/healthz"))[0] == 200
+
+    run(work)
+
+
+def test_an_occupied_port_is_one_clear_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        config = ServerConfig(
+            serving=ServingConfig(bind_address="127.0.0.1", port=port),
+            authentication=AuthenticationConfig(),
+            authorization=AuthorizationConfig(),
+        )
+        with pytest.raises(RunError, match=f"failed to listen on 127.0.0.1:{port}: address already in use"):
+            Server(config, Mux(), AuthMetrics.register(Registry()), LoopClock())
+
+
+def test_a_certificate_directory_is_filled_once(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(ServingConfig(cert_dir=str(tmp_path / "certs"))) as server:
+            first = await server.shown_certificate()
+        assert (tmp_path / "certs" / "kube-controller-manager.key").stat().st_mode & 0o777 == 0o600
+        async with serving(ServingConfig(cert_dir=str(tmp_path / "certs"))) as server:
+            assert await server.shown_certificate() == first
+
+    run(work)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda folder: ServingConfig(cert_file=str(folder / "no"), key_file=str(folder / "no")), "cannot read"),
+        (lambda folder: ServingConfig(cert_file=str(folder / "x"), key_file=str(folder / "x")), "not usable PEM"),
+        (
+            lambda folder: ServingConfig(cert_file=str(folder / "a"), key_file=str(folder / "b")),
+            "do not belong together",
+        ),
+    ],
+    ids=["missing", "rubbish", "mismatch"],
+)
+def test_bad_certificates_are_one_clear_line(tmp_path: Path, make: Callable[[Path], ServingConfig], words: str) -> None:
+    (tmp_path / "x").write_text("rubbish")
+    authority = Authority("a")
+    authority.issue(tmp_path, "a").rename(tmp_path / "a")
+    authority.issue(tmp_path, "b").rename(tmp_path / "b")
+    config = ServerConfig(
+        serving=replace(make(tmp_path), bind_address="127.0.0.1", port=free_port()),
+        authentication=AuthenticationConfig(),
+        authorization=AuthorizationConfig(),
+    )
+    with pytest.raises(RunError, match=words):
+        Server(config, Mux(), AuthMetrics.register(Registry()), LoopClock())
+
+
+def test_missing_cluster_settings_end_the_server() -> None:
+    class Without(ApiServer):
+        async def send(self, request: Request) -> Response:
+            return Response(404, {}, b'{"kind":"Status","reason":"NotFound","message":"not found","code":404}')
+
+    async def work() -> None:
+        with pytest.raises(ExceptionGroup) as caught:
+            registry = Registry()
+            config = ServerConfig(
+                serving=ServingConfig(bind_address="127.0.0.1", port=free_port()),
+                authentication=AuthenticationConfig(),
+                authorization=AuthorizationConfig(),
+            )
+            clock = LoopClock()
+            server = Server(config, Mux(), AuthMetrics.register(registry), clock)
+            client = Client(Without(), limiter=Unlimited(), user_agent="t", clock=clock)
+            await server.serve(Delegates(client, client), random.Random(1))
+        assert (
+            caught.group_contains(RunError, match="request-header-client-ca-file")
+            if hasattr(caught, "group_contains")
+            else True
+        )
+
+    logging.getLogger("kcm_cli").setLevel(logging.CRITICAL)
+    run(work)
