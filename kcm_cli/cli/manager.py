@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import textwrap
 from pathlib import Path
 
 from kcm_cli.cli import usage
@@ -16,10 +17,11 @@ from kcm_cli.manager.options import flag_set
 
 log = logging.getLogger(__name__)
 
-_ABOUT = """\
-kcm runs the controllers of a Kubernetes cluster: loops that watch the state of the cluster through the API server and
-make the changes that bring it closer to the state asked for. It takes the place of kube-controller-manager.
-"""
+_ABOUT = (
+    "kcm runs the controllers of a Kubernetes cluster: loops that watch the state of the cluster through the API "
+    "server and make the changes that bring it closer to the state asked for. It takes the place of "
+    "kube-controller-manager."
+)
 
 
 def run_manager(parsed: Parsed) -> int:
@@ -27,13 +29,11 @@ def run_manager(parsed: Parsed) -> int:
     if parsed.values.get("help"):
         sys.stdout.write(help_text(usage.width(), bold=sys.stdout.isatty()))
         return 0
-    if parsed.problems:
-        return fail(parsed.problems)
     version = parsed.values.get("version", "false")
-    if version in ("true", "raw"):
+    if version in ("true", "raw") and not parsed.problems:
         sys.stdout.write(f"{raw_version()}\n" if version == "raw" else f"Kubernetes {GIT_VERSION}\n")
         return 0
-    # imported here: help, version and mistakes need no controllers
+    # imported here: help and version need no controllers
     from kcm_cli.manager.controller_map import all_controllers
 
     try:
@@ -53,7 +53,8 @@ def fail(problems: tuple[str, ...] | list[str]) -> int:
 
 def help_text(columns: int, *, bold: bool = False) -> str:
     """What --help prints."""
-    lines = [_ABOUT, "Usage:", "  kcm [flags]"]
+    about = _ABOUT if columns < usage.LEAST_WIDTH else textwrap.fill(_ABOUT, columns)
+    lines = [about, "", "Usage:", "  kcm [flags]"]
     lines += [f"  kcm {command.name} [flags]".ljust(24) + command.help for command in SUBCOMMANDS]
     lines += usage.sections(flag_set(), columns, bold=bold)
     return "\n".join(lines) + "\n"

@@ -14,7 +14,7 @@ from itertools import groupby
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.machinery.quoting import quote
 
-_LEAST_WIDTH = 50
+LEAST_WIDTH = 50
 _INDENT = 16
 
 
@@ -38,7 +38,7 @@ def sections(flags: FlagSet | Iterable[Flag], columns: int, *, bold: bool = Fals
 def _flag_lines(flag: Flag, columns: int) -> Iterator[str]:
     head = _head(flag)
     text = _text(flag)
-    if columns < _LEAST_WIDTH:
+    if columns < LEAST_WIDTH:
         yield f"{head}   {text}"
         return
     yield head

@@ -39,7 +39,7 @@ class ServiceAccountTokenConfig:
         flag="root-ca-file",
         key="RootCAFile",
         help=(
-            "File with the PEM certificate bundle that goes into every token Secret and into the kube-root- "
+            "File with the PEM certificate bundle that goes into every token Secret and into the kube-root-"
             "ca.crt ConfigMap of every namespace."
         ),
     )

@@ -1,0 +1,99 @@
+"""Documents that are written from the declarations: docs/flags.md and configs/kcm-config.yaml.
+
+``python -m kcm_cli.cli.docs`` writes both into the current directory; ``--check`` says whether they are current.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from kcm_cli.cli.config_sample import sample
+from kcm_cli.component.featuregates import resolve
+from kcm_cli.component.flagset import Flag
+from kcm_cli.manager.controller_map import CONTROLLERS
+from kcm_cli.manager.options import bindings, flag_set
+from kcm_cli.manager.options_former import FORMER
+
+_HEAD = """\
+# Flags of kcm
+
+Written by `python -m kcm_cli.cli.docs` from the options' declarations; do not edit.
+
+`_` and `-` are the same in names. A truth value is set by `--flag` or `--flag=false`, any other by `--flag=value` or
+`--flag value`. Durations are written as `1h30m`, `300ms`; lists with commas between, or by repeating the flag.
+`--config` reads the fields in the column "Configuration file"; flags go before it.
+"""
+
+
+def flags_document() -> str:
+    """docs/flags.md."""
+    keys = {b.option.flag: ".".join(b.key) for b in bindings() if b.option.flag}
+    visible = [flag for flag in flag_set() if not flag.hidden]
+    lines = [_HEAD]
+    for title, flags in groupby(visible, key=lambda flag: flag.section):
+        lines += [f"## {title} flags", "", *_table(flags, keys), ""]
+    lines += ["## Deprecated and former flags", "", "Accepted, left out of `--help`, answered with a warning.", ""]
+    lines += [*_deprecated(), "", "## Controllers", "", *_controllers(), "", "## Feature gates", "", *_gates(), ""]
+    return "\n".join(lines)
+
+
+def _table(flags: Iterator[Flag], keys: Mapping[str, str]) -> Iterator[str]:
+    yield "| Flag | Type | Default | Configuration file | Meaning |"
+    yield "| --- | --- | --- | --- | --- |"
+    for flag in flags:
+        name = f"`--{flag.name}`" + (f", `-{flag.shorthand}`" if flag.shorthand else "")
+        shown = flag.kind.show(flag.default)
+        default = f"`{shown}`" if shown else ""
+        key = keys.get(flag.name, "")
+        yield f"| {name} | {flag.kind.word} | {default} | {f'`{key}`' if key else ''} | {_cell(flag.help)} |"
+
+
+def _deprecated() -> Iterator[str]:
+    yield "| Flag | Type | What becomes of it |"
+    yield "| --- | --- | --- |"
+    former = {flag.name for flag in FORMER}
+    hidden = [flag for flag in flag_set() if flag.hidden]
+    for flag in sorted(hidden, key=lambda flag: (flag.name in former, flag.name)):
+        yield f"| `--{flag.name}` | {flag.kind.word} | {_cell(flag.deprecated)} |"
+
+
+def _controllers() -> Iterator[str]:
+    yield "| Name | Former name | On by default | Feature gates |"
+    yield "| --- | --- | --- | --- |"
+    for controller in CONTROLLERS:
+        on = "cloud only" if controller.cloud_only else "yes" if controller.default_enabled else "no"
+        yield f"| {controller.name} | {controller.alias} | {on} | {', '.join(controller.gates)} |"
+
+
+def _gates() -> Iterator[str]:
+    yield "| Gate | Stage | Default |"
+    yield "| --- | --- | --- |"
+    for gate in resolve(()).gates.values():
+        default = "on" if gate.default else "off"
+        yield f"| {gate.name} | {gate.stage} | {default}{', locked' if gate.locked else ''} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+DOCUMENTS = {"docs/flags.md": flags_document, "configs/kcm-config.yaml": sample}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the documents, or with --check compare them; 1 if one is not current."""
+    stale = 0
+    for name, make in DOCUMENTS.items():
+        path, text = Path(name), make()
+        if "--check" not in arguments:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            sys.stderr.write(f"{name} is not current: run python -m kcm_cli.cli.docs\n")
+            stale = 1
+    return stale
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,42 @@
+"""Generated documents are current, and what they say holds."""
+
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.cli.config_sample import sample
+from kcm_cli.cli.docs import DOCUMENTS, flags_document, main
+from kcm_cli.component import configfile, options
+from kcm_cli.manager.config_files import COMPONENT_CONFIG
+from kcm_cli.manager.options import ComponentConfig, flag_set
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_is_current(name: str) -> None:
+    assert (ROOT / name).read_text() == DOCUMENTS[name](), "run python -m kcm_cli.cli.docs"
+
+
+def test_check_notices_a_stale_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["--check"]) == 1
+    assert main([]) == 0
+    assert main(["--check"]) == 0
+    (tmp_path / "docs/flags.md").write_text("old")
+    assert main(["--check"]) == 1
+
+
+def test_the_sample_holds_every_field_at_its_default() -> None:
+    values = configfile.parse(sample(), COMPONENT_CONFIG, ComponentConfig)
+    assert options.build(ComponentConfig, values) == ComponentConfig()
+    assert len(values) == sum(1 for binding in options.bind(ComponentConfig) if binding.key)
+
+
+def test_every_flag_is_documented() -> None:
+    text = flags_document()
+    assert all(f"`--{flag.name}`" in text for flag in flag_set())
+
+
+def test_lines_of_the_sample_are_short() -> None:
+    assert max(map(len, sample().splitlines())) <= 120

@@ -1,0 +1,166 @@
+"""The command ``kcm`` as its users see it. Nothing here starts a manager."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.cli.main import main
+
+KCM = (sys.executable, "-m", "kcm_cli.cli.main")
+
+
+def run(*args: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A process of its own, as a shell would start it."""
+    return subprocess.run([*KCM, *args], capture_output=True, text=True, timeout=60, env={**os.environ, **(env or {})})
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        pytest.param(
+            ["--concurent-gc-syncs=5"],
+            "Error: unknown flag: --concurent-gc-syncs (did you mean --concurrent-gc-syncs?)",
+            id="unknown flag",
+        ),
+        pytest.param(["start"], "Error: unexpected argument: start (kcm takes flags only)", id="positional"),
+        pytest.param(
+            ["--leader-elect", "false"], "Error: unexpected argument: false (kcm takes flags only)", id="bool"
+        ),
+        pytest.param(
+            ["--concurrent-gc-syncs=many"],
+            'Error: invalid argument "many" for "--concurrent-gc-syncs" flag: must be a whole number',
+            id="bad value",
+        ),
+        pytest.param(["--kubeconfig"], "Error: flag needs an argument: --kubeconfig", id="no value"),
+        pytest.param(
+            ["--controllers=*,nope"], 'Error: "nope" is not in the list of known controllers', id="unknown controller"
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_1(args: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(args) == 1
+    out = capsys.readouterr()
+    assert out.out == ""
+    assert out.err.splitlines() == [line]
+
+
+def test_mistakes_are_reported_together(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--v=x", "--nope", "--kube-api-qps=fast", "--secure-port=99999"]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("Error: ") for line in lines)
+
+
+def test_mistakes_of_different_stages_are_reported_together(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--v=x", "--controllers=nope", "extra"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 3
+
+
+@pytest.mark.parametrize("args", [["--version"], ["--version=true"], ["-v2", "--version"]])
+def test_version(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(args) == 0
+    assert capsys.readouterr().out == "Kubernetes v1.36.0\n"
+
+
+def test_raw_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version=raw"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith('version.Info{Major:"1", Minor:"36", ')
+    assert 'GitVersion:"v1.36.0"' in text
+
+
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["--help", "--nope"], ["--v=2", "-h"]])
+def test_help_wins(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(args) == 0
+    out = capsys.readouterr()
+    assert out.err == ""
+    assert "\nGeneric flags:\n" in out.out
+
+
+def test_help_is_plain_when_piped() -> None:
+    text = run("--help").stdout
+    assert "\x1b" not in text
+    assert re.search(r"^  -v, --v Level   How much to log", text, re.M)
+    assert re.search(r"^      --kube-api-qps float32   .* \(default 20\)$", text, re.M)
+    assert re.search(r'^      --cluster-name string   .* \(default "kubernetes"\)$', text, re.M)
+    assert re.search(r"^      --leader-elect   .* \(default true\)$", text, re.M)
+    assert re.search(r"^      --version version\[=true\]   ", text, re.M)
+    assert "pod-eviction-timeout" not in text
+
+
+def test_written_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "config.json"
+    assert main(["--write-config-to", str(file), "--concurrent-job-syncs=9"]) == 0
+    assert json.loads(file.read_text())["JobController"] == {"ConcurrentJobSyncs": 9}
+    assert main([f"--config={file}", "--write-config-to=-"]) == 0
+    assert "ConcurrentJobSyncs: 9" in capsys.readouterr().out
+
+
+def test_a_target_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"--write-config-to={tmp_path}"]) == 1
+    assert capsys.readouterr().err == f"Error: cannot write the configuration to {tmp_path}: Is a directory\n"
+
+
+def test_a_malformed_file_is_one_line_for_each_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("a: [\n")
+    assert main([f"--config={file}"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"Error: {file}: not YAML: ")
+
+
+def complete(words: str) -> list[str]:
+    """What bash would offer for the last word."""
+    parts = words.split(" ")
+    env = {"_KCM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(parts) - 1)}
+    return run(env=env).stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        pytest.param("kcm --kube-api-", ["--kube-api-burst", "--kube-api-content-type", "--kube-api-qps"], id="flag"),
+        pytest.param("kcm --logging-format ", ["json", "text"], id="choice"),
+        pytest.param("kcm --controllers job", ["job-controller"], id="controller"),
+        pytest.param("kcm --controllers *,-job", ["*,-job-controller"], id="controller in a list"),
+        pytest.param("kcm --feature-gates AllAl", ["AllAlpha=true", "AllAlpha=false"], id="gate"),
+        pytest.param("kcm --leader-elect=false --write", ["--write-config-to"], id="after a bool with a value"),
+        pytest.param("kcm --pod-evic", [], id="former flags are not offered"),
+        pytest.param("kcm sand", ["sandbox"], id="command"),
+    ],
+)
+def test_completion(words: str, offered: list[str]) -> None:
+    assert complete(words) == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(shell: str) -> None:
+    shown = run(f"--show-completion={shell}")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "_KCM_COMPLETE=complete_" in shown.stdout
+
+
+def test_an_unknown_shell_is_a_mistake() -> None:
+    shown = run("--show-completion=cmd")
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert len(shown.stderr.splitlines()) == 1
+
+
+def test_version_imports_next_to_nothing() -> None:
+    code = "import sys; from kcm_cli.cli.main import main; main(['--version']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    loaded = set(done.stdout.split())
+    assert loaded.isdisjoint({"typer", "rich", "yaml", "asyncio", "aiohttp", "kubernetes", "kubernetes_asyncio"})
+
+
+def test_help_imports_neither_server_nor_client() -> None:
+    code = "import sys; from kcm_cli.cli.main import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    loaded = set(done.stderr.split())
+    assert loaded.isdisjoint({"rich", "asyncio", "aiohttp", "kubernetes", "kubernetes_asyncio", "uvicorn", "starlette"})

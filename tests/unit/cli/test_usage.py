@@ -1,0 +1,77 @@
+"""Help as text."""
+
+import re
+
+import pytest
+
+from kcm_cli.cli import usage
+from kcm_cli.cli.manager import help_text
+from kcm_cli.component import kinds
+from kcm_cli.component.flagset import Flag, FlagSet
+from kcm_cli.manager.options import flag_set
+
+FLAGS = FlagSet(
+    [
+        Flag("yes", kinds.BOOL, False, "Say yes.", "First", shorthand="y"),
+        Flag("rate", kinds.FLOAT32, 0.5, "How fast.", "First"),
+        Flag("gone", kinds.BOOL, False, "", "First", hidden=True),
+        Flag("names", kinds.STRINGS, ("a", "b"), "Who.", "Second"),
+        Flag("path", kinds.STRING, "/x y", "Where.", "Second"),
+        Flag("none", kinds.STRING, "", "What.", "Second"),
+    ]
+)
+
+PLAIN = """
+First flags:
+
+  -y, --yes   Say yes.
+      --rate float32   How fast. (default 0.5)
+
+Second flags:
+
+      --names strings   Who. (default [a,b])
+      --path string   Where. (default "/x y")
+      --none string   What."""
+
+WRAPPED = """
+First flags:
+
+  -y, --yes
+                Say yes.
+      --rate float32
+                How fast. (default 0.5)
+
+Second flags:
+
+      --names strings
+                Who. (default [a,b])
+      --path string
+                Where. (default "/x y")
+      --none string
+                What."""
+
+
+@pytest.mark.parametrize(("columns", "text"), [(0, PLAIN), (60, WRAPPED)], ids=["not wrapped", "wrapped"])
+def test_sections(columns: int, text: str) -> None:
+    assert "\n".join(usage.sections(FLAGS, columns)) == text
+
+
+def test_titles_can_be_bold() -> None:
+    assert "\x1b[1mFirst flags:\x1b[0m" in list(usage.sections(FLAGS, 80, bold=True))
+
+
+@pytest.mark.parametrize("columns", [80, 132])
+def test_lines_fit_the_terminal(columns: int) -> None:
+    assert max(len(line) for line in help_text(columns).splitlines()) <= columns
+
+
+@pytest.mark.parametrize("columns", [0, 80])
+def test_every_visible_flag_stands_in_its_section(columns: int) -> None:
+    section = ""
+    found = []
+    for line in help_text(columns).splitlines():
+        section = line.removesuffix(" flags:") if line.endswith(" flags:") else section
+        match = re.match(r"  (?:-\w, |    )--([\w-]+)", line)
+        if match:
+            found.append((section, match[1]))
+    assert found == [(flag.section, flag.name) for flag in flag_set() if not flag.hidden]
