@@ -42,7 +42,7 @@ from kcm_cli.controllers.replicationcontroller.config import ReplicationControll
 from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
 from kcm_cli.controllers.service_lb.config import ServiceConfig
-from kcm_cli.controllers.serviceaccount_token.config import ServiceAccountTokenConfig
+from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
