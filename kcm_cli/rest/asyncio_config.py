@@ -11,6 +11,7 @@ Where the real package is loaded already (a plugin did it), its modules are used
 
 import importlib
 import importlib.util
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,8 @@ class ConfigModules:
         self.KubeConfigLoader: Any = kube_config.KubeConfigLoader
         self.InClusterConfigLoader: Any = incluster.InClusterConfigLoader
         self.ConfigException: type[Exception] = exceptions.ConfigException
+        # It logs what it raises: once is enough.
+        logging.getLogger(kube_config.__name__).setLevel(logging.CRITICAL)
         self.remove_temp_files: Any = kube_config._cleanup_temp_files
 
 

@@ -41,7 +41,7 @@ class Mapper:
         if self._known is not None and asked - self._fetched < younger_than_s:
             return self._known
         async with self._lock:
-            if self._known is None or self._fetched < asked - younger_than_s:
+            if self._known is None or self._fetched <= asked - younger_than_s:
                 started = self._clock.monotonic()
                 self._known = await discover(self._client)
                 self._fetched = started

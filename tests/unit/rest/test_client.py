@@ -1,0 +1,312 @@
+"""Verbs become requests; answers become views, retries or errors."""
+
+import asyncio
+import json
+
+import pytest
+
+from kcm_cli.api.apps import DEPLOYMENTS
+from kcm_cli.api.core import NODES, PODS
+from kcm_cli.component import virtual
+from kcm_cli.rest import errors
+from kcm_cli.rest.client import JSON_PATCH, MAX_RETRIES
+from kcm_cli.rest.ratelimit import TokenBucket
+from kcm_cli.rest.transport import ConnectionLost, Request, TimedOut, Unreachable
+
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns", "uid": "u"}}
+
+
+class Counted:
+    """Metrics as a list."""
+
+    def __init__(self):
+        self.seen = []
+
+    def answered(self, method, code, sent, *, attempt):
+        self.seen.append(("answered", method, code, sent, attempt))
+
+    def finished(self, method, duration_s, received):
+        self.seen.append(("finished", method, duration_s, received))
+
+    def throttled(self, method, waited_s):
+        self.seen.append(("throttled", method, waited_s))
+
+
+CALLS = {
+    "get": (lambda c: c.get(PODS, "ns", "a"), "GET", "/api/v1/namespaces/ns/pods/a", (), b""),
+    "get cluster-scoped": (lambda c: c.get(NODES, "", "a"), "GET", "/api/v1/nodes/a", (), b""),
+    "get subresource": (
+        lambda c: c.get(PODS, "ns", "a", subresource="status", resource_version="0"),
+        "GET",
+        "/api/v1/namespaces/ns/pods/a/status",
+        (("resourceVersion", "0"),),
+        b"",
+    ),
+    "list": (
+        lambda c: c.list_page(PODS, "ns", limit=5, continue_="t", label_selector="a=b"),
+        "GET",
+        "/api/v1/namespaces/ns/pods",
+        (("limit", "5"), ("continue", "t"), ("labelSelector", "a=b")),
+        b"",
+    ),
+    "list all": (lambda c: c.list_page(DEPLOYMENTS), "GET", "/apis/apps/v1/deployments", (), b""),
+    "create": (lambda c: c.create(PODS, "ns", {"a": 1}), "POST", "/api/v1/namespaces/ns/pods", (), b'{"a":1}'),
+    "create encoded, managed": (
+        lambda c: c.create(PODS, "ns", b"{}", field_manager="m"),
+        "POST",
+        "/api/v1/namespaces/ns/pods",
+        (("fieldManager", "m"),),
+        b"{}",
+    ),
+    "create in subresource": (
+        lambda c: c.create(PODS, "ns", b"{}", name="a", subresource="eviction"),
+        "POST",
+        "/api/v1/namespaces/ns/pods/a/eviction",
+        (),
+        b"{}",
+    ),
+    "update status": (
+        lambda c: c.update(DEPLOYMENTS, "ns", "a", {}, subresource="status"),
+        "PUT",
+        "/apis/apps/v1/namespaces/ns/deployments/a/status",
+        (),
+        b"{}",
+    ),
+    "patch": (
+        lambda c: c.patch(PODS, "ns", "a", [{"op": "test"}], content_type=JSON_PATCH),
+        "PATCH",
+        "/api/v1/namespaces/ns/pods/a",
+        (),
+        b'[{"op":"test"}]',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CALLS.values(), ids=CALLS.keys())
+def test_verbs_become_requests(script, answer, case):
+    call, method, path, query, body = case
+    transport = script(answer(200, POD))
+    virtual.run(call(transport.client()))
+    (sent,) = transport.asked
+    assert (sent.method, sent.path, sent.query, sent.body) == (method, path, query, body)
+    assert sent.headers["user-agent"] == "kcm/test"
+    assert ("content-type" in sent.headers) == bool(body)
+
+
+def test_content_type_is_that_of_the_patch(script, answer):
+    transport = script(answer(200, POD))
+    virtual.run(transport.client().patch(PODS, "ns", "a", [], content_type=JSON_PATCH))
+    assert transport.asked[0].headers["content-type"] == JSON_PATCH
+
+
+def test_answers_become_views(script, answer):
+    pod = virtual.run(script(answer(201, POD)).client().create(PODS, "ns", b"{}"))
+    assert (pod.name, pod.uid) == ("a", "u")
+
+
+DELETES = {
+    "plain": ({}, {"kind": "DeleteOptions", "apiVersion": "v1"}),
+    "uid": ({"uid": "u"}, {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "u"}}),
+    "all": (
+        {"uid": "u", "resource_version": "7", "propagation": "Orphan", "grace_s": 0},
+        {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "gracePeriodSeconds": 0,
+            "preconditions": {"uid": "u", "resourceVersion": "7"},
+            "propagationPolicy": "Orphan",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "body"), DELETES.values(), ids=DELETES.keys())
+def test_delete_options(script, answer, options, body):
+    transport = script(answer(200, {"kind": "Status", "status": "Success"}))
+    virtual.run(transport.client().delete(PODS, "ns", "a", **options))
+    assert json.loads(transport.asked[0].body) == body
+
+
+def test_metadata_only_is_asked_for_in_the_accept_header(script, answer):
+    transport = script(answer(200, POD))
+
+    async def run():
+        client = transport.client()
+        await client.get(PODS, "ns", "a", metadata_only=True)
+        await client.list_page(PODS, "ns", metadata_only=True)
+
+    virtual.run(run())
+    one, many = (request.headers["accept"] for request in transport.asked)
+    assert "as=PartialObjectMetadata;" in one
+    assert "as=PartialObjectMetadataList;" in many
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c: c.get(PODS, "", "a"),
+        lambda c: c.get(PODS, "ns", ""),
+        lambda c: c.create(PODS, "", b"{}"),
+        lambda c: c.delete(PODS, "", "a"),
+        lambda c: c.update(NODES, "", "", b"{}"),
+    ],
+    ids=["get without namespace", "get without name", "create", "delete", "update"],
+)
+def test_paths_that_would_hit_a_collection_are_refused(script, answer, call):
+    transport = script(answer(200, POD))
+    with pytest.raises(ValueError, match="empty"):
+        virtual.run(call(transport.client()))
+    assert transport.asked == []
+
+
+def test_retry_after_is_obeyed_and_counted(script, answer, failure):
+    transport = script(
+        failure(429, "TooManyRequests", retry_after="2"),
+        failure(503, "ServiceUnavailable", retry_after="1"),
+        answer(201, POD),
+    )
+    virtual.run(transport.client().create(PODS, "ns", b"{}"))
+    assert transport.times == [0, 2, 3]
+
+
+def test_retries_end(script, failure):
+    transport = script(failure(429, "TooManyRequests", retry_after="1"))
+    with pytest.raises(errors.TooManyRequests):
+        virtual.run(transport.client().create(PODS, "ns", b"{}"))
+    assert len(transport.asked) == MAX_RETRIES + 1
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "headers"),
+    [
+        (429, "TooManyRequests", {}),
+        (500, "InternalError", {}),
+        (409, "Conflict", {"retry_after": "1"}),
+        (404, "NotFound", {"retry_after": "1"}),
+    ],
+    ids=["429 without Retry-After", "500 without Retry-After", "409", "404"],
+)
+def test_other_refusals_are_not_retried(script, failure, code, reason, headers):
+    transport = script(failure(code, reason, **headers))
+    with pytest.raises(errors.ApiError):
+        virtual.run(transport.client().create(PODS, "ns", b"{}"))
+    assert len(transport.asked) == 1
+
+
+def test_a_get_is_sent_again_when_the_connection_breaks(script, answer):
+    transport = script(ConnectionLost("reset"), answer(200, POD))
+    virtual.run(transport.client().get(PODS, "ns", "a"))
+    assert transport.times == [0, 1]
+
+
+@pytest.mark.parametrize("error", [ConnectionLost("reset"), TimedOut("late"), Unreachable("refused")])
+def test_a_write_is_never_sent_again_on_its_own(script, answer, error):
+    transport = script(error, answer(200, POD))
+    with pytest.raises(type(error)):
+        virtual.run(transport.client().create(PODS, "ns", b"{}"))
+    assert len(transport.asked) == 1
+
+
+def test_a_refused_connection_is_told_at_once_for_reads_too(script, answer):
+    transport = script(Unreachable("refused"), answer(200, POD))
+    with pytest.raises(Unreachable):
+        virtual.run(transport.client().get(PODS, "ns", "a"))
+
+
+def test_requests_wait_for_their_turn(script, answer):
+    transport = script(answer(200, POD))
+
+    async def run():
+        client = transport.client(TokenBucket(10.0, 2))
+        await asyncio.gather(*(client.get(PODS, "ns", str(number)) for number in range(5)))
+
+    virtual.run(run())
+    assert transport.times == pytest.approx([0, 0, 0.1, 0.2, 0.3])
+    assert [request.path[-1] for request in transport.asked] == list("01234")
+
+
+def test_a_cancelled_wait_does_not_use_its_token(script, answer):
+    transport = script(answer(200, POD))
+
+    async def run():
+        client = transport.client(TokenBucket(1.0, 1))
+        await client.get(PODS, "ns", "a")
+        waiting = asyncio.create_task(client.get(PODS, "ns", "b"))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await client.get(PODS, "ns", "c")
+
+    virtual.run(run())
+    assert transport.times == pytest.approx([0, 1])
+
+
+def test_retries_pass_the_limit_too(script, answer, failure):
+    transport = script(failure(429, "TooManyRequests", retry_after="0"), answer(200, POD))
+
+    async def run():
+        await transport.client(TokenBucket(0.5, 1)).get(PODS, "ns", "a")
+
+    virtual.run(run())
+    assert transport.times == [0, 2]
+
+
+def test_a_watch_is_not_limited(script, answer):
+    transport = script(answer(200, {}))
+
+    async def run():
+        client = transport.client(TokenBucket(0.001, 1))
+        for _ in range(3):
+            async with client.watch(PODS, query=(("resourceVersion", "5"),), field_selector="x=y") as stream:
+                assert [chunk async for chunk in stream.chunks] == [b"{}"]
+
+    virtual.run(run())
+    assert transport.times == [0, 0, 0]
+    expected = (("watch", "true"), ("fieldSelector", "x=y"), ("resourceVersion", "5"))
+    assert transport.asked[0].query == expected
+
+
+def test_a_watch_that_is_refused_raises_on_entry(script, failure):
+    async def run():
+        async with script(failure(410, "Expired")).client().watch(PODS):
+            pytest.fail("entered")
+
+    with pytest.raises(errors.Expired):
+        virtual.run(run())
+
+
+def test_a_watch_that_is_throttled_is_opened_later(script, answer, failure):
+    transport = script(failure(429, "TooManyRequests", retry_after="4"), answer(200, {}))
+
+    async def run():
+        async with transport.client().watch(PODS) as stream:
+            assert stream.status == 200
+
+    virtual.run(run())
+    assert transport.times == [0, 4]
+
+
+def test_metrics_tell_attempts_and_requests(script, answer, failure):
+    transport, counted = script(failure(503, "ServiceUnavailable", retry_after="1"), answer(201, POD)), Counted()
+
+    async def run():
+        client = transport.client()
+        client._metrics = counted
+        await client.create(PODS, "ns", b"12345")
+
+    virtual.run(run())
+    size = len(json.dumps(POD))
+    assert counted.seen == [
+        ("throttled", "POST", 0.0),
+        ("answered", "POST", "503", 5, 0),
+        ("throttled", "POST", 0.0),
+        ("answered", "POST", "201", 5, 1),
+        ("finished", "POST", 1.0, size),
+    ]
+
+
+def test_own_requests_keep_their_headers(script, answer):
+    transport = script(answer(200, {}))
+    request = Request("GET", "/healthz", headers={"accept": "text/plain"})
+    virtual.run(transport.client().call(request))
+    assert transport.asked[0].headers == {"accept": "text/plain", "user-agent": "kcm/test"}

@@ -1,0 +1,166 @@
+"""Headers that are renewed, and transports that use them."""
+
+import asyncio
+
+import pytest
+
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest.authorized import Authorized
+from kcm_cli.rest.credentials import FILE_PERIOD_S, Fixed, Lease, Renewing, from_file
+from kcm_cli.rest.errors import CredentialsError
+from kcm_cli.rest.transport import Request, Unreachable
+
+GET = Request("GET", "/x")
+
+
+class Tokens:
+    """Gives t1, t2, … that hold for a while; fails while told to."""
+
+    def __init__(self, lifetime_s=10.0, delay_s=0.0):
+        self.given = 0
+        self.failing = False
+        self.lifetime_s = lifetime_s
+        self.delay_s = delay_s
+
+    async def __call__(self):
+        await LoopClock().sleep(self.delay_s)
+        if self.failing:
+            raise CredentialsError("no token today")
+        self.given += 1
+        return Lease(f"t{self.given}", self.lifetime_s)
+
+
+def test_a_lease_is_used_until_it_ends():
+    async def run():
+        renewing = Renewing(Tokens(), LoopClock())
+        assert renewing.current() is None
+        assert await renewing.renew() == "t1"
+        await asyncio.sleep(9.9)
+        assert renewing.current() == "t1"
+        await asyncio.sleep(0.2)
+        assert renewing.current() is None
+        assert await renewing.renew() == "t2"
+
+    virtual.run(run())
+
+
+def test_many_who_wait_cause_one_renewal():
+    async def run():
+        tokens = Tokens(delay_s=1.0)
+        renewing = Renewing(tokens, LoopClock())
+        assert set(await asyncio.gather(*(renewing.renew() for _ in range(20)))) == {"t1"}
+
+    virtual.run(run())
+
+
+def test_an_old_value_stays_in_use_when_renewing_fails():
+    async def run():
+        tokens = Tokens()
+        renewing = Renewing(tokens, LoopClock())
+        await renewing.renew()
+        tokens.failing = True
+        await asyncio.sleep(11)
+        assert await renewing.renew() == "t1"
+
+    virtual.run(run())
+
+
+def test_a_rejected_value_is_not_used_again():
+    async def run():
+        tokens = Tokens(lifetime_s=None)
+        renewing = Renewing(tokens, LoopClock())
+        await renewing.renew()
+        renewing.reject("t0")
+        assert renewing.current() == "t1"
+        renewing.reject("t1")
+        assert renewing.current() is None
+        tokens.failing = True
+        with pytest.raises(CredentialsError):
+            await renewing.renew()
+
+    virtual.run(run())
+
+
+def test_a_token_file_is_read_again(tmp_path):
+    async def run():
+        path = tmp_path / "token"
+        path.write_text("one\n")
+        credentials = from_file(path, LoopClock())
+        assert await credentials.renew() == "Bearer one"
+        path.write_text("two\n")
+        assert credentials.current() == "Bearer one"
+        await asyncio.sleep(FILE_PERIOD_S)
+        assert credentials.current() is None
+        assert await credentials.renew() == "Bearer two"
+
+    virtual.run(run())
+
+
+@pytest.mark.parametrize(("content", "text"), [(None, "No such file"), (b" \n", "is empty"), (b"\xff", "is not text")])
+def test_a_token_file_without_token_is_named(tmp_path, content, text):
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(CredentialsError, match=text) as raised:
+        virtual.run(from_file(path, LoopClock()).renew())
+    assert str(path) in str(raised.value)
+
+
+def only(token, answer, failure):
+    """A server that accepts one token."""
+    return lambda request: (
+        answer(200, {}) if request.headers.get("authorization") == token else failure(401, "Unauthorized")
+    )
+
+
+def test_a_request_carries_the_header(script, answer):
+    transport = script(answer(200, {}))
+    virtual.run(Authorized(transport, Fixed("Bearer x")).send(GET))
+    assert transport.asked[0].headers["authorization"] == "Bearer x"
+
+
+def test_no_credentials_no_header(script, answer):
+    transport = script(answer(200, {}))
+    virtual.run(Authorized(transport, Fixed()).send(GET))
+    assert transport.asked == [GET]
+
+
+def test_rejected_credentials_are_renewed_and_the_request_sent_once_more(script, answer, failure):
+    async def run():
+        transport = script(only("t2", answer, failure))
+        authorized = Authorized(transport, Renewing(Tokens(lifetime_s=None), LoopClock()))
+        response = await authorized.send(GET)
+        assert response.status == 200
+        assert len(transport.asked) == 2
+
+    virtual.run(run())
+
+
+@pytest.mark.parametrize("credentials", [Fixed("t1"), None], ids=["fixed", "renewing"])
+def test_the_answer_stands_where_no_other_credentials_help(script, answer, failure, credentials):
+    async def run():
+        transport = script(only("never", answer, failure))
+        used = credentials or Renewing(Tokens(lifetime_s=None), LoopClock())
+        assert (await Authorized(transport, used).send(GET)).status == 401
+        assert len(transport.asked) == (1 if credentials else 2)
+
+    virtual.run(run())
+
+
+def test_a_stream_is_opened_again_with_renewed_credentials(script, answer, failure):
+    async def run():
+        transport = script(only("t2", answer, failure))
+        async with Authorized(transport, Renewing(Tokens(lifetime_s=None), LoopClock())).stream(GET) as stream:
+            assert stream.status == 200
+
+    virtual.run(run())
+
+
+def test_no_credentials_at_all_are_no_connection(script, answer):
+    tokens = Tokens()
+    tokens.failing = True
+    transport = script(answer(200, {}))
+    with pytest.raises(Unreachable, match="no token today"):
+        virtual.run(Authorized(transport, Renewing(tokens, LoopClock())).send(GET))
+    assert transport.asked == []

@@ -1,0 +1,209 @@
+"""What a server serves, in both forms of discovery."""
+
+import asyncio
+
+import pytest
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest.discovery import discover
+from kcm_cli.rest.errors import ServiceUnavailable
+from kcm_cli.rest.mapper import REFRESH_S, Mapper, NoMatch
+from kcm_cli.rest.served import Subresource
+
+SCALE = {"subresource": "scale", "responseKind": {"group": "autoscaling", "version": "v1", "kind": "Scale"}}
+AGGREGATED = {
+    "/api": [("", [("v1", [("pods", "Pod", [{"subresource": "status", "responseKind": {"kind": "Pod"}}])])])],
+    "/apis": [
+        ("apps", [("v1", [("deployments", "Deployment", [SCALE])])]),
+        ("batch", [("v1", [("jobs", "Job", [])]), ("v1beta1", [("jobs", "Job", []), ("cronjobs", "CronJob", [])])]),
+    ],
+}
+PLAIN = {
+    "/api": {"kind": "APIVersions", "versions": ["v1"]},
+    "/apis": {
+        "groups": [
+            {"name": "apps", "versions": [{"version": "v1"}], "preferredVersion": {"version": "v1"}},
+            {
+                "name": "batch",
+                "versions": [{"version": "v1"}, {"version": "v1beta1"}],
+                "preferredVersion": {"version": "v1"},
+            },
+        ]
+    },
+    "/api/v1": [("pods", "Pod", "", ""), ("pods/status", "Pod", "", "")],
+    "/apis/apps/v1": [
+        ("deployments/scale", "Scale", "autoscaling", "v1"),
+        ("deployments", "Deployment", "", ""),
+    ],
+    "/apis/batch/v1": [("jobs", "Job", "", "")],
+    "/apis/batch/v1beta1": [("jobs", "Job", "", ""), ("cronjobs", "CronJob", "", "")],
+}
+TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def aggregated_doc(groups, stale=()):
+    items = []
+    for name, versions in groups:
+        shown = []
+        for version, resources in versions:
+            freshness = "Stale" if (name, version) in stale else "Current"
+            shown.append({"version": version, "freshness": freshness, "resources": [one(*r) for r in resources]})
+        items.append({"metadata": {"name": name}, "versions": shown})
+    return {"kind": "APIGroupDiscoveryList", "items": items}
+
+
+def one(plural, kind, subresources):
+    return {
+        "resource": plural,
+        "responseKind": {"kind": kind},
+        "scope": "Namespaced",
+        "singularResource": kind.lower(),
+        "verbs": ["get", "list"],
+        "subresources": subresources,
+    }
+
+
+@pytest.fixture
+def aggregated(script, answer):
+    def make(stale=()):
+        def serve(request):
+            assert TYPE in request.headers["accept"]
+            return answer(200, aggregated_doc(AGGREGATED[request.path], stale), content_type=TYPE)
+
+        return script(serve)
+
+    return make
+
+
+@pytest.fixture
+def plain(script, answer, failure):
+    def make(broken=()):
+        def serve(request):
+            if request.path in broken:
+                return failure(503, "ServiceUnavailable")
+            found = PLAIN[request.path]
+            if isinstance(found, dict):
+                return answer(200, found)
+            resources = [
+                {"name": n, "kind": k, "group": g, "version": v, "namespaced": True, "verbs": ["get", "list"]}
+                for n, k, g, v in found
+            ]
+            return answer(200, {"kind": "APIResourceList", "resources": resources})
+
+        return script(serve)
+
+    return make
+
+
+def shape(discovery):
+    return {(str(r.gvr), r.kind, r.namespaced, tuple(sorted(r.verbs)), tuple(r.subresources)) for r in discovery.all()}
+
+
+def test_aggregated_discovery_takes_two_requests(aggregated):
+    transport = aggregated()
+    found = virtual.run(discover(transport.client()))
+    assert len(transport.asked) == 2
+    assert [group.name for group in found.groups] == ["", "apps", "batch"]
+    assert ("apps/v1/deployments", "Deployment", True, ("get", "list"), ("scale",)) in shape(found)
+
+
+def test_both_forms_say_the_same(aggregated, plain):
+    new, old = virtual.run(discover(aggregated().client())), virtual.run(discover(plain().client()))
+    assert shape(new) == shape(old)
+    assert new.groups == old.groups
+
+
+def test_preferred_versions_come_first_but_nothing_is_lost(aggregated):
+    found = virtual.run(discover(aggregated().client()))
+    assert [str(r.gvr) for r in found.preferred()] == [
+        "core/v1/pods",
+        "apps/v1/deployments",
+        "batch/v1/jobs",
+        "batch/v1beta1/cronjobs",
+    ]
+
+
+def test_a_stale_version_is_named(aggregated):
+    found = virtual.run(discover(aggregated(stale={("batch", "v1")}).client()))
+    assert list(found.failed) == ["batch/v1"]
+    assert found.find("batch", "jobs").gvr.version == "v1beta1"
+
+
+def test_a_version_that_cannot_be_learnt_is_named(plain):
+    found = virtual.run(discover(plain(broken={"/apis/apps/v1"}).client()))
+    assert found.failed == {"apps/v1": "told ServiceUnavailable"}
+    assert found.find("batch", "jobs") is not None
+
+
+def test_a_server_that_cannot_tell_its_groups_is_an_error(plain):
+    with pytest.raises(ServiceUnavailable):
+        virtual.run(discover(plain(broken={"/apis"}).client()))
+
+
+def test_a_server_without_core_group_is_none(script, answer, failure):
+    groups = aggregated_doc(AGGREGATED["/apis"])
+    transport = script(
+        lambda r: failure(403, "Forbidden") if r.path == "/api" else answer(200, groups, content_type=TYPE)
+    )
+    found = virtual.run(discover(transport.client()))
+    assert [group.name for group in found.groups] == ["apps", "batch"]
+
+
+def test_lookups(aggregated):
+    async def run():
+        mapper = Mapper(aggregated().client(), LoopClock())
+        assert (await mapper.kind("", "Pod")).gvr == GVR("", "v1", "pods")
+        assert (await mapper.kind("batch", "Job", "v1beta1")).gvr == GVR("batch", "v1beta1", "jobs")
+        assert (await mapper.resource("batch", "jobs")).gvr.version == "v1"
+        served, scale = await mapper.scale("apps", "Deployment")
+        assert served.gvr.plural == "deployments"
+        assert scale == Subresource("scale", "autoscaling", "v1", "Scale")
+        assert served.partial().gvr == served.gvr
+
+    virtual.run(run())
+
+
+@pytest.mark.parametrize(
+    ("look", "text"),
+    [
+        (lambda m: m.kind("apps", "Pod"), 'no matches for kind "Pod" in group "apps"'),
+        (lambda m: m.kind("", "Pod", "v2"), 'no matches for kind "Pod" in version "v2"'),
+        (lambda m: m.resource("apps", "x", "v1"), 'no matches for resource "x" in version "apps/v1"'),
+        (lambda m: m.scale("", "Pod"), 'no matches for scale subresource of kind "Pod" in group ""'),
+    ],
+    ids=["group", "version", "plural", "scale"],
+)
+def test_what_is_not_served_is_no_match(aggregated, look, text):
+    with pytest.raises(NoMatch) as raised:
+        virtual.run(look(Mapper(aggregated().client(), LoopClock())))
+    assert str(raised.value) == text
+
+
+def test_discovery_is_fetched_again_when_old_or_invalid_or_lacking(aggregated):
+    transport = aggregated()
+
+    async def run():
+        mapper = Mapper(transport.client(), LoopClock())
+        counts = []
+
+        async def look(kind="Pod"):
+            try:
+                await mapper.kind("", kind)
+            except NoMatch:
+                pass
+            counts.append(len(transport.asked) // 2)
+
+        await asyncio.gather(*(look() for _ in range(5)))
+        await look()
+        await asyncio.sleep(REFRESH_S)
+        await look()
+        mapper.invalidate()
+        await look()
+        await look("Nothing")
+        await asyncio.sleep(2)
+        await look("Nothing")
+        return counts
+
+    assert virtual.run(run()) == [1, 1, 1, 1, 1, 1, 2, 3, 3, 4]

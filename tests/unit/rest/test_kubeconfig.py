@@ -1,0 +1,360 @@
+"""Kubeconfigs: what is read from them, and one clear line for each fault."""
+
+import asyncio
+import base64
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest import access
+from kcm_cli.rest.errors import AccessError, CredentialsError, KubeconfigError, NotInCluster
+from kcm_cli.rest.proxies import environment_proxy
+
+SERVER = "https://10.0.0.1:6443"
+
+
+def config(cluster=None, user=None, **extra):
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": SERVER, **(cluster or {})}}],
+        "users": [{"name": "u", "user": user or {}}],
+        **extra,
+    }
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Loads a document, or a text, as a kubeconfig."""
+
+    def run(doc, *, master="", environ=None):
+        path = tmp_path / "kubeconfig"
+        path.write_text(doc if isinstance(doc, str) else yaml.safe_dump(doc))
+        return virtual.run(access.load(path=str(path), master=master, clock=LoopClock(), environ=environ or {}))
+
+    return run
+
+
+def header(loaded):
+    return virtual.run(loaded.credentials.renew())
+
+
+def test_token(load):
+    loaded = load(config(user={"token": "abc"}))
+    assert (loaded.server, header(loaded)) == (SERVER, "Bearer abc")
+
+
+def test_a_context_without_user(load):
+    doc = config()
+    doc["contexts"][0]["context"] = {"cluster": "k"}
+    assert header(load(doc)) == ""
+
+
+def test_user_and_password(load):
+    expected = "Basic " + base64.b64encode(b"me:secret").decode()
+    assert header(load(config(user={"username": "me", "password": "secret"}))) == expected
+
+
+def test_token_file_relative_to_the_kubeconfig(load, tmp_path):
+    (tmp_path / "token").write_text("from-file\n")
+    assert header(load(config(user={"tokenFile": "token"}))) == "Bearer from-file"
+
+
+def test_files_and_inline_data(load, tmp_path):
+    (tmp_path / "ca.pem").write_text("CA")
+    data = base64.b64encode(b"CERT").decode()
+    user = {"client-certificate-data": data, "client-key-data": base64.b64encode(b"KEY").decode()}
+    tls = load(config({"certificate-authority": "ca.pem"}, user)).tls
+    assert tls.ca_file == tmp_path / "ca.pem"
+    assert (tls.cert_file, tls.cert_data, tls.key_data) == (None, b"CERT", b"KEY")
+    assert tls.anonymous.cert_data == tls.anonymous.key_data == b""
+    assert "KEY" not in repr(tls)
+
+
+def test_inline_data_leaves_no_files_behind(load, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    load(config({"certificate-authority-data": base64.b64encode(b"CA").decode()}))
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_server_options(load):
+    cluster = {"insecure-skip-tls-verify": True, "tls-server-name": "api.local", "proxy-url": "http://proxy:3128"}
+    loaded = load(config(cluster))
+    assert (loaded.tls.insecure, loaded.server_name, loaded.proxy) == (True, "api.local", "http://proxy:3128")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "server"),
+    [
+        ({"server": "10.0.0.1:8080"}, "http://10.0.0.1:8080"),
+        ({"server": "10.0.0.1:6443", "insecure-skip-tls-verify": True}, "https://10.0.0.1:6443"),
+        ({"server": "https://x/prefix/"}, "https://x/prefix"),
+    ],
+    ids=["plain", "tls", "path"],
+)
+def test_scheme_and_path_of_the_server(load, cluster, server):
+    assert load(config(cluster)).server == server
+
+
+def test_nothing_secret_goes_over_plain_http(load):
+    loaded = load(config({"server": "http://x"}, {"token": "abc"}))
+    assert (loaded.tls, header(loaded)) == (None, "")
+
+
+def test_master_overrides_the_server_only(load):
+    loaded = load(config(user={"token": "abc"}), master="https://other:6443")
+    assert (loaded.server, header(loaded)) == ("https://other:6443", "Bearer abc")
+
+
+def test_master_alone():
+    loaded = virtual.run(access.load(path="", master="127.0.0.1:8080", clock=LoopClock(), environ={}))
+    assert (loaded.server, loaded.tls) == ("http://127.0.0.1:8080", None)
+
+
+def test_impersonation(load):
+    user = {"as": "jane", "as-uid": "7", "as-groups": ["a", "b"], "as-user-extra": {"Scopes/X": ["s"]}}
+    assert load(config(user=user)).impersonation == (
+        ("impersonate-user", "jane"),
+        ("impersonate-uid", "7"),
+        ("impersonate-group", "a"),
+        ("impersonate-group", "b"),
+        ("impersonate-extra-scopes%2Fx", "s"),
+    )
+
+
+PLUGIN = textwrap.dedent(
+    """
+    import json, os, sys, pathlib
+    count = pathlib.Path(sys.argv[1])
+    number = int(count.read_text() or "0") + 1 if count.exists() else 1
+    count.write_text(str(number))
+    status = {"token": f"{os.environ['PREFIX']}{number}"}
+    if len(sys.argv) > 2:
+        status["expirationTimestamp"] = sys.argv[2]
+    version = json.loads(os.environ["KUBERNETES_EXEC_INFO"])["apiVersion"]
+    print(json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": status}))
+    """
+)
+
+
+def run_real(path, steps):
+    """Plugins are processes: these run on a real loop."""
+
+    async def main():
+        loaded = await access.load(path=str(path), master="", clock=LoopClock(), environ={})
+        return await steps(loaded.credentials)
+
+    return asyncio.run(main())
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    def make(*args):
+        (tmp_path / "plugin.py").write_text(PLUGIN)
+        command = {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": sys.executable,
+            "args": [str(tmp_path / "plugin.py"), str(tmp_path / "count"), *args],
+            "env": [{"name": "PREFIX", "value": "token-"}],
+            "interactiveMode": "Never",
+        }
+        path = tmp_path / "kubeconfig"
+        path.write_text(yaml.safe_dump(config(user={"exec": command})))
+        return path
+
+    return make
+
+
+def test_a_plugin_runs_once_until_its_token_is_rejected(plugin):
+    async def steps(credentials):
+        seen = [credentials.current(), await credentials.renew()]
+        credentials.reject("Bearer token-1")
+        return [*seen, await credentials.renew()]
+
+    assert run_real(plugin(), steps) == ["Bearer token-1", "Bearer token-1", "Bearer token-2"]
+
+
+def test_a_plugin_runs_again_when_its_token_ends(plugin):
+    async def steps(credentials):
+        return [credentials.current(), await credentials.renew()]
+
+    assert run_real(plugin("2001-01-01T00:00:00Z"), steps) == [None, "Bearer token-2"]
+
+
+def test_a_plugin_that_fails_is_one_line(tmp_path, plugin, caplog):
+    path = plugin()
+    (tmp_path / "plugin.py").write_text("import sys; sys.exit('no\\ncredentials')")
+    with pytest.raises(CredentialsError, match="process returned 1. no credentials") as raised:
+        run_real(path, None)
+    assert "\n" not in str(raised.value)
+    assert caplog.records == []
+
+
+def test_a_plugin_that_is_missing(load):
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/no/such/plugin"}}
+    with pytest.raises(CredentialsError, match="/no/such/plugin"):
+        load(config(user=user))
+
+
+def without(key):
+    doc = config()
+    del doc[key]
+    return doc
+
+
+FAULTS = {
+    "not YAML": ("a: [", "is not YAML: line "),
+    "binary": ("\x00\x01", "is not YAML"),
+    "empty": ("", "is empty"),
+    "a list": ("- a", "expected a mapping"),
+    "wrong type": (config({"server": 5}), "Expected `str`, got `int` - at `$.clusters[0].cluster.server`"),
+    "no current context": (without("current-context"), "has no current-context"),
+    "unknown context": (config(**{"current-context": "x"}), 'has no context "x"'),
+    "unknown cluster": (without("clusters"), 'names no known cluster ("k")'),
+    "unknown user": (without("users"), 'names no known user ("u")'),
+    "no server": (config({"server": ""}), "the cluster has no server"),
+    "CA missing": (config({"certificate-authority": "/no/ca.pem"}), "/no/ca.pem"),
+    "bad base64": (config({"certificate-authority-data": "x"}), "is not base64"),
+    "certificate without key": (config(user={"client-certificate": "/x"}), "without client-key"),
+    "insecure with CA": (
+        config({"certificate-authority": "/x", "insecure-skip-tls-verify": True}),
+        "exclude each other",
+    ),
+    "two ways to log in": (config(user={"token": "a", "username": "b"}), "both a token and a username"),
+    "plugin without command": (config(user={"exec": {"apiVersion": "v1"}}), "needs command and apiVersion"),
+    "groups without user": (config(user={"as-groups": ["a"]}), "need as"),
+}
+
+
+@pytest.mark.parametrize(("doc", "text"), FAULTS.values(), ids=FAULTS.keys())
+def test_each_fault_is_one_line_that_names_the_file(load, tmp_path, doc, text):
+    with pytest.raises(KubeconfigError) as raised:
+        load(doc)
+    told = str(raised.value)
+    assert text in told
+    assert str(tmp_path / "kubeconfig") in told
+    assert "\n" not in told
+
+
+def test_a_missing_file(tmp_path):
+    path = str(tmp_path / "none")
+    with pytest.raises(KubeconfigError, match="cannot read kubeconfig .*none: No such file"):
+        virtual.run(access.load(path=path, master="", clock=LoopClock(), environ={}))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(tmp_path):
+    path = tmp_path / "secret"
+    path.touch(mode=0)
+    with pytest.raises(KubeconfigError, match="Permission denied"):
+        virtual.run(access.load(path=str(path), master="", clock=LoopClock(), environ={}))
+
+
+def test_a_directory_is_no_kubeconfig(tmp_path):
+    with pytest.raises(KubeconfigError, match="Is a directory"):
+        virtual.run(access.load(path=str(tmp_path), master="", clock=LoopClock(), environ={}))
+
+
+IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+def in_cluster(environ):
+    return virtual.run(access.load(path="", master="", clock=LoopClock(), environ=environ))
+
+
+def test_in_cluster(tmp_path, monkeypatch):
+    monkeypatch.setattr(access, "SERVICE_ACCOUNT", tmp_path)
+    (tmp_path / "token").write_text("pod-token")
+    (tmp_path / "ca.crt").write_text("CA")
+    loaded = in_cluster(IN_POD)
+    assert (loaded.server, header(loaded)) == ("https://10.0.0.1:443", "Bearer pod-token")
+    assert loaded.tls.ca_file == tmp_path / "ca.crt"
+
+
+def test_in_cluster_over_ipv6(tmp_path, monkeypatch):
+    monkeypatch.setattr(access, "SERVICE_ACCOUNT", tmp_path)
+    (tmp_path / "token").write_text("pod-token")
+    (tmp_path / "ca.crt").write_text("CA")
+    assert in_cluster({**IN_POD, "KUBERNETES_SERVICE_HOST": "fd00::1"}).server == "https://[fd00::1]:443"
+
+
+def test_neither_kubeconfig_nor_pod():
+    with pytest.raises(NotInCluster, match="neither --kubeconfig nor --master"):
+        in_cluster({})
+
+
+def test_a_pod_without_token(tmp_path, monkeypatch):
+    monkeypatch.setattr(access, "SERVICE_ACCOUNT", tmp_path)
+    with pytest.raises(AccessError, match="cannot read token file"):
+        in_cluster(IN_POD)
+
+
+PROXIES = {
+    "none set": ("https://a", {}, ""),
+    "https": ("https://a", {"HTTPS_PROXY": "http://p:1"}, "http://p:1"),
+    "lower case": ("https://a", {"https_proxy": "p:1"}, "http://p:1"),
+    "other scheme": ("https://a", {"HTTP_PROXY": "http://p:1"}, ""),
+    "loopback": ("https://127.0.0.1:6443", {"HTTPS_PROXY": "http://p:1"}, ""),
+    "localhost": ("https://localhost:6443", {"HTTPS_PROXY": "http://p:1"}, ""),
+    "star": ("https://a", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "*"}, ""),
+    "host": ("https://a.b", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "x, a.b"}, ""),
+    "domain": ("https://x.a.b", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a.b"}, ""),
+    "dotted domain": ("https://x.a.b", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": ".a.b"}, ""),
+    "dotted is not the host": ("https://a.b", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": ".a.b"}, "http://p:1"),
+    "no suffix without dot": ("https://xa.b", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a.b"}, "http://p:1"),
+    "cidr": ("https://10.1.2.3:6443", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "10.0.0.0/8"}, ""),
+    "other cidr": ("https://11.1.2.3", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "10.0.0.0/8"}, "http://p:1"),
+    "port": ("https://a:6443", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a:6443"}, ""),
+    "other port": ("https://a:6444", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a:6443"}, "http://p:1"),
+    "ipv6": ("https://[fd00::1]:6443", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "fd00::1"}, ""),
+    "ipv6 cidr": ("https://[fd00::1]", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "fd00::/8"}, ""),
+}
+
+
+@pytest.mark.parametrize(("server", "environ", "proxy"), PROXIES.values(), ids=PROXIES.keys())
+def test_proxy_of_the_environment(server, environ, proxy):
+    assert environment_proxy(server, environ) == proxy
+
+
+def fresh(code):
+    """Run code in an interpreter of its own."""
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_no_model_class_of_kubernetes_asyncio_is_ever_loaded(tmp_path):
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(config(user={"token": "abc"})))
+    code = f"""
+import asyncio, sys
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest import access, builder, session
+print(asyncio.run(access.load(path={str(path)!r}, master="", clock=LoopClock(), environ={{}})).server)
+print([name for name in sys.modules if name.startswith("kubernetes")])
+"""
+    assert fresh(code).splitlines() == [SERVER, "[]"]
+
+
+def test_the_real_package_can_be_imported_afterwards_and_before():
+    code = """
+from kcm_cli.rest import asyncio_config
+before = asyncio_config.load()
+import kubernetes_asyncio.client, kubernetes_asyncio.config.kube_config as real
+assert kubernetes_asyncio.client.V1Pod and real.ApiClient
+assert before.KubeConfigLoader is not real.KubeConfigLoader
+assert asyncio_config.load().KubeConfigLoader is real.KubeConfigLoader
+print("fine")
+"""
+    assert fresh(code) == "fine"

@@ -1,0 +1,76 @@
+"""Waiting for the API server, and lists in pages."""
+
+import pytest
+
+from kcm_cli.api.core import PODS
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest.errors import Expired
+from kcm_cli.rest.listing import PAGE, list_all
+from kcm_cli.rest.probe import NotHealthy, wait_until_healthy
+from kcm_cli.rest.transport import Unreachable, Untrusted
+
+
+def test_waits_until_healthy(script, answer, failure):
+    transport = script(Unreachable("refused"), failure(500, "InternalError"), answer(200, "ok"))
+    virtual.run(wait_until_healthy(transport.client(), LoopClock()))
+    assert transport.times == [0, 1, 2]
+
+
+def pods(*names, token="", version="7"):
+    items = [{"metadata": {"name": name, "namespace": "ns"}} for name in names]
+    return {"metadata": {"resourceVersion": version, "continue": token}, "items": items}
+
+
+def test_a_list_is_read_page_by_page(script, answer):
+    transport = script(answer(200, pods("a", token="t")), answer(200, pods("b")))
+    listed = virtual.run(list_all(transport.client(), PODS, "ns", label_selector="x"))
+    assert [pod.name for pod in listed.items] == ["a", "b"]
+    assert listed.resource_version == "7"
+    assert [dict(request.query) for request in transport.asked] == [
+        {"limit": str(PAGE), "labelSelector": "x"},
+        {"limit": str(PAGE), "labelSelector": "x", "continue": "t"},
+    ]
+
+
+def test_an_expired_token_makes_one_list_of_it(script, answer, failure):
+    transport = script(
+        answer(200, pods("a", token="t")), failure(410, "Expired"), answer(200, pods("a", "b", version="9"))
+    )
+    listed = virtual.run(list_all(transport.client(), PODS))
+    assert ([pod.name for pod in listed.items], listed.resource_version) == (["a", "b"], "9")
+    assert transport.asked[2].query == ()
+
+
+def test_a_first_page_that_expires_is_an_error(script, failure):
+    with pytest.raises(Expired):
+        virtual.run(list_all(script(failure(410, "Expired")).client(), PODS))
+
+
+def test_an_empty_list_may_have_null_items(script, answer):
+    listed = virtual.run(list_all(script(answer(200, {"metadata": {}, "items": None})).client(), PODS))
+    assert listed.items == []
+
+
+GIVING_UP = {
+    "refused": (lambda failure: Unreachable("GET https://x: connection refused"), 10, "connection refused"),
+    "500": (lambda failure: failure(500, "InternalError"), 10, "not healthy (500): told InternalError"),
+    "expired token": (lambda failure: failure(401, "Unauthorized"), 2, "expired"),
+    "wrong CA": (lambda failure: Untrusted("certificate"), 2, "certificate-authority"),
+    "no rights": (lambda failure: failure(403, "Forbidden"), 10, "403"),
+}
+
+
+@pytest.mark.parametrize(("make", "limit_s", "text"), GIVING_UP.values(), ids=GIVING_UP.keys())
+def test_gives_up_with_one_line(script, failure, make, limit_s, text):
+    transport = script(make(failure))
+
+    async def run():
+        with pytest.raises(NotHealthy) as raised:
+            await wait_until_healthy(transport.client(), LoopClock())
+        return str(raised.value), LoopClock().monotonic()
+
+    told, waited = virtual.run(run())
+    assert text in told
+    assert "\n" not in told
+    assert limit_s - 1 <= waited <= limit_s
