@@ -17,10 +17,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.types import ANONYMOUS, FieldError, Tree, User
 from kcm_cli.sandbox.apiserver.validation.metadata import validate_common_update
 
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What of the request goes into objects: who asks, and the time (RFC 3339) that is written as now."""
+
+    now: str = ""
+    user: User = ANONYMOUS
+
+
+NO_CONTEXT = Context()
+
 Change = Callable[[Tree], None]
+Stamp = Callable[[Tree, Tree | None, Context], None]
 Carry = Callable[[Tree, Tree], None]
 Check = Callable[[Tree], list[FieldError]]
 CheckUpdate = Callable[[Tree, Tree], list[FieldError]]
@@ -35,6 +47,10 @@ def nothing(doc: Tree) -> None:
 
 def carry_nothing(new: Tree, old: Tree) -> None:
     """Take nothing over."""
+
+
+def stamp_nothing(new: Tree, old: Tree | None, context: Context) -> None:
+    """Nothing of the request goes into the object."""
 
 
 def no_errors(doc: Tree) -> list[FieldError]:
@@ -68,6 +84,8 @@ class Strategy:
     on_create: Change = nothing
     on_update: Carry = carry_nothing
     on_status: Carry = carry_nothing
+    stamp: Stamp = stamp_nothing
+    stamp_status: Stamp = stamp_nothing
     check_create: Check = no_errors
     check_update: CheckUpdate = no_update_errors
     check_status: CheckUpdate = no_update_errors
@@ -79,20 +97,23 @@ class Strategy:
     propagation: Propagation = "Background"
     grace_period: GracePeriod | None = None
 
-    def prepare_create(self, doc: Tree) -> None:
+    def prepare_create(self, doc: Tree, context: Context = NO_CONTEXT) -> None:
         """After ``uid`` and ``creationTimestamp`` are set and the name is generated."""
         self.on_create(doc)
+        self.stamp(doc, None, context)
 
-    def prepare_update(self, new: Tree, old: Tree) -> None:
+    def prepare_update(self, new: Tree, old: Tree, context: Context = NO_CONTEXT) -> None:
         """Keep what an update of the main resource cannot change."""
         _keep_generation(new, old)
         self.on_update(new, old)
+        self.stamp(new, old, context)
         _keep_system_fields(new, old)
 
-    def prepare_status(self, new: Tree, old: Tree) -> None:
+    def prepare_status(self, new: Tree, old: Tree, context: Context = NO_CONTEXT) -> None:
         """Keep what an update of the status cannot change."""
         _keep_generation(new, old)
         self.on_status(new, old)
+        self.stamp_status(new, old, context)
         _keep_system_fields(new, old)
 
     def validate_create(self, doc: Tree) -> list[FieldError]:

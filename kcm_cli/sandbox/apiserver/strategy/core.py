@@ -68,6 +68,29 @@ def _warn_service_account(new: Tree, old: Tree | None) -> list[str]:
     return [f"metadata.annotations[{_ENFORCE}]: deprecated in v1.32+; {advice}"]
 
 
+def _new_limit_range(doc: Tree) -> None:
+    meta = doc["metadata"]
+    if not meta.get("name"):
+        meta["name"] = meta.get("uid", "")
+
+
+def _new_node(doc: Tree) -> None:
+    doc.setdefault("spec", {}).pop("configSource", None)
+    doc.setdefault("status", {}).pop("config", None)
+
+
+def _node_update(new: Tree, old: Tree) -> None:
+    parts.keep_status(new, old)
+    if (old.get("spec") or {}).get("configSource") is None:
+        new.setdefault("spec", {}).pop("configSource", None)
+
+
+def _node_status(new: Tree, old: Tree) -> None:
+    parts.status_update(new, old)
+    if (old.get("status") or {}).get("config") is None:
+        new.setdefault("status", {}).pop("config", None)
+
+
 NAMESPACE = Strategy(
     namespaced=False,
     on_create=_new_namespace,
@@ -76,6 +99,7 @@ NAMESPACE = Strategy(
     check_create=core.validate_namespace,
     check_update=core.validate_namespace_update,
     check_status=core.validate_namespace_status,
+    returns_object_on_delete=True,
 )
 NAMESPACE_FINALIZE = Strategy(
     namespaced=False,
@@ -97,5 +121,15 @@ SERVICE_ACCOUNT = Strategy(
     check_create=core.validate_service_account,
     check_update=core.validate_service_account_update,
     warn=_warn_service_account,
+    returns_object_on_delete=True,
+)
+NODE = Strategy(namespaced=False, on_create=_new_node, on_update=_node_update, on_status=_node_status)
+ENDPOINTS = Strategy(creates_on_update=True)
+EVENT = Strategy(creates_on_update=True)
+LIMIT_RANGE = Strategy(on_create=_new_limit_range, creates_on_update=True)
+RESOURCE_QUOTA = Strategy(
+    on_create=parts.new_with_status({}, generation=False),
+    on_update=parts.keep_status,
+    on_status=parts.status_update,
     returns_object_on_delete=True,
 )

@@ -3,6 +3,8 @@
 Source: pkg/registry/*/*/strategy.go; apimachinery pkg/apis/meta/v1/helpers.go#ResetObjectMetaForStatus.
 """
 
+from collections.abc import Callable
+
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _STATUS_KEEPS = (
@@ -66,3 +68,38 @@ def strict_status_update(new: Tree, old: Tree) -> None:
     """Spec and metadata stay."""
     keep(new, old, "spec")
     keep_metadata(new, old)
+
+
+def new_with_status(status: Tree, *, generation: bool) -> Callable[[Tree], None]:
+    """A creation that starts from an empty status: fields that are written even when they are empty."""
+
+    def prepare(doc: Tree) -> None:
+        doc["status"] = {key: dict(value) if isinstance(value, dict) else value for key, value in status.items()}
+        if generation:
+            doc["metadata"]["generation"] = 1
+
+    return prepare
+
+
+def bump_if_changed(field: str) -> Callable[[Tree, Tree], None]:
+    """An update that counts generations by a field other than ``spec``."""
+
+    def prepare(new: Tree, old: Tree) -> None:
+        if new.get(field) != old.get(field):
+            bump_generation(new, old)
+
+    return prepare
+
+
+def whole_metadata_status(new: Tree, old: Tree) -> None:
+    """The strictest update of the status: all metadata but the managed fields stays."""
+    keep(new, old, "spec")
+    managed = new["metadata"].get("managedFields")
+    version = new["metadata"].get("resourceVersion")
+    meta = dict(old["metadata"])
+    for field, value in (("managedFields", managed), ("resourceVersion", version)):
+        if value is None:
+            meta.pop(field, None)
+        else:
+            meta[field] = value
+    new["metadata"] = meta

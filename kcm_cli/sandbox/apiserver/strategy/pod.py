@@ -23,7 +23,7 @@ def _new(doc: Tree) -> None:
         status["conditions"] = [
             {
                 "lastProbeTime": None,
-                "lastTransitionTime": None,
+                "lastTransitionTime": doc["metadata"].get("creationTimestamp"),
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
                 "reason": "SchedulingGated",
                 "status": "False",
@@ -101,4 +101,5 @@ POD = Strategy(
     check_update=pod.validate_pod_update,
     check_status=pod.validate_pod_status,
     grace_period=grace_period,
+    returns_object_on_delete=True,
 )

@@ -1,0 +1,41 @@
+"""Strategies of the kinds of networking.k8s.io and discovery.k8s.io.
+
+Source: pkg/registry/networking/*/strategy.go, pkg/registry/discovery/endpointslice/strategy.go.
+"""
+
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.types import Tree
+
+
+def _slice_update(new: Tree, old: Tree) -> None:
+    fields = ("addressType", "endpoints", "ports")
+    changed = any((new.get(field) or None) != (old.get(field) or None) for field in fields)
+    labels = new["metadata"].get("labels") or {}
+    if changed or labels != (old["metadata"].get("labels") or {}):
+        parts.bump_generation(new, old)
+
+
+def _new_slice(doc: Tree) -> None:
+    parts.first_generation(doc)
+    for endpoint in doc.get("endpoints") or ():
+        endpoint.pop("deprecatedTopology", None)
+
+
+INGRESS = Strategy(
+    on_create=parts.new_with_status({"loadBalancer": {}}, generation=True),
+    on_update=parts.spec_update,
+    on_status=parts.status_update,
+)
+INGRESS_CLASS = Strategy(
+    namespaced=False, on_create=parts.first_generation, on_update=parts.bump_if_spec_changed
+)
+NETWORK_POLICY = Strategy(on_create=parts.first_generation, on_update=parts.bump_if_spec_changed)
+IP_ADDRESS = Strategy(namespaced=False)
+SERVICE_CIDR = Strategy(
+    namespaced=False,
+    on_create=parts.new_with_status({}, generation=False),
+    on_update=parts.keep_status,
+    on_status=parts.strict_status_update,
+)
+ENDPOINT_SLICE = Strategy(on_create=_new_slice, on_update=_slice_update)

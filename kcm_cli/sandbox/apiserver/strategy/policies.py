@@ -1,0 +1,73 @@
+"""Strategies of budgets, autoscalers, webhooks, admission policies, flow control, access control and the like.
+
+Source: pkg/registry/{policy,autoscaling,admissionregistration,flowcontrol,rbac,scheduling,node,coordination}/*/,
+strategy.go of each.
+"""
+
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.types import Tree
+
+_BUDGET_COUNTERS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+_LEASE_GATED = ("strategy", "preferredHolder")
+
+
+def _new_lease(doc: Tree) -> None:
+    for field in _LEASE_GATED:  # gate CoordinatedLeaderElection
+        doc.get("spec", {}).pop(field, None)
+
+
+def _lease_update(new: Tree, old: Tree) -> None:
+    for field in _LEASE_GATED:
+        if (old.get("spec") or {}).get(field) is None:
+            new.get("spec", {}).pop(field, None)
+
+
+POD_DISRUPTION_BUDGET = Strategy(
+    on_create=parts.new_with_status(_BUDGET_COUNTERS, generation=True),
+    on_update=parts.spec_update,
+    on_status=parts.status_update,
+    needs_version_on_update=True,
+)
+HORIZONTAL_POD_AUTOSCALER = Strategy(
+    on_create=parts.new_with_status({"desiredReplicas": 0, "currentMetrics": None}, generation=False),
+    on_update=parts.keep_status,
+    on_status=parts.status_update,
+)
+WEBHOOKS = Strategy(
+    namespaced=False,
+    on_create=parts.first_generation,
+    on_update=parts.bump_if_changed("webhooks"),
+    needs_version_on_update=True,
+)
+VALIDATING_ADMISSION_POLICY = Strategy(
+    namespaced=False,
+    on_create=parts.new_with_status({}, generation=True),
+    on_update=parts.spec_update,
+    on_status=parts.strict_status_update,
+    needs_version_on_update=True,
+)
+MUTATING_ADMISSION_POLICY = Strategy(
+    namespaced=False,
+    on_create=parts.first_generation,
+    on_update=parts.bump_if_spec_changed,
+    needs_version_on_update=True,
+)
+ADMISSION_POLICY_BINDING = MUTATING_ADMISSION_POLICY
+FLOW_SCHEMA = Strategy(
+    namespaced=False,
+    on_create=parts.new_with_status({}, generation=True),
+    on_update=parts.spec_update,
+    on_status=parts.whole_metadata_status,
+)
+PRIORITY_LEVEL = FLOW_SCHEMA
+ROLE = Strategy(creates_on_update=True)
+CLUSTER_ROLE = Strategy(namespaced=False, creates_on_update=True)
+ROLE_BINDING = Strategy(creates_on_update=True)
+CLUSTER_ROLE_BINDING = Strategy(namespaced=False, creates_on_update=True)
+PRIORITY_CLASS = Strategy(namespaced=False, on_create=parts.first_generation)
+RUNTIME_CLASS = Strategy(namespaced=False, creates_on_update=True, needs_version_on_update=True)
+LEASE = Strategy(
+    on_create=_new_lease, on_update=_lease_update, creates_on_update=True, needs_version_on_update=True
+)
+CONTROLLER_REVISION = Strategy()
