@@ -1,0 +1,71 @@
+"""CertificateApproval, CertificateSigning, CertificateSubjectRestriction.
+
+upstream: plugin/pkg/admission/certificates, pkg/certauthorization
+"""
+
+import base64
+import binascii
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.admission.denial import denied
+from kcm_cli.sandbox.apiserver.security.authorizer import MASTERS, Authorizer
+from kcm_cli.sandbox.apiserver.types import Attributes, RequestInfo, Tree
+
+_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"
+
+
+class CertificateRequests:
+    """See the module."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    def validate_approval(self, attrs: Attributes) -> None:
+        """Who approves needs the right for the signer. Raises ApiError."""
+        signer = _signer(attrs.old)
+        if not self._may(attrs, "approve", signer):
+            raise denied(attrs, f"user not permitted to approve requests with signerName {quote(signer)}")
+
+    def validate_signing(self, attrs: Attributes) -> None:
+        """Who writes the certificate needs the right for the signer. Raises ApiError."""
+        old, new = _status(attrs.old), _status(attrs.obj)
+        unchanged = all(old.get(key) == new.get(key) for key in ("certificate", "conditions"))
+        signer = _signer(attrs.old)
+        if not unchanged and not self._may(attrs, "sign", signer):
+            raise denied(attrs, f"user not permitted to sign requests with signerName {quote(signer)}")
+
+    def validate_subject(self, attrs: Attributes) -> None:
+        """Nobody gets a client certificate of system:masters from a signer. Raises ApiError."""
+        request: Tree = attrs.obj or {}
+        if _signer(request) != _CLIENT_SIGNER:
+            return
+        try:
+            pem = base64.b64decode(request["spec"].get("request", ""))
+            subject = x509.load_pem_x509_csr(pem).subject
+        except (ValueError, binascii.Error):
+            why = "failed to parse CSR: PEM block type must be CERTIFICATE REQUEST"
+            raise denied(attrs, why) from None
+        groups = [each.value for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+        if MASTERS in groups:
+            raise denied(attrs, f"use of {_CLIENT_SIGNER} signer with {MASTERS} group is not allowed")
+
+    def _may(self, attrs: Attributes, verb: str, signer: str) -> bool:
+        domain = signer.split("/", 1)[0]
+        return any(
+            self._authorizer.authorize(
+                attrs.user,
+                RequestInfo(verb, "", True, "certificates.k8s.io", "*", "signers", name=name),
+            ).allowed
+            for name in (signer, f"{domain}/*")
+        )
+
+
+def _signer(doc: Tree | None) -> str:
+    return ((doc or {}).get("spec") or {}).get("signerName") or ""
+
+
+def _status(doc: Tree | None) -> Tree:
+    return (doc or {}).get("status") or {}

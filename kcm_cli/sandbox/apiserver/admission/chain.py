@@ -1,0 +1,148 @@
+"""Admission: what happens to a write between its decoding and its storing.
+
+Two rounds, as upstream: ``mutate`` completes the object, ``validate`` refuses what may not be. The plugins and
+their order are those of a default kube-apiserver v1.36. Which of them look at a kind of write is worked out once
+per kind, so that a write that nobody looks at costs next to nothing.
+
+upstream: pkg/kubeapiserver/options/plugins.go
+"""
+
+import random
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.sandbox.apiserver.admission import nodes, pods, storage
+from kcm_cli.sandbox.apiserver.admission.certificates import CertificateRequests
+from kcm_cli.sandbox.apiserver.admission.limit_ranger import LimitRanger
+from kcm_cli.sandbox.apiserver.admission.namespaces import NamespaceLifecycle
+from kcm_cli.sandbox.apiserver.admission.pod_security.admission import (
+    POD_SUBRESOURCES,
+    TEMPLATED,
+    PodSecurity,
+)
+from kcm_cli.sandbox.apiserver.admission.quota.admission import ResourceQuotas
+from kcm_cli.sandbox.apiserver.admission.service_account import ServiceAccounts
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
+from kcm_cli.sandbox.apiserver.security.escalation import EscalationGuard
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import Attributes
+
+Step = Callable[[Attributes], Awaitable[None] | None]
+Kind = tuple[str, str]
+"""Group and plural."""
+
+_PODS: frozenset[Kind] = frozenset({("", "pods")})
+_CLAIMS: frozenset[Kind] = frozenset({("", "persistentvolumeclaims")})
+_CERTIFICATES: frozenset[Kind] = frozenset({("certificates.k8s.io", "certificatesigningrequests")})
+_MAIN = frozenset({""})
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A step and the writes that it is for. operations: initials of CREATE, UPDATE, DELETE, CONNECT with X for
+    the last. kinds, subresources: None for all.
+    """
+
+    step: Step
+    operations: str
+    kinds: frozenset[Kind] | None = None
+    subresources: frozenset[str] | None = _MAIN
+
+    def wants(self, operation: str, kind: Kind, subresource: str) -> bool:
+        initial = "X" if operation == "CONNECT" else operation[:1]
+        return (
+            initial in self.operations
+            and (self.kinds is None or kind in self.kinds)
+            and (self.subresources is None or subresource in self.subresources)
+        )
+
+
+class Chain:
+    """Steps in order, looked up by the kind of write."""
+
+    def __init__(self, hooks: Iterable[Hook]) -> None:
+        self._hooks = tuple(hooks)
+        self._chosen: dict[tuple[str, str, str, str], tuple[Step, ...]] = {}
+
+    async def run(self, attrs: Attributes) -> None:
+        """Raises ApiError."""
+        gvr = attrs.resource.gvr
+        key = (attrs.operation, gvr.group, gvr.plural, attrs.subresource)
+        steps = self._chosen.get(key)
+        if steps is None:
+            steps = self._chosen[key] = self._choose(*key)
+        for step in steps:
+            waiting = step(attrs)
+            if waiting is not None:
+                await waiting
+
+    def _choose(self, operation: str, group: str, plural: str, subresource: str) -> tuple[Step, ...]:
+        kind = (group, plural)
+        return tuple(hook.step for hook in self._hooks if hook.wants(operation, kind, subresource))
+
+
+class Admission:
+    """See the module. One for a server: it keeps indexes of the store."""
+
+    def __init__(self, store: Store, clock: Clock, rng: random.Random, authorizer: Authorizer) -> None:
+        self._lifecycle = NamespaceLifecycle(store)
+        self._limits = LimitRanger(store)
+        self._accounts = ServiceAccounts(store, clock, rng)
+        self._priority = pods.Priority(store)
+        self._runtime_class = pods.RuntimeClass(store)
+        self._topology = pods.PodTopologyLabels(store)
+        self._resize = pods.PodResize(store)
+        self._classes = storage.DefaultClasses(store)
+        self._security = PodSecurity(store)
+        self._certificates = CertificateRequests(authorizer)
+        self._quotas = ResourceQuotas(store, clock)
+        self._escalation = EscalationGuard(authorizer)
+        self._mutating = Chain(self._mutating_hooks())
+        self._validating = Chain(self._validating_hooks())
+
+    async def mutate(self, attrs: Attributes) -> None:
+        """Complete ``attrs.obj`` in place. Raises ApiError."""
+        await self._mutating.run(attrs)
+
+    async def validate(self, attrs: Attributes) -> None:
+        """Refuse, or charge quotas. ``attrs.warnings`` are for the client. Raises ApiError."""
+        await self._validating.run(attrs)
+
+    def _mutating_hooks(self) -> Iterable[Hook]:
+        accounts, priority, classes = self._accounts, self._priority, self._classes
+        yield Hook(self._lifecycle.admit, "CUD", subresources=None)
+        yield Hook(self._limits.admit, "C", _PODS)
+        yield Hook(self._limits.admit, "U", _PODS, frozenset({"resize"}))
+        yield Hook(accounts.admit, "C", _PODS)
+        yield Hook(nodes.taint, "C", frozenset({("", "nodes")}))
+        yield Hook(priority.admit, "C", _PODS)
+        yield Hook(priority.keep, "U", _PODS)
+        yield Hook(pods.default_tolerations, "CU", _PODS)
+        yield Hook(classes.admit_claim, "C", _CLAIMS)
+        yield Hook(storage.protect, "C", frozenset(storage.PROTECTION))
+        yield Hook(self._runtime_class.admit, "C", _PODS)
+        yield Hook(classes.admit_ingress, "C", frozenset({("networking.k8s.io", "ingresses")}))
+        yield Hook(self._topology.admit_pod, "C", _PODS)
+        yield Hook(self._topology.admit_binding, "C", _PODS, frozenset({"binding"}))
+        # The storage of RBAC objects refuses escalations before it validates: here, after all mutation.
+        yield Hook(self._escalation.check, "CU")
+
+    def _validating_hooks(self) -> Iterable[Hook]:
+        limits, security, certificates = self._limits, self._security, self._certificates
+        yield Hook(limits.validate, "C", _PODS)
+        yield Hook(limits.validate, "U", _PODS, frozenset({"resize"}))
+        yield Hook(limits.validate, "CU", _CLAIMS)
+        yield Hook(self._accounts.validate, "C", _PODS)
+        yield Hook(self._accounts.validate_ephemeral, "U", _PODS, frozenset({"ephemeralcontainers"}))
+        yield Hook(security.validate_pod, "CU", _PODS, POD_SUBRESOURCES)
+        yield Hook(security.validate_template, "CU", TEMPLATED)
+        yield Hook(security.validate_namespace, "CU", frozenset({("", "namespaces")}))
+        yield Hook(self._priority.validate_class, "CU", frozenset({("scheduling.k8s.io", "priorityclasses")}))
+        yield Hook(self._classes.validate_resize, "U", _CLAIMS)
+        yield Hook(self._runtime_class.validate, "C", _PODS)
+        yield Hook(certificates.validate_approval, "U", _CERTIFICATES, frozenset({"approval"}))
+        yield Hook(certificates.validate_signing, "U", _CERTIFICATES, frozenset({"status"}))
+        yield Hook(certificates.validate_subject, "C", _CERTIFICATES)
+        yield Hook(self._resize.validate, "U", _PODS, frozenset({"resize"}))
+        yield Hook(self._quotas.validate, "CU", subresources=None)

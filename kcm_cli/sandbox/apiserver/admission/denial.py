@@ -1,0 +1,26 @@
+"""How admission refuses.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/errors.go
+"""
+
+from collections.abc import Sequence
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.refusals import forbidden
+from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
+
+
+def denied(attrs: Attributes, why: str, causes: Sequence[Doc] = ()) -> ApiError:
+    """403 about the object that is written."""
+    gvr = attrs.resource.gvr
+    return forbidden(gvr.group, gvr.plural, name_of(attrs), why, causes)
+
+
+def name_of(attrs: Attributes) -> str:
+    """The object's name as refusals tell it; one without a name yet is told by its prefix."""
+    if attrs.name:
+        return attrs.name
+    if attrs.obj is None:
+        return "Unknown"
+    metadata: Tree = attrs.obj.get("metadata") or {}  # type: ignore[assignment]  # checked by the schema
+    return metadata.get("name") or metadata.get("generateName") or "Unknown"

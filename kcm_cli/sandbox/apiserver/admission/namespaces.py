@@ -1,0 +1,48 @@
+"""NamespaceLifecycle: nothing new in a namespace that is missing or being deleted; three may never be deleted.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle
+"""
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.admission.denial import denied
+from kcm_cli.sandbox.apiserver.refusals import not_found
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+
+NAMESPACES = GVR("", "v1", "namespaces")
+IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
+
+
+class NamespaceLifecycle:
+    """See the module."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def admit(self, attrs: Attributes) -> None:
+        """Raises ApiError."""
+        gvr = attrs.resource.gvr
+        if gvr.plural == "namespaces" and not gvr.group:
+            if attrs.operation == "DELETE" and attrs.name in IMMORTAL:
+                raise denied(attrs, "this namespace may not be deleted")
+            return
+        namespace = attrs.namespace
+        if not namespace or attrs.operation == "DELETE" or gvr.plural == "localsubjectaccessreviews":
+            return
+        stored = self._store.get(NAMESPACES, "", namespace)
+        if stored is None:
+            raise not_found("", "namespaces", namespace)
+        if attrs.operation != "CREATE" or not _terminating(stored.doc):
+            return
+        cause: Doc = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        why = f"unable to create new content in namespace {namespace} because it is being terminated"
+        raise denied(attrs, why, [cause])
+
+
+def _terminating(namespace: Tree) -> bool:
+    return (namespace.get("status") or {}).get("phase") == "Terminating"

@@ -1,0 +1,18 @@
+"""TaintNodesByCondition: a new node takes no pods until its controller has seen it ready.
+
+upstream: plugin/pkg/admission/nodetaint
+"""
+
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+
+_NOT_READY = "node.kubernetes.io/not-ready"
+
+
+def taint(attrs: Attributes) -> None:
+    """Add the taint to a new node that lacks it."""
+    node: Tree = attrs.obj or {}
+    spec: Tree = node.get("spec") or {}
+    node["spec"] = spec
+    taints: list[Tree] = spec.get("taints") or []
+    if not any(each.get("key") == _NOT_READY and each.get("effect") == "NoSchedule" for each in taints):
+        spec["taints"] = [*taints, {"key": _NOT_READY, "effect": "NoSchedule"}]

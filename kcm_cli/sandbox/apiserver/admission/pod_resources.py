@@ -1,0 +1,88 @@
+"""What a pod as a whole asks for.
+
+upstream: component-helpers resource/helpers.go, plugin/pkg/admission/limitranger
+"""
+
+from collections.abc import Iterable, Mapping
+
+from kcm_cli.machinery.quantity import Quantity, from_json
+from kcm_cli.sandbox.apiserver.defaulting.pod_resources import aggregate, supported
+from kcm_cli.sandbox.apiserver.types import Tree
+
+Amounts = dict[str, Quantity]
+
+
+def spec_amounts(pod: Tree, field: str) -> Amounts:
+    """``requests`` or ``limits`` by the spec alone, without overhead."""
+    spec: Tree = pod["spec"]
+    return _with_pod_level(spec, field, aggregate(spec, field))
+
+
+def charged_amounts(pod: Tree, field: str) -> Amounts:
+    """``requests`` or ``limits`` as schedulers and quotas count them: also what the node has still given to a
+    pod that is being resized, and the overhead of its runtime class.
+    """
+    spec: Tree = pod["spec"]
+    amounts = _with_pod_level(spec, field, aggregate(_effective(pod, field), field))
+    overhead: Mapping[str, object] = spec.get("overhead") or {}
+    for name, value in overhead.items():
+        known = amounts.get(name)
+        if field == "requests" or known:
+            amounts[name] = from_json(value) if known is None else known + from_json(value)
+    return amounts
+
+
+def amounts_of(values: Mapping[str, object] | None) -> Amounts:
+    """A resource list with its numbers."""
+    return {name: from_json(value) for name, value in (values or {}).items()}
+
+
+def _with_pod_level(spec: Tree, field: str, amounts: Amounts) -> Amounts:
+    own: Mapping[str, object] = (spec.get("resources") or {}).get(field) or {}
+    for name, value in own.items():
+        if supported(name):
+            amounts[name] = from_json(value)
+    return amounts
+
+
+def _effective(pod: Tree, field: str) -> Tree:
+    """The spec with what containers really have, where that is more."""
+    status: Tree = pod.get("status") or {}
+    statuses = {
+        each["name"]: each
+        for key in ("containerStatuses", "initContainerStatuses")
+        for each in status.get(key) or ()
+        if each.get("resources") is not None
+    }
+    spec: Tree = pod["spec"]
+    if not statuses:
+        return spec
+    infeasible = _infeasible(status)
+    changed: Tree = {}
+    for key in ("containers", "initContainers"):
+        containers: Iterable[Tree] = spec.get(key) or ()
+        changed[key] = [
+            _container(each, statuses[each["name"]], field, infeasible)
+            if each["name"] in statuses and (key == "containers" or each.get("restartPolicy") == "Always")
+            else each
+            for each in containers
+        ]
+    return changed
+
+
+def _container(container: Tree, status: Tree, field: str, infeasible: bool) -> Tree:
+    sources = [] if infeasible else [amounts_of((container.get("resources") or {}).get(field))]
+    sources.append(amounts_of(status["resources"].get(field)))
+    if field == "requests":
+        sources.append(amounts_of(status.get("allocatedResources")))
+    most: Amounts = {}
+    for source in sources:
+        for name, amount in source.items():
+            most[name] = max(most[name], amount) if name in most else amount
+    return {**container, "resources": {field: {name: str(amount) for name, amount in most.items()}}}
+
+
+def _infeasible(status: Tree) -> bool:
+    conditions: Iterable[Tree] = status.get("conditions") or ()
+    pending = next((each for each in conditions if each.get("type") == "PodResizePending"), None)
+    return pending is not None and pending.get("reason") == "Infeasible"

@@ -1,0 +1,1 @@
+"""PodSecurity (see ``pod_security.admission``)."""

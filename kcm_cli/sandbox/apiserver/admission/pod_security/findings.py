@@ -1,0 +1,60 @@
+"""How violations are told: what, and by whom."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from kcm_cli.sandbox.apiserver.types import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One violated rule: in a word, and in detail."""
+
+    reason: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
+
+
+Check = Callable[[Tree, Tree], Finding | None]
+"""Looks at the metadata and the spec of a pod."""
+
+
+def containers_of(spec: Tree) -> Iterator[Tree]:
+    """All containers, in the order in which they are told."""
+    for key in ("initContainers", "containers", "ephemeralContainers"):
+        yield from spec.get(key) or ()
+
+
+def context_of(holder: Tree) -> Tree:
+    """The security context of a pod's spec or of a container."""
+    return holder.get("securityContext") or {}
+
+
+def chosen(spec: Tree, wrong: Callable[[Tree], object]) -> list[str]:
+    """The names of the containers whose security context is wrong."""
+    return [each["name"] for each in containers_of(spec) if wrong(context_of(each))]
+
+
+def listed(items: Iterable[str]) -> str:
+    """``"a", "b"``."""
+    return ", ".join(f'"{item}"' for item in items)
+
+
+def counted(word: str, count: int) -> str:
+    """``container`` or ``containers``."""
+    return word if count == 1 else f"{word}s"
+
+
+def told(word: str, items: list[str]) -> str:
+    """``containers "a", "b"``."""
+    return f"{counted(word, len(items))} {listed(items)}"
+
+
+def setters(pod: bool, containers: list[str]) -> str:
+    """``pod and container "a"``; empty if nobody did."""
+    parts = ["pod"] if pod else []
+    if containers:
+        parts.append(told("container", containers))
+    return " and ".join(parts)

@@ -1,0 +1,1 @@
+"""ResourceQuota (see ``quota.admission``)."""

@@ -1,0 +1,157 @@
+"""ResourceQuota: a write that would use more than a namespace has is refused; one that fits is charged at once.
+
+Check and charge happen without an await between them, so that no number of writers together gets more than the
+quota. A charge whose write fails afterwards stays until the quota controller counts again, as upstream.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.quantity import ZERO
+from kcm_cli.sandbox.apiserver.admission.denial import denied
+from kcm_cli.sandbox.apiserver.admission.listers import Lister
+from kcm_cli.sandbox.apiserver.admission.pod_resources import Amounts, amounts_of
+from kcm_cli.sandbox.apiserver.admission.quota.evaluators import EVALUATORS, Evaluator, object_count
+from kcm_cli.sandbox.apiserver.store import Store, Stored
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+
+QUOTAS = GVR("", "v1", "resourcequotas")
+_IGNORED_GROUPS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+_IGNORED = frozenset({"events", "bindings", "componentstatuses"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Charge:
+    """What a write adds to the use of one quota."""
+
+    quota: Stored
+    used: Amounts
+
+
+class ResourceQuotas:
+    """See the module."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._quotas = Lister(store, QUOTAS)
+        self._counters: dict[tuple[str, str], Evaluator] = {}
+
+    # atomic: no await
+    def validate(self, attrs: Attributes) -> None:
+        """Raises ApiError."""
+        namespace = attrs.namespace
+        if not namespace or self._quotas.empty(namespace) or not attrs.resource.namespaced:
+            return
+        evaluator = self._evaluator(attrs)
+        if evaluator is None or not evaluator.counts(attrs):
+            return
+        charges = self._charges(attrs, evaluator)
+        if attrs.dry_run:
+            return
+        for charge in charges:
+            self._pay(charge)
+
+    def _evaluator(self, attrs: Attributes) -> Evaluator | None:
+        gvr = attrs.resource.gvr
+        key = (gvr.group, gvr.plural)
+        if gvr.group in _IGNORED_GROUPS or (gvr.plural in _IGNORED and gvr.group in ("", "events.k8s.io")):
+            return None
+        found = EVALUATORS.get(key) or self._counters.get(key)
+        if found is None:
+            found = self._counters[key] = object_count(*key)
+        return found
+
+    def _charges(self, attrs: Attributes, evaluator: Evaluator) -> list[_Charge]:
+        """Raises ApiError if any quota refuses."""
+        doc: Tree = attrs.obj or {}
+        quotas = [stored for stored in self._quotas.of(attrs.namespace) if _meant(stored.doc, evaluator, doc)]
+        for stored in quotas:
+            _check_known(attrs, evaluator, stored, doc)
+        if not quotas:
+            return []
+        now = self._clock.now()
+        usage = evaluator.usage(doc, now)
+        negative = sorted(name for name, amount in usage.items() if amount.sign < 0)
+        if negative:
+            raise denied(attrs, f"quota usage is negative for resource(s): {','.join(negative)}")
+        before = evaluator.usage(attrs.old, now) if attrs.operation == "UPDATE" and attrs.old else None
+        charges: list[_Charge] = []
+        for stored in quotas:
+            delta = usage
+            if before is not None and _meant(stored.doc, evaluator, attrs.old or {}):
+                delta = _grown(usage, before)
+            delta = {name: amount for name, amount in delta.items() if amount}
+            if delta:
+                charges.append(_Charge(stored, _fitted(attrs, stored, delta)))
+        return charges
+
+    def _pay(self, charge: _Charge) -> None:
+        stored = charge.quota
+        status: Tree = stored.doc["status"]  # type: ignore[assignment]  # a quota that is meant has a status
+        used = {name: str(amount) for name, amount in charge.used.items()}
+        if used == status["used"]:
+            return
+        doc: Tree = stored.copy()
+        doc["status"]["used"] = used
+        self._store.update(QUOTAS, stored.namespace, stored.name, doc)
+
+
+def _hard(quota: Tree) -> Mapping[str, object]:
+    return (quota.get("status") or {}).get("hard") or {}
+
+
+def _meant(quota: Tree, evaluator: Evaluator, doc: Tree) -> bool:
+    """Whether a quota is about this object."""
+    if not any(evaluator.covers(name) for name in _hard(quota)):
+        return False
+    return all(evaluator.in_scope(doc, requirement) for requirement in _requirements(quota))
+
+
+def _requirements(quota: Tree) -> Iterable[Tree]:
+    spec: Tree = quota.get("spec") or {}
+    for scope in spec.get("scopes") or ():
+        yield {"scopeName": scope, "operator": "Exists"}
+    yield from (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+
+
+def _check_known(attrs: Attributes, evaluator: Evaluator, stored: Stored, doc: Tree) -> None:
+    """The object must say what the quota restricts, and the quota what is used already."""
+    quota: Tree = stored.doc
+    restricted = sorted(name for name in _hard(quota) if evaluator.covers(name))
+    if why := evaluator.problem(doc, restricted):
+        raise denied(attrs, f"failed quota: {stored.name}: {why}")
+    used = quota["status"].get("used") or {}
+    if any(name not in used for name in restricted):
+        why = f"status unknown for quota: {stored.name}, resources: {','.join(restricted)}"
+        raise denied(attrs, why)
+
+
+def _grown(usage: Amounts, before: Amounts) -> Amounts:
+    return {name: max(ZERO, amount - before.get(name, ZERO)) for name, amount in usage.items()}
+
+
+def _fitted(attrs: Attributes, stored: Stored, delta: Amounts) -> Amounts:
+    """What is used with this write; raises ApiError where that is more than there is."""
+    status: Tree = stored.doc["status"]  # type: ignore[assignment]  # a quota that is meant has a status
+    hard, used = amounts_of(status.get("hard")), amounts_of(status.get("used"))
+    requested = {name: amount for name, amount in delta.items() if name in hard}
+    total = dict(used)
+    for name, amount in requested.items():
+        total[name] = total[name] + amount if name in total else amount
+    exceeded = sorted(name for name in requested if total[name] > hard[name])
+    if exceeded and attrs.subresource != "status":
+        raise denied(
+            attrs,
+            f"exceeded quota: {stored.name}, requested: {_shown(requested, exceeded)}, "
+            f"used: {_shown(used, exceeded)}, limited: {_shown(hard, exceeded)}",
+        )
+    return total
+
+
+def _shown(amounts: Amounts, names: Iterable[str]) -> str:
+    return ",".join(f"{name}={amounts[name]}" for name in names if name in amounts)

@@ -1,0 +1,186 @@
+"""What an object uses up of a quota, by kind: which writes count, which names of a quota are meant, how much,
+and in which scopes the object is.
+
+upstream: pkg/quota/v1/evaluator/core, staging/src/k8s.io/apiserver/pkg/quota/v1/generic
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from kcm_cli.machinery.quantity import ZERO, Quantity, from_json, make
+from kcm_cli.sandbox.apiserver.admission.pod_resources import Amounts
+from kcm_cli.sandbox.apiserver.admission.quota import pod_usage
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+
+ONE = make(1)
+_CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
+_DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
+_ALIASES = frozenset({"configmaps", "resourcequotas", "replicationcontrollers", "secrets"})
+_SERVICES = ("count/services", "services", "services.nodeports", "services.loadbalancers")
+_CLAIMS = ("persistentvolumeclaims", "requests.storage")
+_CLAIM_COUNT = "count/persistentvolumeclaims"
+_RESOURCE_CLAIM_COUNT = "count/resourceclaims.resource.k8s.io"
+_ALL_DEVICES = 32
+"""How many devices a claim for all of them is charged with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """The rules of one kind. problem: why an object cannot be measured against such names, or empty."""
+
+    counts: Callable[[Attributes], bool]
+    covers: Callable[[str], bool]
+    usage: Callable[[Tree, datetime], Amounts]
+    in_scope: Callable[[Tree, Tree], bool]
+    problem: Callable[[Tree, Iterable[str]], str]
+
+
+def _no_scope(doc: Tree, requirement: Tree) -> bool:
+    return False
+
+
+def _no_problem(doc: Tree, names: Iterable[str]) -> str:
+    return ""
+
+
+def _created(attrs: Attributes) -> bool:
+    return attrs.operation == "CREATE" and not attrs.subresource
+
+
+def _written(attrs: Attributes) -> bool:
+    return attrs.operation in ("CREATE", "UPDATE") and not attrs.subresource
+
+
+def object_count(group: str, plural: str) -> Evaluator:
+    """Of a kind that is only counted."""
+    name = f"count/{plural}.{group}" if group else f"count/{plural}"
+    names = (name, plural) if not group and plural in _ALIASES else (name,)
+    usage = dict.fromkeys(names, ONE)
+    return Evaluator(_created, names.__contains__, lambda doc, now: usage, _no_scope, _no_problem)
+
+
+# Services
+
+
+def _service_usage(service: Tree, now: datetime) -> Amounts:
+    spec: Tree = service.get("spec") or {}
+    ports: list[Tree] = spec.get("ports") or []
+    kind = spec.get("type")
+    node_ports = 0
+    if kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False):
+        node_ports = len(ports)
+    elif kind == "LoadBalancer":
+        node_ports = sum(1 for port in ports if port.get("nodePort"))
+    return {
+        "count/services": ONE,
+        "services": ONE,
+        "services.nodeports": make(node_ports),
+        "services.loadbalancers": ONE if kind == "LoadBalancer" else ZERO,
+    }
+
+
+# Persistent volume claims
+
+
+def _claim_counts(attrs: Attributes) -> bool:
+    if attrs.subresource != "status":
+        return _written(attrs)
+    new, old = attrs.obj or {}, attrs.old or {}
+    return _allocated(new) != _allocated(old) or attribute_classes(new) != attribute_classes(old)
+
+
+def _claim_covers(name: str) -> bool:
+    if name == _CLAIM_COUNT or name in _CLAIMS:
+        return True
+    return any(name.endswith(_CLASS_SUFFIX + each) for each in _CLAIMS)
+
+
+def _claim_usage(claim: Tree, now: datetime) -> Amounts:
+    usage: Amounts = {"persistentvolumeclaims": ONE, _CLAIM_COUNT: ONE}
+    annotations = claim["metadata"].get("annotations") or {}
+    spec: Tree = claim["spec"]
+    storage_class = annotations.get("volume.beta.kubernetes.io/storage-class", spec.get("storageClassName"))
+    if storage_class:
+        usage[f"{storage_class}{_CLASS_SUFFIX}persistentvolumeclaims"] = ONE
+    size = _claim_size(claim)
+    if size is not None:
+        usage["requests.storage"] = size
+        if storage_class:
+            usage[f"{storage_class}{_CLASS_SUFFIX}requests.storage"] = size
+    return usage
+
+
+def _claim_size(claim: Tree) -> Quantity | None:
+    requested = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
+    if requested is None:
+        return None
+    size = from_json(requested).rounded(0)
+    allocated = _allocated(claim)
+    return max(size, from_json(allocated).rounded(0)) if allocated is not None else size
+
+
+def _allocated(claim: Tree) -> object:
+    return ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
+
+
+def attribute_classes(claim: Tree) -> set[str]:
+    """The VolumeAttributesClasses that a claim names, or has."""
+    status: Tree = claim.get("status") or {}
+    names = (
+        (claim.get("spec") or {}).get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return {name for name in names if name}
+
+
+def _claim_in_scope(claim: Tree, requirement: Tree) -> bool:
+    scope = "VolumeAttributesClass"
+    if requirement.get("scopeName") != scope:
+        return False
+    classes = attribute_classes(claim)
+    if requirement.get("operator") == "Exists":
+        return bool(classes)
+    if not classes:
+        return pod_usage.scope_matches(requirement, {})
+    return any(pod_usage.scope_matches(requirement, {scope: name}) for name in classes)
+
+
+# Resource claims
+
+
+def _resource_claim_covers(name: str) -> bool:
+    return name == _RESOURCE_CLAIM_COUNT or name.endswith(_DEVICES_SUFFIX)
+
+
+def _resource_claim_usage(claim: Tree, now: datetime) -> Amounts:
+    usage: Amounts = {_RESOURCE_CLAIM_COUNT: ONE}
+    devices: Tree = (claim.get("spec") or {}).get("devices") or {}
+    for request in devices.get("requests") or ():
+        exactly = request.get("exactly")
+        chosen: Iterable[Tree] = request.get("firstAvailable") or ([exactly] if exactly else ())
+        most: dict[str, int] = {}
+        for each in chosen:
+            name = each.get("deviceClassName", "") + _DEVICES_SUFFIX
+            most[name] = max(most.get(name, 0), _devices(each))
+        for name, count in most.items():
+            usage[name] = usage.get(name, ZERO) + make(count)
+    return usage
+
+
+def _devices(request: Tree) -> int:
+    mode = request.get("allocationMode") or "ExactCount"
+    if mode == "ExactCount":
+        return int(request.get("count", 1))
+    return _ALL_DEVICES if mode == "All" else 0
+
+
+EVALUATORS: Mapping[tuple[str, str], Evaluator] = {
+    ("", "pods"): Evaluator(pod_usage.counts, pod_usage.covers, pod_usage.usage, pod_usage.in_scope, pod_usage.problem),
+    ("", "services"): Evaluator(_written, _SERVICES.__contains__, _service_usage, _no_scope, _no_problem),
+    ("", "persistentvolumeclaims"): Evaluator(_claim_counts, _claim_covers, _claim_usage, _claim_in_scope, _no_problem),
+    ("resource.k8s.io", "resourceclaims"): Evaluator(
+        _written, _resource_claim_covers, _resource_claim_usage, _no_scope, _no_problem
+    ),
+}
