@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.execute import Executor, Recorder
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.engine.worker import Sync, Worker
@@ -58,6 +59,7 @@ class ControllerContext:
     recorder_for: Callable[[str], Recorder]
     start_informers: Callable[[], None] = lambda: None
     served: frozenset[str] = frozenset()
+    metrics: Registry = field(default_factory=Registry)
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
     debug: dict[str, DebugHandler] = field(default_factory=dict)
 

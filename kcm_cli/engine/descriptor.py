@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import cast
 
 from kcm_cli.engine.context import ControllerContext, Runnable
@@ -22,8 +23,8 @@ class Descriptor:
 
     name, alias: what --controllers understands. client: the client's name and, with
     --use-service-account-credentials, the service account. source: what its Events name as their source (its
-    name, if empty). module: where ``build(context)`` is; empty for a controller that is not built yet. gates: all
-    have to be on. requires: API resources (group/version/plural), one of which has to be served.
+    name, if empty). module: where ``build(context)`` is, if not in ``kcm_cli.controllers``; a module that does not
+    exist is a controller that is not built yet. gates: all have to be on. requires: API resources (group/version/plural), one of which has to be served.
     """
 
     name: str
@@ -38,9 +39,18 @@ class Descriptor:
     requires: tuple[str, ...] = ()
 
     @property
+    def location(self) -> str:
+        """The name of the module that makes it."""
+        folder = self.name.removesuffix("-controller").replace("-", "_")
+        return self.module or f"kcm_cli.controllers.{folder}.controller"
+
+    @property
     def built(self) -> bool:
-        return bool(self.module)
+        try:
+            return find_spec(self.location) is not None
+        except ModuleNotFoundError:
+            return False
 
     def build(self, context: ControllerContext) -> Runnable | None:
         """Import and make the controller. Raises StartError."""
-        return cast(Build, import_module(self.module).build)(context)
+        return cast(Build, import_module(self.location).build)(context)

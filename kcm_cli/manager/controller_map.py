@@ -1,7 +1,7 @@
 """The controllers of this manager: one literal table, in upstream's order of registration.
 
-``module`` names the module whose ``build`` makes the controller; a controller without one is not built yet. Modules
-are imported only when their controller is started. Third parties add theirs by the entry point group
+A controller's code is in ``kcm_cli.controllers.NAME.controller``; one whose module does not exist is not built yet.
+Modules are imported only when their controller is started. Third parties add theirs by the entry point group
 ``kcm.controllers`` (each entry point is a Descriptor).
 
 upstream: cmd/kube-controller-manager/app/controllermanager.go#NewControllerDescriptors
@@ -30,12 +30,19 @@ CONTROLLERS: tuple[Descriptor, ...] = (
         alias="replicationcontroller",
         client="replication-controller",
         source="replication-controller",
-        module="kcm_cli.controllers.replicationcontroller.controller",
     ),
     Descriptor(name="pod-garbage-collector-controller", alias="podgc", client="pod-garbage-collector"),
     Descriptor(name="resourcequota-controller", alias="resourcequota", client="resourcequota-controller"),
-    Descriptor(name="namespace-controller", alias="namespace", client="namespace-controller"),
-    Descriptor(name="serviceaccount-controller", alias="serviceaccount", client="service-account-controller"),
+    Descriptor(
+        name="namespace-controller",
+        alias="namespace",
+        client="namespace-controller",
+    ),
+    Descriptor(
+        name="serviceaccount-controller",
+        alias="serviceaccount",
+        client="service-account-controller",
+    ),
     Descriptor(name="garbage-collector-controller", alias="garbagecollector", client="generic-garbage-collector"),
     Descriptor(name="daemonset-controller", alias="daemonset", client="daemon-set-controller"),
     Descriptor(name="job-controller", alias="job", client="job-controller"),
@@ -46,13 +53,11 @@ CONTROLLERS: tuple[Descriptor, ...] = (
         name="deployment-controller",
         alias="deployment",
         client="deployment-controller",
-        module="kcm_cli.controllers.deployment.controller",
     ),
     Descriptor(
         name="replicaset-controller",
         alias="replicaset",
         client="replicaset-controller",
-        module="kcm_cli.controllers.replicaset.controller",
     ),
     Descriptor(
         name="horizontal-pod-autoscaler-controller",
@@ -113,7 +118,9 @@ CONTROLLERS: tuple[Descriptor, ...] = (
         name="ttl-after-finished-controller", alias="ttl-after-finished", client="ttl-after-finished-controller"
     ),
     Descriptor(
-        name="root-ca-certificate-publisher-controller", alias="root-ca-cert-publisher", client="root-ca-cert-publisher"
+        name="root-ca-certificate-publisher-controller",
+        alias="root-ca-cert-publisher",
+        client="root-ca-cert-publisher",
     ),
     Descriptor(
         name="kube-apiserver-serving-clustertrustbundle-publisher-controller",

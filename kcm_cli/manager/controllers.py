@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.context import ControllerContext, DebugHandler, Gates, Runnable
 from kcm_cli.engine.descriptor import Descriptor, StartError
 from kcm_cli.rest.client import Client
@@ -62,6 +63,7 @@ class RunContext:
     resync_s: float = 0.0
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
     observer: Observer | None = None
+    metrics: Registry = field(default_factory=Registry)
     debug: dict[str, dict[str, DebugHandler]] = field(default_factory=dict)
 
 
@@ -152,6 +154,7 @@ class _Start:
             start_informers=lambda: self._informers.start(self._tasks),
             served=run.served,
             queue_metrics=run.queue_metrics,
+            metrics=run.metrics,
             debug=run.debug.setdefault(descriptor.name, {}),
         )
 

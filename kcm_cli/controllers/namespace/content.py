@@ -1,0 +1,122 @@
+"""One pass of deletion over everything in a namespace: pods first, the rest once they are gone.
+
+A file of its own beside the controller because it is all shell: it lists and deletes by discovery, kind by kind.
+"""
+
+import asyncio
+
+from kcm_cli.api.core import PODS, Namespace
+from kcm_cli.component.clock import Clock
+from kcm_cli.controllers.namespace.plan import FINALIZER_ESTIMATE_S, grace_s
+from kcm_cli.controllers.namespace.snapshot import Remains
+from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.discovery import discover
+from kcm_cli.rest.errors import ApiError, MethodNotSupported, NotFound
+from kcm_cli.rest.listing import list_all
+from kcm_cli.rest.served import ServedResource
+from kcm_cli.rest.transport import TransportError
+
+PARALLEL = 8
+"""So many kinds are deleted at once."""
+
+_MISSING = (MethodNotSupported, NotFound)
+
+
+class Content:
+    """Deletes the content of namespaces."""
+
+    def __init__(self, client: Client, clock: Clock, *, pods_first: bool) -> None:
+        self._client = client
+        self._clock = clock
+        self._pods_first = pods_first
+
+    async def delete(self, namespace: Namespace) -> Remains:
+        """Delete what can be deleted and tell what remains. Errors are told, not raised."""
+        remains = Remains()
+        resources = await self._resources(remains)
+        pods = [r for r in resources if r.gvr == PODS.gvr]
+        if self._pods_first and pods:
+            await self._resource(pods[0], namespace, remains)
+            if remains.resources:
+                remains.pods_only = True
+                return remains
+            resources = [r for r in resources if r.gvr != PODS.gvr]
+        limit = asyncio.Semaphore(PARALLEL)
+
+        async def one(resource: ServedResource) -> None:
+            async with limit:
+                await self._resource(resource, namespace, remains)
+
+        await asyncio.gather(*map(one, resources))
+        return remains
+
+    async def _resources(self, remains: Remains) -> list[ServedResource]:
+        try:
+            found = await discover(self._client)
+        except (ApiError, TransportError) as error:
+            remains.discovery_error = str(error)
+            return []
+        if found.failed:
+            each = ", ".join(f"{version}: {why}" for version, why in sorted(found.failed.items()))
+            remains.discovery_error = (
+                f"Discovery failed for some groups, {len(found.failed)} failing: "
+                f"unable to retrieve the complete list of server APIs: {each}"
+            )
+        return [r for r in found.preferred() if r.namespaced and r.supports("delete")]
+
+    async def _resource(self, resource: ServedResource, namespace: Namespace, remains: Remains) -> None:
+        try:
+            await self._delete_all(resource, namespace, remains)
+        except (ApiError, TransportError) as error:
+            remains.content_errors.append(str(error))
+
+    async def _delete_all(self, resource: ServedResource, namespace: Namespace, remains: Remains) -> None:
+        name = namespace.name
+        estimate = await self._grace_s(namespace) if resource.gvr == PODS.gvr else 0
+        if not resource.supports("deletecollection") or not await self._collection(resource, name):
+            await self._one_by_one(resource, name)
+        left = await self._list(resource, name)
+        if not left:
+            return
+        plural, group = resource.gvr.plural, resource.gvr.group
+        remains.resources[f"{plural}.{group}"] += len(left)
+        for obj in left:
+            remains.finalizers.update(obj.metadata.finalizers)
+        if not estimate:
+            if not any(obj.metadata.finalizers for obj in left):
+                gvr = f"{group}/{resource.gvr.version}, Resource={plural}"
+                raise _unexpected(f"unexpected items still remain in namespace: {name} for gvr: {gvr}")
+            estimate = FINALIZER_ESTIMATE_S
+        remains.estimate_s = max(remains.estimate_s, estimate)
+
+    async def _grace_s(self, namespace: Namespace) -> int:
+        pods = await list_all(self._client, PODS, namespace.name)
+        return grace_s(pods.items, namespace.metadata.deletion_timestamp or "", self._clock.now())
+
+    async def _collection(self, resource: ServedResource, namespace: str) -> bool:
+        try:
+            await self._client.delete_collection(resource.partial(), namespace, propagation="Background")
+        except _MISSING:
+            return False
+        return True
+
+    async def _one_by_one(self, resource: ServedResource, namespace: str) -> None:
+        for obj in await self._list(resource, namespace):
+            try:
+                await self._client.delete(resource.partial(), namespace, obj.name, propagation="Background")
+            except _MISSING:
+                continue
+
+    async def _list(self, resource: ServedResource, namespace: str) -> list[PartialObject]:
+        if not resource.supports("list"):
+            return []
+        try:
+            found = await list_all(self._client, resource.partial(), namespace, metadata_only=True)
+        except _MISSING:
+            return []
+        return found.items
+
+
+def _unexpected(message: str) -> ApiError:
+    return ApiError(500, "", message)

@@ -1,0 +1,88 @@
+"""The conditions of a terminating namespace, and how long to wait for its content.
+
+upstream: pkg/controller/namespace/deletion
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from kcm_cli.api.core import Condition, Pod
+from kcm_cli.controllers.namespace.snapshot import Remains
+from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.planning.pods import is_terminal
+
+FINALIZER_ESTIMATE_S = 15
+"""How long finalizers are given before the next look."""
+
+DISCOVERY = "NamespaceDeletionDiscoveryFailure"
+PARSING = "NamespaceDeletionGroupVersionParsingFailure"
+CONTENT = "NamespaceDeletionContentFailure"
+REMAINING = "NamespaceContentRemaining"
+FINALIZERS = "NamespaceFinalizersRemaining"
+
+_FINE = {
+    DISCOVERY: ("ResourcesDiscovered", "All resources successfully discovered"),
+    PARSING: ("ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    CONTENT: ("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+    REMAINING: ("ContentRemoved", "All content successfully removed"),
+    FINALIZERS: ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
+
+
+def problems(remains: Remains) -> dict[str, tuple[str, str]]:
+    """The conditions that are true, with reason and message.
+
+    While only pods have been looked at, what remains of them is not said.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    if remains.discovery_error:
+        found[DISCOVERY] = ("DiscoveryFailed", remains.discovery_error)
+    if remains.content_errors:
+        errors = ", ".join(sorted(remains.content_errors))
+        count = len(remains.content_errors)
+        message = f"Failed to delete all resource types, {count} remaining: {errors}"
+        found[CONTENT] = ("ContentDeletionFailed", message)
+    if remains.pods_only:
+        return found
+    if remains.resources:
+        each = sorted(f"{name} has {count} resource instances" for name, count in remains.resources.items())
+        found[REMAINING] = ("SomeResourcesRemain", f"Some resources are remaining: {', '.join(each)}")
+    if remains.finalizers:
+        each = sorted(f"{name} in {count} resource instances" for name, count in remains.finalizers.items())
+        message = f"Some content in the namespace has finalizers remaining: {', '.join(each)}"
+        found[FINALIZERS] = ("SomeFinalizersRemain", message)
+    return found
+
+
+def conditions(old: tuple[Condition, ...], remains: Remains, now: datetime) -> tuple[Condition, ...]:
+    """All five conditions, each kept as it was where it says the same; others are left alone."""
+    bad = problems(remains)
+    result = list(old)
+    for type_, (fine_reason, fine_message) in _FINE.items():
+        reason, message = bad.get(type_, (fine_reason, fine_message))
+        status = "True" if type_ in bad else "False"
+        new = Condition(type_, status, reason, message, last_transition_time=format_time(now))
+        index = next((i for i, condition in enumerate(result) if condition.type == type_), None)
+        if index is None:
+            result.append(new)
+        elif result[index].status == status:
+            result[index] = msgspec.structs.replace(result[index], reason=reason, message=message)
+        else:
+            result[index] = new
+    return tuple(result)
+
+
+def grace_s(pods: Iterable[Pod], deleted_at: str, now: datetime) -> int:
+    """The longest grace period of a running pod; 0 once that much time has passed since the deletion."""
+    longest = max(
+        (pod.spec.termination_grace_period_seconds or 0 for pod in pods if not is_terminal(pod)),
+        default=0,
+    )
+    return longest if (now - parse_time(deleted_at)).total_seconds() < longest else 0
+
+
+def wait_s(estimate_s: int) -> float:
+    """When to look again."""
+    return float(estimate_s // 2 + 1)

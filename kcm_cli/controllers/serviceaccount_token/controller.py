@@ -1,0 +1,174 @@
+"""serviceaccount-token-controller: fills in token Secrets, and removes those whose account is gone.
+
+Starts before all others, with the manager's own credentials: with --use-service-account-credentials the others wait
+for what it makes. Only Secrets of the token type are watched.
+
+upstream: pkg/controller/serviceaccount/tokens_controller.go
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from kcm_cli.api.core import SECRETS, SERVICE_ACCOUNTS, ObjectReference, Secret, ServiceAccount
+from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
+from kcm_cli.controllers.serviceaccount_token import plan
+from kcm_cli.controllers.serviceaccount_token.tokens import TokenSigner
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.descriptor import StartError
+from kcm_cli.engine.resync import Together
+from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.planning.actions import Path as FieldPath
+from kcm_cli.planning.actions import Update, Value
+from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.runtime.informer import Scope
+from kcm_cli.runtime.store import NAMESPACE
+
+MAX_RETRIES = 10
+QUEUE = "serviceaccount_tokens_service"
+SEPARATOR = "|"
+
+
+def build(context: ControllerContext) -> Runnable | None:
+    config = context.config(ServiceAccountTokenConfig)
+    if not config.service_account_key_file:
+        return None
+    signer = TokenSigner.from_file(config.service_account_key_file)
+    controller = TokenController(context, signer, _root_ca(config.root_ca_file))
+    retry = RetryPolicy(MAX_RETRIES)
+    queues = ((controller.account_queue, controller.sync_account), (controller.secret_queue, controller.sync_secret))
+    return Together(
+        tuple(
+            context.worker(queue, sync, count=config.concurrent_syncs, waits_for=controller.informers, retry=retry)
+            for queue, sync in queues
+        )
+    )
+
+
+def _root_ca(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes() if path else b""
+    except OSError as error:
+        raise StartError(f"--root-ca-file {path} cannot be read: {error}") from error
+
+
+class TokenController:
+    """Keys carry what a sync must know of an object that may be gone: namespace, name, uid (, account, its uid)."""
+
+    def __init__(self, context: ControllerContext, signer: TokenSigner, root_ca: bytes) -> None:
+        self._client = context.client
+        self._signer = signer
+        self._root_ca = root_ca
+        self.account_queue = context.queue(QUEUE)
+        self.secret_queue = context.queue(QUEUE)
+        self._accounts = context.informers.get(SERVICE_ACCOUNTS)
+        self._secrets = context.informers.get(SECRETS, Scope(field_selector=f"type={plan.TYPE}"))
+        self.informers = (self._accounts, self._secrets)
+        self._accounts.listen(
+            on_add=self._account, on_update=lambda old, new: self._account(new), on_delete=self._account
+        )
+        self._secrets.listen(on_add=self._secret, on_update=lambda old, new: self._secret(new), on_delete=self._secret)
+
+    async def sync_account(self, key: str) -> None:
+        """The tokens of an account that is gone go too."""
+        namespace, name, uid = key.split(SEPARATOR)
+        if self._known(namespace, name, uid) is not None:
+            return
+        gone = ServiceAccount(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid))
+        for secret in self._secrets.store.by_index(NAMESPACE, namespace):
+            if plan.belongs_to(secret, gone):
+                await self._delete(secret)
+
+    async def sync_secret(self, key: str) -> None:
+        """A token Secret is filled in, or deleted with its account; one that is gone is not referred to."""
+        namespace, name, uid, account_name, account_uid = key.split(SEPARATOR)
+        secret = self._secrets.store.get(f"{namespace}/{name}")
+        if secret is None or secret.uid != uid:
+            if self._known(namespace, account_name, account_uid) is not None:
+                await self._forget(namespace, account_name, account_uid, name)
+            return
+        account = await self._account_of(namespace, account_name, account_uid)
+        if account is None:
+            await self._delete(secret)
+        else:
+            await self._fill(account, secret)
+
+    def _known(self, namespace: str, name: str, uid: str) -> ServiceAccount | None:
+        account = self._accounts.store.get(f"{namespace}/{name}")
+        return account if account is not None and uid in ("", account.uid) else None
+
+    async def _account_of(self, namespace: str, name: str, uid: str) -> ServiceAccount | None:
+        """From the cache, or from the server: nothing is deleted because a cache is old."""
+        known = self._known(namespace, name, uid)
+        if known is not None or not name:
+            return known
+        try:
+            found = await self._client.get(SERVICE_ACCOUNTS, namespace, name)
+        except NotFound:
+            return None
+        return found if uid in ("", found.uid) else None
+
+    async def _delete(self, secret: Secret) -> None:
+        try:
+            await self._client.delete(SECRETS, secret.namespace, secret.name, uid=secret.uid)
+        except (NotFound, Conflict):
+            return  # gone, or another one by now
+
+    async def _fill(self, account: ServiceAccount, cached: Secret) -> None:
+        if plan.missing(cached, self._root_ca).nothing:
+            return
+        try:
+            live = await self._client.get(SECRETS, cached.namespace, cached.name)
+            if live.metadata.resource_version != cached.metadata.resource_version:
+                return  # its update is on the way to the cache and will bring the key back
+            changes = self._changes(account, live)
+            if changes:
+                await writes.update(self._client, Update(SECRETS, live, changes))
+        except (NotFound, Conflict):
+            return  # gone, or changed: the watch will tell
+
+    def _changes(self, account: ServiceAccount, secret: Secret) -> dict[FieldPath, Value]:
+        need = plan.missing(secret, self._root_ca)
+        if need.nothing:
+            return {}
+        changes: dict[FieldPath, Value] = {}
+        if need.ca:
+            changes[("data", plan.CA)] = plan.encoded(self._root_ca)
+        if need.namespace:
+            changes[("data", plan.NAMESPACE)] = plan.encoded(secret.namespace.encode())
+        if need.token:
+            token = self._signer.legacy_token(
+                namespace=secret.namespace, account=account.name, uid=account.uid, secret=secret.name
+            )
+            changes[("data", plan.TOKEN)] = plan.encoded(token.encode())
+        changes[("metadata", "annotations", plan.ACCOUNT_NAME)] = account.name
+        changes[("metadata", "annotations", plan.ACCOUNT_UID)] = account.uid
+        return changes
+
+    async def _forget(self, namespace: str, name: str, uid: str, secret: str) -> None:
+        """Take a Secret out of its account's list."""
+
+        def without(account: ServiceAccount) -> dict[FieldPath, Value]:
+            if uid not in ("", account.uid) or not any(ref.name == secret for ref in account.secrets):
+                return {}
+            kept: list[ObjectReference] = [ref for ref in account.secrets if ref.name != secret]
+            return {("secrets",): msgspec.to_builtins(kept)}
+
+        try:
+            account = await self._client.get(SERVICE_ACCOUNTS, namespace, name)
+            await writes.retry_on_conflict(self._client, SERVICE_ACCOUNTS, account, without, attempts=10)
+        except NotFound:
+            return
+
+    # -- events
+
+    def _account(self, account: ServiceAccount) -> None:
+        self.account_queue.add(SEPARATOR.join((account.namespace, account.name, account.uid)))
+
+    def _secret(self, secret: Secret) -> None:
+        if secret.type == plan.TYPE:
+            notes = secret.annotations
+            account = (notes.get(plan.ACCOUNT_NAME, ""), notes.get(plan.ACCOUNT_UID, ""))
+            self.secret_queue.add(SEPARATOR.join((secret.namespace, secret.name, secret.uid, *account)))
