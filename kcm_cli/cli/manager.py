@@ -75,13 +75,18 @@ def _write(config: Config, target: str) -> int:
     return 0
 
 
-def _start(config: Config) -> int:
+def announce(config: Config) -> None:
+    """Set logging up, and log what the user should know: warnings, and at -v=1 every flag's value."""
     logs.setup(config.logs)
     for warning in config.warnings:
         log.warning(warning)
     if log.isEnabledFor(logs.V1):
         for name, value in config.flags.items():
             log.log(logs.V1, "FLAG: --%s=%s", name, quote(value))
+
+
+def _start(config: Config) -> int:
+    announce(config)
     # imported here: help, version and mistakes need no server and no client
     try:
         from kcm_cli.manager.app import run  # type: ignore[import-untyped,unused-ignore]  # being built

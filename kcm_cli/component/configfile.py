@@ -1,7 +1,8 @@
 """The configuration file: a document with apiVersion and kind, read and written by the options' declarations.
 
 Guarantees: every field that is unknown, given twice or of another type is reported with its path, all of them
-together; what is written reads back the same. Field names are matched without regard to case, as Go does.
+together; what is written reads back the same. Field names are matched without regard to case, and null leaves a field
+at its default, as in Go.
 """
 
 import json
@@ -104,13 +105,13 @@ def _descend(node: _Node, key: Path) -> _Node:
 
 def _read(given: object, node: _Node, path: Path, values: dict[Path, object]) -> Iterator[str]:
     shown = ".".join(path)
+    if given is None:
+        return
     if node.binding is not None:
         try:
             values[node.binding.path] = node.binding.option.kind.from_doc(given)
         except ValueError as error:
             yield f"{shown}: {error}, but got {_short(given)}"
-        return
-    if given is None:
         return
     if not isinstance(given, dict):
         yield f"{shown}: must be an object, but got {_short(given)}"

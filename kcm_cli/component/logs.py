@@ -135,6 +135,12 @@ def setup(config: LogsConfig) -> None:
     logging.captureWarnings(True)
 
 
+def set_verbosity(verbosity: int) -> None:
+    """Change how much is logged while the program runs (--vmodule keeps its say over the files that it names)."""
+    logging.getLogger(_OURS).setLevel(level_of(verbosity))
+    logging.getLogger().setLevel(logging.DEBUG if verbosity >= _FOREIGN_FROM else logging.WARNING)
+
+
 def _handlers(config: LogsConfig) -> list[logging.Handler]:
     as_json = config.format == "json"
     split = config.json_split_stream if as_json else config.text_split_stream

@@ -6,7 +6,6 @@ the order of its fields); ``Options`` adds what only flags set.
 upstream: cmd/kube-controller-manager/app/options, staging/src/k8s.io/kube-controller-manager/config/v1alpha1
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,7 +15,9 @@ from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.component.kinds import BOOL, STRING, STRING_OR_BARE, VERSION
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
+from kcm_cli.component.option_flags import flags_of
 from kcm_cli.component.options import Binding, bind, group
+from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
 from kcm_cli.controllers.cronjob.config import CronJobConfig
@@ -42,7 +43,6 @@ from kcm_cli.controllers.replicationcontroller.config import ReplicationControll
 from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
 from kcm_cli.controllers.service_lb.config import ServiceConfig
-from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
@@ -206,24 +206,8 @@ def bindings() -> tuple[Binding, ...]:
 @cache
 def flag_set() -> FlagSet:
     """All flags of the manager, by section and name."""
-    return FlagSet(sorted(_flags(), key=lambda flag: (SECTIONS.index(flag.section), flag.name)))
-
-
-def _flags() -> Iterator[Flag]:
-    for binding in bindings():
-        declared = binding.option
-        if declared.flag:
-            yield Flag(
-                declared.flag,
-                declared.kind,
-                declared.default,
-                declared.help,
-                binding.section,
-                shorthand=declared.shorthand,
-                hidden=bool(declared.deprecated),
-                deprecated=declared.deprecated,
-                choices=declared.choices,
-                unit=declared.unit,
-            )
-    yield from PROCESS_FLAGS
-    yield from FORMER
+    return FlagSet(
+        sorted(
+            (*flags_of(Options), *PROCESS_FLAGS, *FORMER), key=lambda flag: (SECTIONS.index(flag.section), flag.name)
+        )
+    )

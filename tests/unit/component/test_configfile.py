@@ -58,6 +58,10 @@ def test_case_does_not_matter() -> None:
     assert read("inner: {period: 1m}\n").inner.period_s == 60.0
 
 
+def test_null_leaves_the_default() -> None:
+    assert read("Name: null\nInner: {Period: null, Below:}\nEmpty: null\n") == Root()
+
+
 def test_json_is_read_too() -> None:
     text = '{"apiVersion": "things.io/v2", "kind": "Thing", "Inner": {"Below": {"Deep": 7}}}'
     values = configfile.parse(text, FORM, Root)

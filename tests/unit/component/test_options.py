@@ -1,0 +1,91 @@
+"""One declaration per field, and what derives from it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from kcm_cli.component import kinds, options
+from kcm_cli.component.flagset import FlagSet
+from kcm_cli.component.option_flags import flags_of, tree_of
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Nested options with a section of their own."""
+
+    SECTION: ClassVar[str] = "Workers"
+
+    count: int = options.option(kinds.INT32, 5, flag="workers", key="Count", minimum=1, maximum=9)
+    kind: str = options.option(kinds.STRING, "", flag="kind", section="Other")
+
+    def problems(self) -> Iterator[str]:
+        if self.kind == "bad":
+            yield "kind must not be bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The tree."""
+
+    SECTION: ClassVar[str] = "Root"
+
+    old: bool = options.option(kinds.BOOL, False, flag="old", key="Old", deprecated="it does nothing.")
+    workers: Workers = options.group(Workers, key="Some.Workers")
+    rate: float = options.option(kinds.FLOAT32, 0.5, key="Rate", minimum=0)
+
+
+def test_bindings_name_places_and_sections() -> None:
+    assert [(b.path, b.key, b.section) for b in options.bind(Root)] == [
+        (("old",), ("Old",), "Root"),
+        (("workers", "count"), ("Some", "Workers", "Count"), "Workers"),
+        (("workers", "kind"), (), "Other"),
+        (("rate",), ("Rate",), "Root"),
+    ]
+
+
+def test_layout_is_in_order_with_groups() -> None:
+    assert [key for key, _ in options.layout(Root)] == [
+        ("Old",),
+        ("Some", "Workers"),
+        ("Some", "Workers", "Count"),
+        ("Rate",),
+    ]
+
+
+def test_a_tree_is_built_from_values() -> None:
+    assert options.build(Root, {("workers", "count"): 7, ("rate",): 1.0}) == Root(False, Workers(7), 1.0)
+
+
+def test_flags_make_the_tree() -> None:
+    flags = FlagSet(flags_of(Root))
+    parsed = flags.parse(["--workers=3", "--kind", "x", "--old"])
+    assert tree_of(Root, parsed.values) == Root(True, Workers(3, "x"))
+    assert [(flag.name, flag.section, flag.hidden) for flag in flags] == [
+        ("old", "Root", True),
+        ("workers", "Workers", False),
+        ("kind", "Other", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tree", "problems"),
+    [
+        pytest.param(Root(), [], id="defaults"),
+        pytest.param(Root(workers=Workers(0)), ["workers must be greater than 0, but got 0"], id="minimum of one"),
+        pytest.param(Root(workers=Workers(10)), ["workers must not be more than 9, but got 10"], id="maximum"),
+        pytest.param(Root(rate=-1.0), ["Rate must not be less than 0, but got -1.0"], id="a field without a flag"),
+        pytest.param(
+            Root(workers=Workers(0, "bad")),
+            ["workers must be greater than 0, but got 0", "kind must not be bad"],
+            id="all together",
+        ),
+    ],
+)
+def test_problems(tree: Root, problems: list[str]) -> None:
+    assert options.problems(tree) == problems
+
+
+def test_parts_are_found_by_type() -> None:
+    assert {type(part): part for part in options.parts(Root(workers=Workers(2)))} == {Workers: Workers(2)}
