@@ -24,7 +24,6 @@ from kcm_cli.sandbox.apiserver.admission.pod_security.admission import (
 from kcm_cli.sandbox.apiserver.admission.quota.admission import ResourceQuotas
 from kcm_cli.sandbox.apiserver.admission.service_account import ServiceAccounts
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
-from kcm_cli.sandbox.apiserver.security.escalation import EscalationGuard
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes
 
@@ -97,7 +96,6 @@ class Admission:
         self._security = PodSecurity(store)
         self._certificates = CertificateRequests(authorizer)
         self._quotas = ResourceQuotas(store, clock)
-        self._escalation = EscalationGuard(authorizer)
         self._mutating = Chain(self._mutating_hooks())
         self._validating = Chain(self._validating_hooks())
 
@@ -125,8 +123,6 @@ class Admission:
         yield Hook(classes.admit_ingress, "C", frozenset({("networking.k8s.io", "ingresses")}))
         yield Hook(self._topology.admit_pod, "C", _PODS)
         yield Hook(self._topology.admit_binding, "C", _PODS, frozenset({"binding"}))
-        # The storage of RBAC objects refuses escalations before it validates: here, after all mutation.
-        yield Hook(self._escalation.check, "CU")
 
     def _validating_hooks(self) -> Iterable[Hook]:
         limits, security, certificates = self._limits, self._security, self._certificates
