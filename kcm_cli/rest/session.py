@@ -200,8 +200,14 @@ def _certificate_fault(error: Exception) -> str:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError):
+        error = error.os_error  # its own text shows aiohttp's objects
     if isinstance(error, ssl.SSLError) and error.reason:
         return error.reason.replace("_", " ").lower()
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno).lower()
+    if isinstance(error, ConnectionError) and not str(error):
+        return "the connection was closed"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
     return one_line(error)

@@ -1,0 +1,414 @@
+"""The real session against a real TLS server."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kcm_cli.api.core import PODS
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest.access import Access
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import TLSFilesError
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.session import Session
+from kcm_cli.rest.tls import FILES_PERIOD_S, TLSFiles
+from kcm_cli.rest.transport import (
+    ConnectionLost,
+    Request,
+    TimedOut,
+    Unreachable,
+    Untrusted,
+)
+
+GET, POST = Request("GET", "/api"), Request("POST", "/api", body=b"{}")
+
+
+class SteppedClock(LoopClock):
+    """Real time that a test may move on."""
+
+    ahead = 0.0
+
+    def monotonic(self):
+        return super().monotonic() + self.ahead
+
+
+@asynccontextmanager
+async def session(server, files, clock=None, connections=64, **access):
+    made = Session(Access(server.url, files, **access), clock or LoopClock(), connections=connections)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def test_a_request_goes_and_an_answer_comes(run, serving, authority, plain):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = plain(b'{"a":1}', "201 Created", "X-Thing: 7\r\n")
+            request = Request("POST", "/a b/x:y", (("q", "a=b c"),), {"user-agent": "kcm", "accept": "x"}, b"body")
+            response = await made.send(request)
+            assert (response.status, response.body, response.headers["x-thing"]) == (201, b'{"a":1}', "7")
+            (asked,) = server.asked
+            assert asked.line == "POST /a%20b/x:y?q=a%3Db+c HTTP/1.1"
+            assert asked.body == b"body"
+            assert sorted(asked.headers) == [
+                ("accept", "x"),
+                ("accept-encoding", "identity"),
+                ("content-length", "4"),
+                ("content-type", "application/octet-stream"),
+                ("host", f"127.0.0.1:{server.port}"),
+                ("user-agent", "kcm"),
+            ]
+
+    run(main())
+
+
+def test_a_client_over_tls_gives_views(run, serving, authority, plain):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_data=authority.path.read_bytes())) as made,
+        ):
+            server.answer = plain(json.dumps({"metadata": {"name": "a"}}).encode())
+            client = Client(made, limiter=Unlimited(), user_agent="kcm", clock=LoopClock())
+            assert (await client.create(PODS, "ns", b"{}")).name == "a"
+            assert server.asked[0].header("content-type") == "application/json"
+
+    run(main())
+
+
+def test_connections_are_kept_and_bounded(run, serving, authority):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path), connections=4) as made,
+        ):
+            for _ in range(5):
+                await made.send(GET)
+            assert server.connections == 1
+            await asyncio.gather(*(made.send(POST) for _ in range(100)))
+            assert server.connections == 4
+
+    run(main())
+
+
+async def watch_lines(asked, writer):
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for piece in (b'{"type":', b'"ADDED"}\n', b"{}\n"):
+        writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def endless(asked, writer):
+    await watch_lines(asked, writer)
+    await asyncio.sleep(20)
+
+
+async def ending(asked, writer):
+    await watch_lines(asked, writer)
+    writer.write(b"0\r\n\r\n")
+
+
+async def breaking(asked, writer):
+    await watch_lines(asked, writer)
+    writer.transport.abort()
+    await asyncio.sleep(0.01)
+
+
+async def read(made):
+    async with made.stream(GET) as stream:
+        assert stream.status == 200
+        return b"".join([chunk async for chunk in stream.chunks])
+
+
+def test_a_watch_ends_when_the_server_ends_it(run, serving, authority):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = ending
+            assert await read(made) == b'{"type":"ADDED"}\n{}\n'
+
+    run(main())
+
+
+def test_a_watch_that_breaks_tells_so(run, serving, authority):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = breaking
+            with pytest.raises(ConnectionLost):
+                await read(made)
+
+    run(main())
+
+
+def test_watches_do_not_starve_requests_and_close_when_left(run, serving, authority, plain):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path), connections=1) as made,
+        ):
+            server.answer = endless
+            async with made.stream(GET) as first, made.stream(GET) as second:
+                assert await anext(aiter(first.chunks))
+                assert await anext(aiter(second.chunks))
+                server.answer = plain()
+                assert (await made.send(GET)).status == 200
+                assert server.open == 3
+            while server.open > 1:
+                await asyncio.sleep(0.01)
+
+    run(main())
+
+
+async def silent(asked, writer):
+    await asyncio.sleep(20)
+
+
+async def hang_up(asked, writer):
+    writer.close()
+    await asyncio.sleep(0)
+
+
+async def half(asked, writer):
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")
+    writer.close()
+
+
+BROKEN = {
+    "silence": (silent, TimedOut, "no answer in time"),
+    "hang-up": (hang_up, ConnectionLost, "closed the connection"),
+    "half an answer": (half, ConnectionLost, "connection lost"),
+}
+
+
+@pytest.mark.parametrize(("answer", "kind", "text"), BROKEN.values(), ids=BROKEN.keys())
+def test_no_answer_is_a_transport_error(run, serving, authority, answer, kind, text):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = answer
+            with pytest.raises(kind, match=text) as raised:
+                await made.send(Request("POST", "/api", body=b"{}", timeout_s=0.1))
+            assert str(raised.value).startswith(f"POST {server.url}/api: ")
+
+    run(main())
+
+
+def test_nobody_listens(run, serving, authority):
+    async def main():
+        async with serving(authority.issue("server", "127.0.0.1")) as server:
+            pass
+        async with session(server, TLSFiles(ca_file=authority.path)) as made:
+            with pytest.raises(Unreachable, match="connection refused"):
+                await made.send(GET)
+            with pytest.raises(Unreachable, match="connection refused"):
+                await read(made)
+
+    run(main())
+
+
+def test_an_unknown_host_is_unreachable(run, authority):
+    async def main():
+        made = Session(Access("https://no-such-host.invalid", TLSFiles(ca_file=authority.path)), LoopClock())
+        with pytest.raises(Unreachable, match=r"no-such-host\.invalid/api: .*name"):
+            await made.send(GET)
+        await made.close()
+
+    run(main())
+
+
+def test_a_server_of_another_ca_is_not_trusted(run, serving, authority, another_authority):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=another_authority.path)) as made,
+        ):
+            with pytest.raises(Untrusted, match="certificate is not trusted: .*issuer") as raised:
+                await made.send(GET)
+            assert "\n" not in str(raised.value)
+
+    run(main())
+
+
+def test_the_name_must_fit_unless_another_is_given(run, serving, authority):
+    async def main():
+        async with serving(authority.issue("server", "api.local")) as server:
+            files = TLSFiles(ca_file=authority.path)
+            async with session(server, files) as made:
+                with pytest.raises(Untrusted, match="IP address mismatch|mismatch"):
+                    await made.send(GET)
+            async with session(server, files, server_name="api.local") as made:
+                assert (await made.send(GET)).status == 200
+                server.answer = ending
+                assert await read(made)
+            async with session(server, TLSFiles(insecure=True)) as made:
+                server.answer = ending
+                assert await read(made)
+
+    run(main())
+
+
+def test_a_server_without_tls_is_not_trusted(run, serving, authority):
+    async def main():
+        async with (
+            serving(None) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            with pytest.raises(Untrusted, match="TLS handshake failed"):
+                await made.send(GET)
+
+    run(main())
+
+
+def test_plain_http(run, serving):
+    async def main():
+        async with serving(None) as server:
+            made = Session(Access(f"http://127.0.0.1:{server.port}"), LoopClock())
+            assert (await made.send(GET)).status == 200
+            await made.close()
+
+    run(main())
+
+
+def client_files(authority, name="jane", inline=False):
+    cert, key = authority.issue(name)
+    if inline:
+        return TLSFiles(ca_file=authority.path, cert_data=cert.read_bytes(), key_data=key.read_bytes())
+    return TLSFiles(ca_file=authority.path, cert_file=cert, key_file=key)
+
+
+@pytest.mark.parametrize("inline", [False, True], ids=["files", "inline"])
+def test_a_client_certificate_is_shown_unless_anonymous(run, serving, authority, inline):
+    async def main():
+        files = client_files(authority, inline=inline)
+        async with serving(authority.issue("server", "127.0.0.1"), authority.path) as server:
+            async with session(server, files) as made:
+                await made.send(GET)
+            async with session(server, files.anonymous) as made:
+                await made.send(GET)
+            assert [asked.peer for asked in server.asked] == ["jane", ""]
+
+    run(main())
+
+
+def test_changed_certificate_files_are_used(run, serving, authority):
+    async def main():
+        clock = SteppedClock()
+        files = client_files(authority)
+        async with (
+            serving(authority.issue("server", "127.0.0.1"), authority.path) as server,
+            session(server, files, clock) as made,
+        ):
+            await made.send(GET)
+            new_cert, new_key = authority.issue("janet")
+            new_cert.replace(files.cert_file)
+            new_key.replace(files.key_file)
+            await made.send(GET)
+            clock.ahead += FILES_PERIOD_S
+            await made.send(GET)
+            assert [asked.peer for asked in server.asked] == ["jane", "jane", "janet"]
+            files.cert_file.write_text("half a file")
+            clock.ahead += FILES_PERIOD_S
+            await made.send(GET)
+            assert server.asked[-1].peer == "janet"
+
+    run(main())
+
+
+def test_impersonation_is_sent_with_every_value(run, serving, authority):
+    async def main():
+        groups = (("impersonate-group", "a"), ("impersonate-group", "b"))
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path), impersonation=groups) as made,
+        ):
+            await made.send(GET)
+            assert [pair for pair in server.asked[0].headers if pair[0] == "impersonate-group"] == list(groups)
+
+    run(main())
+
+
+async def tunnel(reader, writer, seen):
+    seen.append((await reader.readuntil(b"\r\n\r\n")).split()[1].decode())
+    host, _, port = seen[-1].rpartition(":")
+    up_reader, up_writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+
+    async def pump(source, sink):
+        while data := await source.read(65536):
+            sink.write(data)
+        sink.close()
+
+    await asyncio.gather(pump(reader, up_writer), pump(up_reader, writer))
+
+
+def test_a_proxy_is_a_tunnel(serving, authority):
+    async def main():
+        seen = []
+        proxy = await asyncio.start_server(lambda r, w: tunnel(r, w, seen), "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path), proxy=url) as made,
+        ):
+            assert (await made.send(GET)).status == 200
+            assert seen == [f"127.0.0.1:{server.port}"]
+        await asyncio.sleep(0.05)
+        proxy.close()
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+
+
+def broken_files(authority, another, fault):
+    cert, key = authority.issue("jane")
+    _, other_key = another.issue("jane")
+    missing, nonsense = authority.folder / "missing", authority.folder / "nonsense"
+    nonsense.write_text("nonsense")
+    ca = authority.path
+    return {
+        "CA missing": (TLSFiles(ca_file=missing), "cannot read CA file .*missing: No such file"),
+        "CA is none": (TLSFiles(ca_file=nonsense), "nonsense holds no CA certificate"),
+        "inline CA is none": (TLSFiles(ca_data=b"x"), "certificate-authority-data holds no CA"),
+        "certificate missing": (TLSFiles(ca, cert_file=missing, key_file=key), "cannot read .*missing: No such"),
+        "key missing": (TLSFiles(ca, cert_file=cert, key_file=missing), "cannot read .*missing: No such"),
+        "no key": (TLSFiles(ca, cert_file=cert), "no client-key"),
+        "other key": (TLSFiles(ca, cert_file=cert, key_file=other_key), "does not belong to the certificate"),
+        "nonsense": (TLSFiles(ca, cert_file=nonsense, key_file=key), "no usable certificate"),
+    }[fault]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "CA missing",
+        "CA is none",
+        "inline CA is none",
+        "certificate missing",
+        "key missing",
+        "no key",
+        "other key",
+        "nonsense",
+    ],
+)
+def test_files_that_cannot_be_used_are_named(authority, another_authority, fault):
+    files, text = broken_files(authority, another_authority, fault)
+
+    async def main():
+        with pytest.raises(TLSFilesError, match=text) as raised:
+            Session(Access("https://x", files), LoopClock())
+        assert "\n" not in str(raised.value)
+
+    asyncio.run(main())
