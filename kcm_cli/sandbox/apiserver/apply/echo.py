@@ -1,7 +1,7 @@
 """The JSON that a refusal of a patch echoes: the patched object as the server had it in hands.
 
-Objects that the patch went into have sorted keys; parts it did not touch have their fields in the order of the
-API types, as far as that order is known here.
+Objects that the patch went into have sorted keys; parts it did not touch have their fields in the order of
+the API types, as far as that order is known here.
 """
 
 import re

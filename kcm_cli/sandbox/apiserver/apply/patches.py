@@ -24,6 +24,7 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
+copy = json_patches.copy
 MAX_OPERATIONS = 10_000
 _TEXT = Node("string", go="string")
 _ANY = Node("any", go="interface {}")

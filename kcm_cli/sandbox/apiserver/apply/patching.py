@@ -1,19 +1,29 @@
 """What the registry asks of this package: patches, and who owns which field."""
 
+from datetime import datetime
+from typing import cast
+
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.apply import patches, strategic
+from kcm_cli.sandbox.apiserver.apply import patches, strategic, tracking
 from kcm_cli.sandbox.apiserver.apply.patches import Patched
+from kcm_cli.sandbox.apiserver.apply.serverside import ServerSide, described
+from kcm_cli.sandbox.apiserver.apply.tracking import Place, Tracker, Versions
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
 from kcm_cli.sandbox.apiserver.schema.bodies import WARN
+from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
 
 class Patching:
     """Patches of one server's kinds."""
 
-    def __init__(self, schemas: Schemas) -> None:
+    def __init__(self, schemas: Schemas, versions: Versions | None = None) -> None:
         self._schemas = schemas
         self._patches = patches.Patches(schemas)
+        self._tracker = Tracker(versions)
+        self._places: dict[tuple[int, str], Place] = {}
+        self._seen = schemas.changes
+        self._server_side = ServerSide(self._tracker)
 
     def patch(
         self,
@@ -27,10 +37,10 @@ class Patching:
     ) -> Patched:
         """Apply a JSON, merge or strategic merge patch.
 
-        ``current`` is the live object (in the path's version, kind and apiVersion set) as a copy of the caller's
-        own: it is changed. The result is normalised, but has no defaults. Raises ApiError: 400 for a malformed
-        patch, 422 for one that does not apply or makes an object of wrong type, 500 as the real server does for
-        some strategic patches, 415 for another content type.
+        ``current`` is the live object (in the path's version, kind and apiVersion set) as a copy of the
+        caller's own: it is changed. The result is normalised, but has no defaults. Raises ApiError: 400 for a
+        malformed patch, 422 for one that does not apply or makes an object of wrong type, 500 as the real
+        server does for some strategic patches, 415 for another content type.
         """
         return self._patches.apply(target or target_of(resource), current, body, content_type, mode or WARN)
 
@@ -43,3 +53,59 @@ class Patching:
             return strategic.merge(node, current, patch)
         except strategic.StrategicError as error:
             raise patches.strategic_refusal(error) from None
+
+    def track_update(
+        self, resource: ResourceInfo, subresource: str, old: Doc | None, new: Doc, manager: str, now: datetime
+    ) -> None:
+        """Set new's managedFields for a create (``old`` is None), update or patch.
+
+        To be called with the decoded and defaulted object, before admission and the strategy: what those
+        change belongs to nobody. An empty ``managedFields`` in the request forgets all owners. Changes
+        ``new``'s metadata.
+        """
+        self._tracker.update(self._place(resource, subresource), old, new, manager, now)
+
+    def apply(
+        self,
+        resource: ResourceInfo,
+        subresource: str,
+        live: Doc | None,
+        applied: Doc,
+        manager: str,
+        force: bool,
+        now: datetime,
+    ) -> Doc:
+        """The live object (None: none yet) with the configuration applied, normalised, managedFields set.
+
+        Defaults are not set; after they are, ``settle_times`` takes back times that nothing else justifies.
+        Changes none of its arguments. Raises ApiError: 409 for conflicts, 400 and 500 as the real server
+        does.
+        """
+        place = self._place(resource, subresource)
+        doc, managed = self._server_side.apply(place, live, applied, manager, force=force, now=now)
+        fresh = cast("Doc", patches.copy(doc))
+        fresh = self._schemas.finish_applied(target_of(resource), fresh, described(applied))
+        if managed:
+            cast("Doc", fresh["metadata"])["managedFields"] = managed
+        return fresh
+
+    def settle_times(self, old: Doc, new: Doc) -> None:
+        """After defaulting and admission of an update, patch or apply: if ``new`` differs from ``old`` in
+        nothing but the times of managedFields, give it back the old ones. Changes ``new``'s metadata.
+        """
+        tracking.settle_times(old, new)
+
+    def _place(self, resource: ResourceInfo, subresource: str) -> Place:
+        if self._seen != self._schemas.changes:  # custom types have come, gone or changed
+            self._places.clear()
+            self._seen = self._schemas.changes
+        place = self._places.get((id(resource), subresource))
+        if place is None:
+            node = self._schemas.node(target_of(resource))
+            assert node is not None, f"no type for {resource.kind}"
+            place = Place(resource, subresource, node, lambda: self._empty(node))
+            self._places[id(resource), subresource] = place  # the place keeps the resource, so its id stays its own
+        return place
+
+    def _empty(self, node: Node) -> Doc:
+        return cast("Doc", self._schemas.normalizers.run(node, {}))

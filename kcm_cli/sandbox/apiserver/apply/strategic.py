@@ -1,11 +1,11 @@
 """Strategic merge patches: what a patch means depends on the type of the field.
 
-Lists of objects merge by the field's merge key, lists of scalars as sets, where the type says so; all other lists
-are replaced. Directives in the patch: ``$patch`` (replace, delete, and merge in a list is refused),
+Lists of objects merge by the field's merge key, lists of scalars as sets, where the type says so; all other
+lists are replaced. Directives in the patch: ``$patch`` (replace, delete, and merge in a list is refused),
 ``$retainKeys``, ``$setElementOrder/LIST``, ``$deleteFromPrimitiveList/LIST``.
 
-Guarantees: order of list items and texts of errors as the real server's. The current document and the patch are
-both changed: pass copies (or fresh parses).
+Guarantees: order of list items and texts of errors as the real server's. The current document and the patch
+are both changed: pass copies (or fresh parses).
 
 upstream: apimachinery pkg/util/strategicpatch/patch.go
 """

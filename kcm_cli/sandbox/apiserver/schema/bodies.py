@@ -129,7 +129,9 @@ class Bodies:
         return cast("Doc", self._normalizers.run(node, doc)), unknown
 
     def _other_kind(self, target: Target, found: Target, body: Body) -> ApiError:
-        """A body of another kind or version than the path takes; it must be a valid one of its own kind first."""
+        """A body of another kind or version than the path takes; it must be a valid one of its own kind
+        first.
+        """
         text = self._kind_problem(target, found, body.pairs or body.doc)
         return cannot_handle(found, target, text) if text else wrong_version(found.api_version, target)
 

@@ -33,10 +33,8 @@ _GO = {
     "object": "v1.FieldsV1",
     "any": "interface {}",
 }
-_KEY_DEFAULTS: dict[str, dict[str, object]] = {
-    "core.v1.ContainerPort": {"protocol": "TCP"},
-    "core.v1.ServicePort": {"protocol": "TCP"},
-}
+_KEY_DEFAULTS: dict[str, object] = {"protocol": "TCP"}
+"""Defaults of fields that are keys of lists; required ones have their zero."""
 _PREFIXES = (
     ("io.k8s.api.", ""),
     ("io.k8s.apimachinery.pkg.apis.", ""),
@@ -48,7 +46,7 @@ DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 class _Prop(msgspec.Struct):
     t: str | dict[str, object]
-    lt: str = "atomic"
+    lt: str = ""
     lk: tuple[str, ...] = ()
     m: int | None = None
     ps: str = ""
@@ -108,11 +106,11 @@ class BuiltIn:
         prop = _prop(raw)
         node = self._bare(prop)
         strategy = tuple(prop.ps.split(",")) if prop.ps else ()
-        field = Field(name, node, strategy=strategy, merge_key=prop.pk)
+        field = Field(name, node, strategy=strategy, merge_key=prop.pk, default=prop.d)
         if node.scalar or node.kind in ("list", "map"):
             null = wire.always_null(type_, name)
             zero = wire.keeps_zero(type_, name, required=required) if node.scalar else required
-            field.keeps_zero = zero or null
+            field.keeps_zero = zero or null or wire.keeps_empty(type_, name)
         field.absent = _absent(type_, name, node, required)
         return field
 
@@ -135,18 +133,32 @@ class BuiltIn:
             item = self._item(shape["map"])
             return Node("map", go=f"map[string]{item.go}", item=item, atomic=bool(prop.m))
         item = self._item(shape["list"])
-        defaults = _KEY_DEFAULTS.get("core." + item.go, {}) if prop.lk else {}
+        if prop.lt == "" and "merge" in prop.ps:  # older types state only how they are patched
+            prop.lt, prop.lk = ("map", (prop.pk,)) if prop.pk else ("set", ())
         return Node(
             "list",
             go="[]" + item.go,
             item=item,
-            list_type=prop.lt,
+            list_type=prop.lt or "atomic",
             keys=prop.lk,
-            key_defaults={k: v for k, v in defaults.items() if k in prop.lk},
+            key_defaults=_key_defaults(item, prop.lk),
         )
 
 
 _SCALAR_NODES = {kind: Node(kind, go=go) for kind, go in _GO.items()}
+
+
+def _key_defaults(item: Node, keys: tuple[str, ...]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key in keys:
+        field = item.fields.get(key)
+        if key in _KEY_DEFAULTS:
+            found[key] = _KEY_DEFAULTS[key]
+        elif field is not None and field.default is not None:
+            found[key] = field.default
+        elif field is not None and field.absent is not NOTHING and field.absent is not None:
+            found[key] = field.absent
+    return found
 
 
 def _prop(raw: object) -> _Prop:

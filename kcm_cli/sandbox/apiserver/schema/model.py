@@ -47,6 +47,7 @@ class Field:
     ``keeps_zero``: an explicit zero is kept apart from absence. ``absent``: what the server writes where the
     client wrote nothing (``NOTHING``: leaves it out); a struct here is filled in turn. ``strategy``: the
     words of the strategic merge patch strategy (merge, replace, retainKeys), ``merge_key`` its key.
+    ``default`` is what the schema states.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Field:
     absent: object = None
     strategy: tuple[str, ...] = ()
     merge_key: str = ""
+    default: object = None
 
 
 class Nothing:

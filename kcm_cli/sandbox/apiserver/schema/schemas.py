@@ -11,12 +11,16 @@ from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
 
 class Schemas:
-    """Answers what a kind looks like and decodes bodies of it."""
+    """Answers what a kind looks like and decodes bodies of it.
+
+    ``changes`` grows when a custom type comes, goes or changes: what was kept of the types is then out of date.
+    """
 
     def __init__(self) -> None:
         self.builtin = BuiltIn()
         self.normalizers = Normalizers()
         self.bodies = Bodies(self.builtin, self.normalizers)
+        self.changes = 0
 
     def decode_body(
         self,
@@ -50,3 +54,11 @@ class Schemas:
     def finish_merged(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
         """The same for the result of a strategic merge patch."""
         return self.bodies.normalize_merged(target, doc, refuse)
+
+    def finish_applied(self, target: Target, doc: Doc, described: str) -> Doc:
+        """The same for the result of a server-side apply; ``described`` names the object in errors."""
+
+        def refuse(text: str) -> ApiError:
+            return ApiError(500, "", f"failed to convert new typed object ({described}) to object: {text}")
+
+        return self.bodies.normalize_merged(target, doc, refuse)[0]

@@ -146,6 +146,11 @@ def keeps_zero(type_: str, field: str, *, required: bool) -> bool:
     return required and not _in(NEVER, type_, field) or _in(KEEPS_ZERO, type_, field) or _in(ALWAYS_ZERO, type_, field)
 
 
+def keeps_empty(type_: str, field: str) -> bool:
+    """Whether an empty list means something else than none: to empty the list of managers forgets them all."""
+    return field == "managedFields" and type_.endswith(".ObjectMeta")
+
+
 def always_null(type_: str, field: str) -> bool:
     return _in(ALWAYS_NULL, type_, field)
 

@@ -1,0 +1,54 @@
+"""What a value is for ownership: a map, a list or a single value, and whether it is owned as a whole.
+
+Types that leave their form open (any JSON) take the form of the value, as upstream's deduced types do.
+
+upstream: sigs.k8s.io/structured-merge-diff typed/helpers.go#deduceAtom, kube-openapi pkg/schemaconv
+"""
+
+from enum import Enum
+
+from kcm_cli.sandbox.apiserver.schema.model import Node
+
+
+class Form(Enum):
+    """``whole``: one value with one owner. ``map``: entries are owned. ``items``: items of a set or keyed
+    list are.
+    """
+
+    WHOLE = "whole"
+    MAP = "map"
+    ITEMS = "items"
+
+
+ANY = Node("any")
+WHOLE = Node("raw")
+
+
+def form(node: Node, value: object) -> Form:
+    """How a value of this type is owned."""
+    kind = node.kind
+    if kind in ("struct", "map"):
+        return Form.WHOLE if node.atomic else Form.MAP
+    if kind == "list":
+        return Form.WHOLE if node.list_type == "atomic" else Form.ITEMS
+    if kind in ("any", "object"):
+        return Form.MAP if isinstance(value, dict) or value is None else Form.WHOLE
+    return Form.WHOLE
+
+
+def entry(node: Node, key: str) -> Node:
+    """The type of an entry of a map or a field of a struct."""
+    if node.kind == "struct":
+        field = node.fields.get(key)
+        return field.node if field is not None else ANY
+    return node.item or ANY
+
+
+def declared(node: Node, key: str) -> bool:
+    """Whether a struct names this field; entries of maps are never named."""
+    return key in node.fields
+
+
+def item(node: Node) -> Node:
+    """The type of the items of a list."""
+    return node.item or WHOLE

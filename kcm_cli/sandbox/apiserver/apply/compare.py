@@ -1,0 +1,221 @@
+"""Which fields a change added, modified and removed: the hot half of ownership, run on every write.
+
+``Comparer`` makes one function per type; equal subtrees are skipped by one comparison in C, so an update
+costs what it changes and a create one pass over the object.
+
+upstream: sigs.k8s.io/structured-merge-diff typed/compare.go
+"""
+
+from collections.abc import Callable
+from typing import cast
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.apply import atoms
+from kcm_cli.sandbox.apiserver.apply.atoms import Form
+from kcm_cli.sandbox.apiserver.apply.elements import item_element
+from kcm_cli.sandbox.apiserver.apply.fieldset import LEAF, SELF, Fields, union
+from kcm_cli.sandbox.apiserver.schema.model import Node
+
+Whole = Callable[[object], Fields]
+"""The entry of a value of which everything is new (or gone)."""
+
+
+class Changes:
+    """The difference between two versions of an object, as three sets."""
+
+    __slots__ = ("added", "modified", "removed")
+
+    def __init__(self) -> None:
+        self.added: Fields = {}
+        self.modified: Fields = {}
+        self.removed: Fields = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.modified or self.removed)
+
+
+class Comparer:
+    """Compares documents of any type; keeps what it has compiled."""
+
+    def __init__(self) -> None:
+        self._wholes: dict[Node, Whole] = {}
+
+    def compare(self, node: Node, old: Doc, new: Doc) -> Changes:
+        """Raises NoElement for a list whose items cannot be told apart."""
+        changes = Changes()
+        self._map(node, old, new, (changes.added, changes.modified, changes.removed))
+        return changes
+
+    def whole(self, node: Node) -> Whole:
+        """The function that gives the entry of a value of this type with all that is below."""
+        made = self._wholes.get(node)
+        if made is None:
+            made = self._wholes[node] = self._make(node)
+        return made
+
+    # --- everything is new ---------------------------------------------------------------------------
+
+    def _make(self, node: Node) -> Whole:
+        if node.kind in ("struct", "map") and not node.atomic:
+            return self._whole_struct(node) if node.kind == "struct" else self._whole_map(node)
+        if node.kind == "list" and node.list_type != "atomic":
+            return lambda value: self._whole_items(node, value)
+        return self._whole_any if node.kind in ("any", "object") else _leaf
+
+    def _whole_struct(self, node: Node) -> Whole:
+        labels: dict[str, tuple[str, Whole | None]] = {}
+        for name, field in node.fields.items():
+            owned_whole = atoms.form(field.node, 0) is Form.WHOLE and field.node.kind not in ("any", "object")
+            labels[name] = (f"f:{name}", None if owned_whole else self._later(labels, name, field.node))
+        find = labels.get
+
+        def entry(value: object) -> Fields:
+            if not value:
+                return LEAF
+            out: Fields = {SELF: LEAF}
+            for key, item in cast("Doc", value).items():
+                known = find(key)
+                if known is None:
+                    out[f"f:{key}"] = self._whole_any(item)
+                else:
+                    label, whole = known
+                    out[label] = LEAF if whole is None else whole(item)
+            return out
+
+        return entry
+
+    def _later(self, labels: dict[str, tuple[str, Whole | None]], name: str, node: Node) -> Whole:
+        """Compiles a field's type when it is first met."""
+
+        def entry(value: object) -> Fields:
+            made = self.whole(node)
+            labels[name] = (f"f:{name}", made)
+            return made(value)
+
+        return entry
+
+    def _whole_map(self, node: Node) -> Whole:
+        item = atoms.item(node) if node.item is not None else atoms.ANY
+        if item.scalar:
+            return _whole_scalar_map
+
+        def entry(value: object) -> Fields:
+            if not value:
+                return LEAF
+            whole = self.whole(item)
+            out: Fields = {SELF: LEAF}
+            for key, part in cast("Doc", value).items():
+                out[f"f:{key}"] = whole(part)
+            return out
+
+        return entry
+
+    def _whole_items(self, node: Node, value: object) -> Fields:
+        if not value:
+            return LEAF
+        whole = self.whole(atoms.item(node))
+        out: Fields = {SELF: LEAF}
+        for item in cast("list[object]", value):
+            element = item_element(node, item)
+            out[element] = LEAF if element in out else whole(item)
+        return out
+
+    def _whole_any(self, value: object) -> Fields:
+        if not isinstance(value, dict) or not value:
+            return LEAF
+        return {SELF: LEAF, **{f"f:{key}": self._whole_any(item) for key, item in value.items()}}
+
+    # --- something is on both sides ------------------------------------------------------------------
+
+    def _value(self, node: Node, old: object, new: object, key: str, out: tuple[Fields, Fields, Fields]) -> None:
+        """Put what differs under ``key`` of the three sets."""
+        if old == new and old.__class__ is new.__class__:
+            return
+        form = atoms.form(node, new if new is not None else old)
+        if form is Form.WHOLE or (not old and not new):
+            out[1][key] = LEAF
+            return
+        if not _fits(form, old) or not _fits(form, new):
+            self._changed_form(node, old, new, key, out)
+            return
+        inner: tuple[Fields, Fields, Fields] = ({}, {}, {})
+        if form is Form.MAP:
+            self._map(node, cast("Doc", old or {}), cast("Doc", new or {}), inner)
+        else:
+            self._items(node, cast("list[object]", old or []), cast("list[object]", new or []), inner)
+        for target, found in zip(out, inner, strict=True):
+            if found:
+                target[key] = found
+
+    def _changed_form(self, node: Node, old: object, new: object, key: str, out: tuple[Fields, Fields, Fields]) -> None:
+        """A value of open type that was a map and is none any more, or the other way round."""
+        out[1][key] = LEAF
+        for target, value in ((out[0], new), (out[2], old)):
+            below = {k: v for k, v in self.whole(node)(value).items() if k != SELF} if _fits(Form.MAP, value) else {}
+            if below:
+                target[key] = below
+
+    def _map(self, node: Node, old: Doc, new: Doc, out: tuple[Fields, Fields, Fields]) -> None:
+        for key, value in new.items():
+            if key in old:
+                before = old[key]
+                if before is not value:
+                    self._value(atoms.entry(node, key), before, value, f"f:{key}", out)
+            else:
+                out[0][f"f:{key}"] = self.whole(atoms.entry(node, key))(value)
+        for key, value in old.items():
+            if key not in new:
+                out[2][f"f:{key}"] = self.whole(atoms.entry(node, key))(value)
+
+    def _items(self, node: Node, old: list[object], new: list[object], out: tuple[Fields, Fields, Fields]) -> None:
+        before, after = _by_element(node, old), _by_element(node, new)
+        kind = atoms.item(node)
+        whole = self.whole(kind)
+        added, modified, removed = out
+        for element, items in after.items():
+            earlier = before.get(element, [])
+            if len(items) == 1 and len(earlier) == 1:
+                self._value(kind, earlier[0], items[0], element, out)
+            elif len(items) > 1 and len(earlier) > 1:
+                if items != earlier:
+                    modified[element] = LEAF
+            elif len(items) > 1:
+                added[element] = LEAF
+                if earlier:
+                    removed[element] = whole(earlier[0])
+            else:
+                added[element] = whole(items[0])
+                if earlier:
+                    removed[element] = LEAF
+        for element, earlier in before.items():
+            if element not in after:
+                removed[element] = LEAF if len(earlier) > 1 else whole(earlier[0])
+
+
+def taken(changes: Changes) -> Fields:
+    """What the writer owns after the change."""
+    return union(changes.modified, changes.added)
+
+
+def _leaf(value: object) -> Fields:
+    return LEAF
+
+
+def _whole_scalar_map(value: object) -> Fields:
+    if not value:
+        return LEAF
+    out: Fields = {SELF: LEAF}
+    for key in cast("Doc", value):
+        out["f:" + key] = LEAF
+    return out
+
+
+def _fits(form: Form, value: object) -> bool:
+    return value is None or isinstance(value, dict if form is Form.MAP else list)
+
+
+def _by_element(node: Node, items: list[object]) -> dict[str, list[object]]:
+    found: dict[str, list[object]] = {}
+    for item in items:
+        found.setdefault(item_element(node, item), []).append(item)
+    return found

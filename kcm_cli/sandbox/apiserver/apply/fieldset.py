@@ -1,0 +1,155 @@
+"""Sets of field paths in the form of fieldsV1: a tree of dicts.
+
+An entry ``"f:x": {}`` means that the path ends there and belongs to the set; ``"f:x": {".": {}, ...}`` that
+it belongs and has members below; without the ``.`` only what is below belongs. The keys of an entry are path
+elements: ``f:name`` a field, ``k:{...}`` an item of a list by its key fields, ``v:value`` an item of a set,
+``i:0`` an index.
+
+Sets are values: no function changes its arguments, results share parts with them, nobody may change a set.
+
+upstream: sigs.k8s.io/structured-merge-diff fieldpath/set.go
+"""
+
+from collections.abc import Iterator
+
+from kcm_cli.sandbox.apiserver.apply.elements import order
+from kcm_cli.sandbox.apiserver.schema.model import Node
+
+Fields = dict[str, "Fields"]
+"""A set, or what is below one of its entries."""
+
+LEAF: Fields = {}
+"""The one entry that ends a path."""
+SELF = "."
+_ONLY_SELF = {SELF}
+
+
+def is_member(entry: Fields) -> bool:
+    """Whether the path that leads to this entry belongs to the set."""
+    return not entry or SELF in entry
+
+
+def union(left: Fields, right: Fields) -> Fields:
+    """All paths of both."""
+    if not left:
+        return right
+    if not right:
+        return left
+    out = dict(left)
+    for key, entry in right.items():
+        old = out.get(key)
+        out[key] = entry if old is None else _both(old, entry)
+    return out
+
+
+def _both(left: Fields, right: Fields) -> Fields:
+    """The union of two entries, which may be leaves."""
+    if left is right or (not left and not right):
+        return left
+    merged = union(left, right)
+    if SELF not in merged and (not left or not right):
+        merged = {SELF: LEAF, **merged}
+    return merged
+
+
+def intersection(left: Fields, right: Fields) -> Fields:
+    """The paths that are in both."""
+    out: Fields = {}
+    for key, entry in left.items():
+        other = right.get(key)
+        if other is None or key == SELF:
+            continue
+        below = intersection(entry, other)
+        if is_member(entry) and is_member(other):
+            out[key] = {SELF: LEAF, **below} if below else LEAF
+        elif below:
+            out[key] = below
+    return out
+
+
+def difference(left: Fields, right: Fields) -> Fields:
+    """The paths of ``left`` that are not in ``right``; ``left`` itself where that changes nothing."""
+    out: Fields | None = None
+    for key, other in right.items():
+        entry = left.get(key)
+        if entry is None or key == SELF:
+            continue
+        rest = _without(entry, other)
+        if rest is entry:
+            continue
+        if out is None:
+            out = dict(left)
+        if rest is None:
+            del out[key]
+        else:
+            out[key] = rest
+    return left if out is None else out
+
+
+def _without(entry: Fields, other: Fields) -> Fields | None:
+    """What remains of an entry; None if nothing does, the entry itself if all does."""
+    below = difference(entry, other)
+    if is_member(entry) and is_member(other):
+        return {key: value for key, value in below.items() if key != SELF} or None
+    if below is entry:
+        return entry
+    return LEAF if below.keys() == _ONLY_SELF else (below or None)
+
+
+def recursive_difference(left: Fields, right: Fields) -> Fields:
+    """The paths of ``left`` that are neither in ``right`` nor below one of its paths."""
+    out: Fields = {}
+    for key, entry in left.items():
+        other = right.get(key)
+        if other is None or key == SELF:
+            out[key] = entry
+        elif not is_member(other):
+            rest = recursive_difference(entry, other)
+            if rest or not entry:
+                out[key] = LEAF if rest.keys() <= _ONLY_SELF else rest
+    return out
+
+
+def with_named_fields(fields: Fields, node: Node | None) -> Fields:
+    """The set with all fields of structs on the way to its paths as members (map entries and items are not)."""
+    out: Fields = {}
+    for key, entry in fields.items():
+        if not entry:
+            out[key] = entry
+            continue
+        child, named = _below(node, key)
+        inner = with_named_fields(entry, child)
+        out[key] = {SELF: LEAF, **inner} if named and SELF not in inner else inner
+    return out
+
+
+def _below(node: Node | None, key: str) -> tuple[Node | None, bool]:
+    """The type that a path element leads to, and whether it is a field of a struct."""
+    if node is None:
+        return None, False
+    if key.startswith("f:"):
+        field = node.fields.get(key[2:])
+        return (field.node, True) if field is not None else (node.item, False)
+    return node.item, False
+
+
+def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every path, those of one level before those below, in order."""
+    keys = sorted((key for key in fields if key != SELF), key=order)
+    for key in keys:
+        if is_member(fields[key]):
+            yield (*prefix, key)
+    for key in keys:
+        if fields[key]:
+            yield from paths(fields[key], (*prefix, key))
+
+
+def of_paths(*wanted: tuple[str, ...]) -> Fields:
+    """A set of field names, given as paths: ``("metadata", "labels")``."""
+    out: Fields = {}
+    for path in wanted:
+        at = out
+        for name in path[:-1]:
+            at = at.setdefault(f"f:{name}", {})
+        at[f"f:{path[-1]}"] = {}
+    return out

@@ -1,0 +1,143 @@
+"""metadata.managedFields: who owns which fields, read from an object and written back.
+
+upstream: apimachinery pkg/util/managedfields/internal/{managedfields,capmanagers,managedfieldsupdater}.go
+"""
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.apply.fieldset import Fields, difference, union
+
+APPLY, UPDATE = "Apply", "Update"
+MAX_UPDATERS = 10
+OLD_UPDATES = "ancient-changes"
+BEFORE_FIRST_APPLY = "before-first-apply"
+_EMPTY: list[Doc] = [{}]
+
+
+class BadManagedFields(Exception):
+    """Entries that cannot be read; the text is upstream's."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerId:
+    """Entries with the same identity are one. ``version`` is empty for appliers: theirs may change."""
+
+    manager: str
+    operation: str
+    version: str = ""
+    subresource: str = ""
+
+
+def manager_id(manager: str, operation: str, version: str, subresource: str) -> ManagerId:
+    return ManagerId(manager or "unknown", operation, "" if operation == APPLY else version, subresource)
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """What one manager owns, in which version of the API, since when. ``entry`` is the document it was read
+    from.
+    """
+
+    fields: Fields
+    version: str
+    time: str | None = None
+    entry: Doc | None = None
+
+
+Managers = dict[ManagerId, Owned]
+
+
+def is_reset(entries: object) -> bool:
+    """Whether a client asks to forget all owners: an empty list, or one empty entry."""
+    return entries == [] or entries == _EMPTY
+
+
+def read(entries: object) -> Managers:
+    """Raises BadManagedFields."""
+    found: Managers = {}
+    for index, item in enumerate(cast("list[Doc]", entries or [])):
+        operation, version = cast("str", item.get("operation", "")), cast("str", item.get("apiVersion", ""))
+        if operation not in (APPLY, UPDATE):
+            raise BadManagedFields("operation must be `Apply` or `Update`")
+        if not version:
+            raise BadManagedFields("apiVersion must not be empty")
+        if item.get("fieldsType") != "FieldsV1":
+            raise BadManagedFields(_fields_type_problem(item, index))
+        subresource = cast("str", item.get("subresource", ""))
+        who = ManagerId(
+            cast("str", item.get("manager", "")), operation, "" if operation == APPLY else version, subresource
+        )
+        fields = cast("Fields", item.get("fieldsV1") or {})
+        found[who] = Owned(fields, version, cast("str | None", item.get("time")), item)
+    return found
+
+
+def _fields_type_problem(item: Doc, index: int) -> str:
+    kind = item.get("fieldsType")
+    if not kind:
+        return f"missing fieldsType in managed fields entry {index}"
+    return f'invalid fieldsType "{kind}" in managed fields entry {index}'
+
+
+def write(managers: Managers) -> list[Doc]:
+    """The entries, sorted: appliers first, then by time, name, version and subresource."""
+    if len(managers) == 1:
+        who, owned = next(iter(managers.items()))
+        return [_entry(who, owned)]
+    ranked = sorted(managers.items(), key=_rank)
+    return [_entry(who, owned) for who, owned in ranked]
+
+
+def _rank(item: tuple[ManagerId, Owned]) -> tuple[str, str, str, str, str]:
+    who, owned = item
+    return who.operation, owned.time or "", who.manager, owned.version, who.subresource
+
+
+def _entry(who: ManagerId, owned: Owned) -> Doc:
+    if owned.entry is not None:
+        return owned.entry
+    entry: Doc = {"manager": who.manager, "operation": who.operation, "apiVersion": owned.version}
+    if owned.time is not None:
+        entry["time"] = owned.time
+    entry["fieldsType"] = "FieldsV1"
+    entry["fieldsV1"] = owned.fields
+    if who.subresource:
+        entry["subresource"] = who.subresource
+    return entry
+
+
+def release(owned: Owned, *gone: Fields) -> Owned | None:
+    """Without these fields; None if nothing is left, the same if nothing changes."""
+    fields = owned.fields
+    for part in gone:
+        if part:
+            fields = difference(fields, part)
+    if fields is owned.fields:
+        return owned if fields else None
+    return Owned(fields, owned.version, owned.time) if fields else None
+
+
+def cap(managers: Managers) -> None:
+    """Merge the oldest updaters, so that at most ``MAX_UPDATERS`` of them stay."""
+    updaters = [who for who in managers if who.operation == UPDATE]
+    surplus = len(updaters) - MAX_UPDATERS
+    if surplus <= 0:
+        return
+    updaters.sort(key=lambda who: (managers[who].time or "", who.manager, who.version, who.subresource))
+    first: dict[str, ManagerId] = {}
+    for who in updaters:
+        if surplus <= 0:
+            return
+        owned = managers[who]
+        bucket = ManagerId(OLD_UPDATES, UPDATE, owned.version)
+        if owned.version not in first:
+            first[owned.version] = who
+            continue
+        if bucket not in managers:
+            managers[bucket] = replace(managers.pop(first[owned.version]), entry=None)
+        merged = union(owned.fields, managers[bucket].fields)
+        del managers[who]
+        managers[bucket] = Owned(merged, owned.version, owned.time)
+        surplus -= 1

@@ -1,0 +1,289 @@
+"""Server-side apply: merge what a manager wants into the live object, and settle who owns what.
+
+upstream: sigs.k8s.io/structured-merge-diff merge/update.go#Apply,
+apimachinery pkg/util/managedfields/internal/{structuredmerge,skipnonapplied,lastappliedmanager}.go
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import cast
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.apply import typed
+from kcm_cli.sandbox.apiserver.apply.compare import Changes, taken
+from kcm_cli.sandbox.apiserver.apply.elements import NoElement, text
+from kcm_cli.sandbox.apiserver.apply.fieldset import (
+    Fields,
+    difference,
+    intersection,
+    paths,
+    union,
+    with_named_fields,
+)
+from kcm_cli.sandbox.apiserver.apply.managers import (
+    APPLY,
+    BEFORE_FIRST_APPLY,
+    UPDATE,
+    BadManagedFields,
+    ManagerId,
+    Managers,
+    Owned,
+    read,
+    write,
+)
+from kcm_cli.sandbox.apiserver.apply.tracking import Place, Tracker, stripped, without_managed
+from kcm_cli.sandbox.apiserver.types import ApiError
+
+KUBECTL = "kubectl"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+Conflicts = list[tuple[ManagerId, Owned]]
+
+
+class ApplyConflict(Exception):
+    """Others own fields that the applier wants to change: (manager, what of his is in the way)."""
+
+    def __init__(self, conflicts: Conflicts) -> None:
+        super().__init__()
+        self.conflicts = conflicts
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """One apply request, ready to run. ``config`` has no managedFields; ``live`` neither."""
+
+    place: Place
+    who: ManagerId
+    live: Doc
+    config: Doc
+    force: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """``doc`` is None where the configuration changes nothing."""
+
+    doc: Doc | None
+    managers: Managers
+
+
+class ServerSide:
+    """Applies configurations to objects of one server's types."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
+
+    def apply(
+        self, place: Place, live: Doc | None, config: Doc, manager: str, *, force: bool, now: datetime
+    ) -> tuple[Doc, list[Doc]]:
+        """The merged document (neither normalised nor defaulted) and its managedFields. Raises ApiError."""
+        check_config(place, config)
+        managers = self._live_managers(place, live, now)
+        before = without_managed(live) if live is not None else place.empty()
+        who = place.manager(manager, APPLY)
+        try:
+            applied = self._run(Apply(place, who, before, config, force), managers)
+        except ApplyConflict as conflict:
+            raise conflict_error(conflict.conflicts) from None
+        except NoElement as error:
+            raise ApiError(500, "", f"failed to merge config: {error}") from None
+        doc, managers = applied.doc, applied.managers
+        if doc is not None and who in managers:
+            managers[who] = Owned(managers[who].fields, place.version, format_time(now))
+        if doc is None:
+            doc = before
+        if manager == KUBECTL:
+            doc = _with_last_applied(doc, config)
+        return doc, write(managers) if managers else []
+
+    def _live_managers(self, place: Place, live: Doc | None, now: datetime) -> Managers:
+        """The managers so far. An object that was not tracked belongs to the writers before the first apply."""
+        if live is None:
+            return {}
+        try:
+            managers = read(cast("Doc", live["metadata"]).get("managedFields"))
+        except BadManagedFields as error:
+            raise ApiError(500, "", f"failed to decode managed fields: {error}") from None
+        if not managers:
+            changes = self._tracker.comparer.compare(place.node, place.empty(), without_managed(live))
+            fields = stripped(place.writable.of(taken(changes)))
+            if fields:
+                managers[place.manager(BEFORE_FIRST_APPLY, UPDATE)] = Owned(fields, place.version, format_time(now))
+        return managers
+
+    def _run(self, request: Apply, managers: Managers) -> Applied:
+        try:
+            return self._attempt(request, dict(managers))
+        except ApplyConflict as conflict:
+            if request.who.manager != KUBECTL:
+                raise
+            allowed = _allowed_by_last_applied(self._tracker, request)
+            if allowed is None:
+                raise
+            left = [(who, _less(owned, allowed)) for who, owned in conflict.conflicts]
+            remaining = [(who, owned) for who, owned in left if owned.fields]
+            if remaining:
+                raise ApplyConflict(remaining) from None
+        return self._attempt(replace(request, force=True), dict(managers))
+
+    def _attempt(self, request: Apply, managers: Managers) -> Applied:
+        place, node = request.place, request.place.node
+        merged = typed.merge(node, request.live, request.config)
+        last = managers.get(request.who)
+        fields = place.writable.of(typed.field_set(node, request.config))
+        managers[request.who] = Owned(fields, place.version, last.time if last else None)
+        result = self._prune(request, merged, managers, last)
+        changes = self._tracker.comparer.compare(node, request.live, result)
+        if not request.force:
+            _refuse_conflicts(self._tracker, request, managers, changes)
+        self._tracker.share(place, managers, changes, request.live, result, keep=request.who)
+        mine = stripped(managers[request.who].fields)
+        if mine:
+            managers[request.who] = _renewed(last, mine, place.version)
+        else:
+            del managers[request.who]
+        return Applied(None if result == request.live else result, managers)
+
+    def _prune(self, request: Apply, merged: Doc, managers: Managers, last: Owned | None) -> Doc:
+        """Without what the manager applied before and does not any more, unless somebody else owns it."""
+        if last is None or not last.fields:
+            return merged
+        node = request.place.node
+        before = with_named_fields(last.fields, node)
+        pruned = typed.remove(node, merged, before)
+        owned: Fields = {}
+        for each in managers.values():
+            owned = union(owned, each.fields)
+        all_fields = with_named_fields(typed.field_set(node, merged), node)
+        kept = with_named_fields(typed.field_set(node, pruned), node)
+        kept = union(kept, with_named_fields(owned, node))
+        pruned = typed.remove(node, merged, difference(all_fields, kept))
+        left = with_named_fields(typed.field_set(node, pruned), node)
+        return typed.remove(node, merged, intersection(difference(all_fields, left), before))
+
+
+def _renewed(last: Owned | None, fields: Fields, version: str) -> Owned:
+    """The manager's entry, the old one where it says the same."""
+    if last is not None and last.fields == fields and last.version == version:
+        return last
+    return Owned(fields, version, last.time if last is not None else None)
+
+
+def _less(owned: Owned, allowed: Fields) -> Owned:
+    return Owned(difference(owned.fields, allowed), owned.version, owned.time)
+
+
+def _refuse_conflicts(tracker: Tracker, request: Apply, managers: Managers, changes: Changes) -> None:
+    """Raises ApplyConflict if the change touches what others own."""
+    wanted = Changes()
+    wanted.added, wanted.modified, wanted.removed = changes.added, changes.modified, changes.removed
+    request.place.writable.narrow(wanted)
+    mine = taken(wanted)
+    conflicts: Conflicts = []
+    for who, owned in managers.items():
+        if who != request.who and owned.version == request.place.version:
+            contested = intersection(owned.fields, mine)
+            if contested:
+                conflicts.append((who, Owned(contested, owned.version, owned.time)))
+    if conflicts:
+        raise ApplyConflict(conflicts)
+
+
+# --- checks and refusals ---------------------------------------------------------------------------------
+
+
+def check_config(place: Place, config: Doc) -> None:
+    """The configuration must be of the path's kind and of its type. Raises ApiError."""
+    api_version, kind = str(config.get("apiVersion", "")), str(config.get("kind", ""))
+    if (api_version, kind) != (place.version, place.resource.kind):
+        raise ApiError(400, "BadRequest", f"invalid object type: {_gvk(api_version, kind)}")
+    meta = config.get("metadata")
+    if isinstance(meta, dict) and meta.get("managedFields") is not None:
+        raise ApiError(400, "BadRequest", "metadata.managedFields must be nil")
+    found = typed.problems(place.node, config)
+    if found:
+        listed = found[0] if len(found) == 1 else "\n".join(["errors:", *(f"  {problem}" for problem in found)])
+        raise ApiError(500, "", f"failed to create typed patch object ({described(config)}): {listed}")
+
+
+def described(config: Doc) -> str:
+    """``namespace/name; apps/v1, Kind=Deployment``."""
+    meta = config.get("metadata")
+    meta = meta if isinstance(meta, dict) else {}
+    gvk = _gvk(str(config.get("apiVersion", "")), str(config.get("kind", "")))
+    return f"{meta.get('namespace', '')}/{meta.get('name', '')}; {gvk}"
+
+
+def _gvk(api_version: str, kind: str) -> str:
+    return f"{api_version if '/' in api_version else '/' + api_version}, Kind={kind}"
+
+
+def conflict_error(conflicts: Conflicts) -> ApiError:
+    """409 with one cause for each contested field."""
+    ordered = sorted(conflicts, key=lambda c: (c[0].manager, c[0].operation, c[1].version, c[0].subresource))
+    found = [(_named(who, owned), "".join(map(text, path))) for who, owned in ordered for path in paths(owned.fields)]
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {name}", "field": path} for name, path in found
+    ]
+    return ApiError(409, "Conflict", _conflict_message(found), details={"causes": causes})
+
+
+def _named(who: ManagerId, owned: Owned) -> str:
+    name = quote(who.manager)
+    if who.subresource:
+        name += f" with subresource {quote(who.subresource)}"
+    return f"{name} using {owned.version}" if who.operation == UPDATE else name
+
+
+def _conflict_message(found: list[tuple[str, str]]) -> str:
+    if len(found) == 1:
+        name, path = found[0]
+        return f"Apply failed with 1 conflict: conflict with {name}: {path}"
+    lines: list[str] = []
+    for name in dict.fromkeys(name for name, _ in found):
+        lines.append(f"conflicts with {name}:")
+        lines += [f"- {path}" for other, path in found if other == name]
+    return f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
+
+
+# --- client-side apply ------------------------------------------------------------------------------------
+
+
+def _last_applied(doc: Doc) -> str:
+    annotations = cast("Doc", doc.get("metadata", {})).get("annotations")
+    return str(annotations.get(LAST_APPLIED, "")) if isinstance(annotations, dict) else ""
+
+
+def _allowed_by_last_applied(tracker: Tracker, request: Apply) -> Fields | None:
+    """The fields that kubectl applied from the client's side and nobody changed since; None if it did not."""
+    recorded = _last_applied(request.live)
+    if not recorded:
+        return None
+    try:
+        last = codec.decode_doc(recorded)
+    except codec.DecodeError:
+        return None
+    place = request.place
+    if last.get("apiVersion") != place.version or typed.problems(place.node, last):
+        return None
+    changes = tracker.comparer.compare(place.node, last, request.live)
+    fields = typed.field_set(place.node, last)
+    for part in (changes.modified, changes.added, changes.removed):
+        fields = difference(fields, part)
+    return fields
+
+
+def _with_last_applied(doc: Doc, config: Doc) -> Doc:
+    """Keeps kubectl's annotation true where the object has it."""
+    if not _last_applied(doc):
+        return doc
+    meta = cast("Doc", doc["metadata"])
+    stated = {**config, "metadata": {**cast("Doc", config.get("metadata", {}))}}
+    notes = cast("Doc", stated["metadata"]).get("annotations")
+    if isinstance(notes, dict):
+        cast("Doc", stated["metadata"])["annotations"] = {k: v for k, v in notes.items() if k != LAST_APPLIED}
+    recorded = codec.encode_sorted(stated).decode() + "\n"
+    annotations = {**cast("Doc", meta["annotations"]), LAST_APPLIED: recorded}
+    return {**doc, "metadata": {**meta, "annotations": annotations}}

@@ -1,0 +1,203 @@
+"""Ownership on create, update and patch: what the writer changed becomes his, and nobody else's any more.
+
+Cost: one comparison of the two documents (equal parts are skipped), and work on the sets of those managers
+whose fields changed; entries that stay as they are keep their documents.
+
+upstream: apimachinery pkg/util/managedfields/internal/{fieldmanager,structuredmerge,stripmeta}.go,
+sigs.k8s.io/structured-merge-diff merge/update.go
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, cast
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.apply.compare import Changes, Comparer, taken
+from kcm_cli.sandbox.apiserver.apply.elements import NoElement
+from kcm_cli.sandbox.apiserver.apply.fieldset import SELF, Fields, union
+from kcm_cli.sandbox.apiserver.apply.managers import (
+    UPDATE,
+    BadManagedFields,
+    ManagerId,
+    Managers,
+    Owned,
+    cap,
+    is_reset,
+    manager_id,
+    read,
+    release,
+    write,
+)
+from kcm_cli.sandbox.apiserver.apply.resets import Writable, writable
+from kcm_cli.sandbox.apiserver.schema.model import Node
+from kcm_cli.sandbox.apiserver.types import ResourceInfo
+
+_STRIPPED = frozenset(
+    (
+        "f:name",
+        "f:namespace",
+        "f:creationTimestamp",
+        "f:selfLink",
+        "f:uid",
+        "f:clusterName",
+        "f:generation",
+        "f:managedFields",
+        "f:resourceVersion",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What is written to: a path of a resource, its type, and how an object of it looks before anybody fills
+    it.
+    """
+
+    resource: ResourceInfo
+    subresource: str
+    node: Node
+    empty: Callable[[], Doc]
+
+    @property
+    def version(self) -> str:
+        return self.resource.api_version
+
+    def manager(self, name: str, operation: str) -> ManagerId:
+        return manager_id(name, operation, self.version, self.subresource)
+
+    @property
+    def writable(self) -> Writable:
+        return writable(self.resource, self.subresource)
+
+
+class Versions(Protocol):
+    """Objects in other versions of their API, where managers have written those."""
+
+    def convert(self, resource: ResourceInfo, doc: Doc, version: str) -> tuple[Node, Doc] | None:
+        """The type and the object in another apiVersion; None if it is not served. Changes nothing."""
+
+
+class Tracker:
+    """Keeps managedFields for the types of one server."""
+
+    def __init__(self, versions: Versions | None = None) -> None:
+        self.comparer = Comparer()
+        self._versions = versions
+
+    def update(self, place: Place, old: Doc | None, new: Doc, manager: str, now: datetime) -> None:
+        """Write new's managedFields. ``old`` is None for a create."""
+        meta = cast("Doc", new["metadata"])
+        given = meta.pop("managedFields", None)
+        managers = _known_managers(old, given, from_request=not place.subresource)
+        if not managers and old is not None:
+            return  # not tracked so far: only an apply starts it
+        before = without_managed(old) if old is not None else place.empty()
+        who = place.manager(manager, UPDATE)
+        try:
+            changes = self.comparer.compare(place.node, before, new)
+            self.share(place, managers, changes, before, new)
+        except NoElement:
+            return  # as upstream: an object that cannot be tracked loses its owners
+        mine = stripped(taken(changes))
+        if mine:
+            previous = managers.get(who)
+            fields = union(mine, previous.fields) if previous is not None else mine
+            managers[who] = Owned(fields, place.version, format_time(now))
+        cap(managers)
+        if managers:
+            meta["managedFields"] = write(managers)
+
+    def share(
+        self,
+        place: Place,
+        managers: Managers,
+        changes: Changes,
+        before: Doc,
+        after: Doc,
+        *,
+        keep: ManagerId | None = None,
+    ) -> None:
+        """Take from all managers (but ``keep``) what was changed or removed. Narrows ``changes``."""
+        place.writable.narrow(changes)
+        if not changes:
+            return
+        by_version: dict[str, Changes | None] = {place.version: changes}
+        for who, owned in list(managers.items()):
+            if who == keep:
+                continue
+            if owned.version not in by_version:
+                by_version[owned.version] = self._changes_in(place, owned.version, before, after)
+            seen = by_version[owned.version]
+            rest = release(owned, seen.added, seen.modified, seen.removed) if seen is not None else None
+            if rest is None:
+                del managers[who]
+            else:
+                managers[who] = rest
+
+    def _changes_in(self, place: Place, version: str, before: Doc, after: Doc) -> Changes | None:
+        """The changes as another version of the API shows them; None if that is not served any more."""
+        if self._versions is None:
+            return None
+        earlier = self._versions.convert(place.resource, before, version)
+        later = self._versions.convert(place.resource, after, version)
+        if earlier is None or later is None:
+            return None
+        changes = self.comparer.compare(later[0], earlier[1], later[1])
+        place.writable.narrow(changes)
+        return changes
+
+
+def _known_managers(old: Doc | None, given: object, *, from_request: bool) -> Managers:
+    """The managers that the request states, or those of the live object where it states none."""
+    live = cast("Doc", old["metadata"]).get("managedFields") if old is not None else None
+    if from_request:
+        if is_reset(given):
+            return {}
+        if given and given != live:
+            try:
+                return read(given)
+            except BadManagedFields:
+                pass
+    try:
+        return read(live)
+    except BadManagedFields:
+        return {}
+
+
+def without_managed(doc: Doc) -> Doc:
+    """The document without managedFields; shares the rest."""
+    meta = cast("Doc", doc.get("metadata", {}))
+    if "managedFields" not in meta:
+        return doc
+    return {**doc, "metadata": {key: value for key, value in meta.items() if key != "managedFields"}}
+
+
+def stripped(fields: Fields) -> Fields:
+    """Without the fields that nobody owns: type, and metadata that the server keeps."""
+    out = {key: value for key, value in fields.items() if key not in ("f:apiVersion", "f:kind")}
+    meta = out.get("f:metadata")
+    if meta is not None:
+        kept = {key: value for key, value in meta.items() if key != SELF and (key not in _STRIPPED or value)}
+        if kept:
+            out["f:metadata"] = kept
+        else:
+            del out["f:metadata"]
+    return out
+
+
+def settle_times(old: Doc, new: Doc) -> None:
+    """Take back new times in managedFields if nothing else differs, so that a write of nothing stays one."""
+    before = cast("list[Doc]", cast("Doc", old["metadata"]).get("managedFields") or [])
+    after = cast("list[Doc]", cast("Doc", new["metadata"]).get("managedFields") or [])
+    if len(before) != len(after) or not after or before == after:
+        return
+    if any(_timeless(left) != _timeless(right) for left, right in zip(before, after, strict=True)):
+        return
+    if without_managed(old) == without_managed(new):
+        cast("Doc", new["metadata"])["managedFields"] = before
+
+
+def _timeless(entry: Mapping[str, object]) -> Doc:
+    return {key: value for key, value in entry.items() if key != "time"}

@@ -1,0 +1,248 @@
+"""What server-side apply does with documents: check them, merge one into another, list their fields, remove
+some.
+
+All functions leave their arguments alone; results may share parts with them.
+
+upstream: sigs.k8s.io/structured-merge-diff typed/{validate,merge,tofieldset,remove}.go
+"""
+
+from typing import cast
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.apply import atoms
+from kcm_cli.sandbox.apiserver.apply.atoms import Form, form
+from kcm_cli.sandbox.apiserver.apply.elements import NoElement, item_element, text
+from kcm_cli.sandbox.apiserver.apply.fieldset import LEAF, SELF, Fields, is_member
+from kcm_cli.sandbox.apiserver.apply.gofmt import go_type, go_value
+from kcm_cli.sandbox.apiserver.schema.model import Node
+
+_ABSENT = object()
+Items = list[object]
+
+
+# --- checking --------------------------------------------------------------------------------------------
+
+
+def problems(node: Node, value: object, path: str = "", *, duplicates: bool = False) -> list[str]:
+    """What is wrong with a document for its type: ``path: text`` each. ``duplicates``: allowed in lists."""
+    if value is None or node.kind in ("raw", "any"):
+        return []
+    if node.kind in ("struct", "map", "object"):
+        return _map_problems(node, value, path, duplicates=duplicates)
+    if node.kind == "list":
+        return _list_problems(node, value, path, duplicates=duplicates)
+    wrong = _scalar_problem(node, value)
+    return [_at(path, wrong)] if wrong else []
+
+
+def _at(path: str, problem: str) -> str:
+    return f"{path}: {problem}" if path else problem
+
+
+def _map_problems(node: Node, value: object, path: str, *, duplicates: bool) -> list[str]:
+    if not isinstance(value, dict):
+        return [_at(path, f"expected map, got {_shown(value)}")]
+    found: list[str] = []
+    for key, item in value.items():
+        if node.kind == "struct" and not node.open and key not in node.fields:
+            return [*found, _at(f"{path}.{key}", "field not declared in schema")]
+        found += problems(atoms.entry(node, key), item, f"{path}.{key}", duplicates=duplicates)
+    return found
+
+
+def _list_problems(node: Node, value: object, path: str, *, duplicates: bool) -> list[str]:
+    if not isinstance(value, list):
+        return [_at(path, f"expected list, got {_shown(value)}")]
+    found: list[str] = []
+    seen: set[str] = set()
+    kind = atoms.item(node)
+    for index, item in enumerate(value):
+        element = f"i:{index}"
+        if node.list_type != "atomic":
+            try:
+                element = item_element(node, item)
+            except NoElement as error:
+                return [*found, _at(path, f"element {index}: {error}")]
+            if element in seen and not duplicates:
+                found.append(_at(path, f"duplicate entries for key {text(element)}"))
+            seen.add(element)
+        found += problems(kind, item, path + text(element), duplicates=duplicates)
+    return found
+
+
+def _scalar_problem(node: Node, value: object) -> str:
+    if node.kind in ("string", "bytes"):
+        return "" if isinstance(value, str) else f"expected string, got &value.valueUnstructured{{Value:{_go(value)}}}"
+    if node.kind == "boolean":
+        return "" if isinstance(value, bool) else f"expected boolean, got {_shown(value)}"
+    if node.kind in ("int32", "int64", "number"):
+        fits = isinstance(value, int | float) and not isinstance(value, bool)
+        return "" if fits else f"expected numeric (int or float), got {go_type(value)}"
+    return f"expected any scalar, got {_shown(value)}" if isinstance(value, dict | list) else ""
+
+
+def _shown(value: object) -> str:
+    return f"&{{{go_value(value)}}}"
+
+
+def _go(value: object) -> str:
+    """``%#v`` of a decoded JSON value."""
+    if isinstance(value, dict):
+        inner = ", ".join(f'"{key}":{_go(item)}' for key, item in sorted(value.items()))
+        return f"map[string]interface {{}}{{{inner}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_go, value))}}}"
+    return f'"{value}"' if isinstance(value, str) else go_value(value)
+
+
+# --- fields ----------------------------------------------------------------------------------------------
+
+
+def field_set(node: Node, doc: Doc) -> Fields:
+    """The fields that a document states: leaves, items of lists and entries of maps, but no structs."""
+    return _fields(node, doc)
+
+
+def _fields(node: Node, value: object) -> Fields:
+    """What is below a value that is a map or a list of items."""
+    out: Fields = {}
+    if form(node, value) is Form.MAP and isinstance(value, dict):
+        for key, item in value.items():
+            empty = item is None or item == {}
+            out[f"f:{key}"] = _entry(atoms.entry(node, key), item, member=empty or not atoms.declared(node, key))
+    elif isinstance(value, list):
+        elements = [item_element(node, item) for item in value]
+        kind = atoms.item(node)
+        for element, item in zip(elements, value, strict=True):
+            repeated = elements.count(element) > 1
+            out[element] = LEAF if repeated else _entry(kind, item, member=True)
+    return {key: entry for key, entry in out.items() if entry is not _NOTHING}
+
+
+_NOTHING: Fields = {"": {}}
+
+
+def _entry(node: Node, value: object, *, member: bool) -> Fields:
+    """The entry of one value; ``_NOTHING`` if neither it nor anything below belongs to the set."""
+    if form(node, value) is Form.WHOLE:
+        return LEAF
+    below = _fields(node, value)
+    if member:
+        return {SELF: LEAF, **below} if below else LEAF
+    return below or _NOTHING
+
+
+# --- merging ---------------------------------------------------------------------------------------------
+
+
+def merge(node: Node, live: Doc, config: Doc) -> Doc:
+    """The live document with all that the configuration states put into it."""
+    return cast("Doc", _merge(node, live, config) or {})
+
+
+def _merge(node: Node, live: object, config: object) -> object:
+    """``_ABSENT`` stands for a side that has no such value; so does an absent result."""
+    if config is _ABSENT:
+        return live
+    shape = form(node, config if config is not None else live)
+    other = live if live is not _ABSENT else None
+    if shape is Form.WHOLE or (not config and not other) or not _comparable(shape, other):
+        return config
+    if shape is Form.MAP:
+        return _merge_maps(node, cast("Doc", other or {}), cast("Doc", config or {}))
+    return _merge_items(node, cast("Items", other or []), cast("Items", config or []))
+
+
+def _comparable(shape: Form, value: object) -> bool:
+    return value is None or isinstance(value, dict if shape is Form.MAP else list)
+
+
+def _merge_maps(node: Node, live: Doc, config: Doc) -> object:
+    out = dict(live)
+    for key, value in config.items():
+        merged = _merge(atoms.entry(node, key), live.get(key, _ABSENT), value)
+        if merged is not _ABSENT:
+            out[key] = merged
+    return out or _ABSENT
+
+
+def _merge_items(node: Node, live: Items, config: Items) -> object:  # noqa: C901 - one walk along two lists
+    """The live order is kept where it can be; items of the configuration keep theirs among themselves."""
+    kind = atoms.item(node)
+    ours = {item_element(node, item): item for item in config}
+    ours_order = list(ours)
+    theirs_order = [item_element(node, item) for item in live]
+    theirs: dict[str, object] = {}
+    for element, item in zip(theirs_order, live, strict=True):
+        theirs[element] = None if element in theirs else item  # repeated items are not merged
+    shared = [element for element in ours_order if element in theirs]
+    out: Items = []
+    done: set[str] = set()
+
+    def take(element: str) -> None:
+        done.add(element)
+        merged = _merge(kind, theirs.get(element, _ABSENT), ours[element])
+        if merged is not _ABSENT:
+            out.append(merged)
+        if shared and shared[0] == element:
+            shared.pop(0)
+
+    left = right = 0
+    while left < len(theirs_order) or right < len(ours_order):
+        if left < len(theirs_order):
+            element = theirs_order[left]
+            if right < len(ours_order):
+                if element == ours_order[right]:
+                    take(element)
+                    left, right = left + 1, right + 1
+                    continue
+                if element in ours and shared and shared[0] != element:
+                    left += 1  # it comes later, where the configuration has it
+                    continue
+            if element not in ours:
+                out.append(live[left])
+                left += 1
+                continue
+            if element in done:
+                left += 1
+        if right < len(ours_order):
+            take(ours_order[right])
+            right += 1
+    return out or _ABSENT
+
+
+# --- removing --------------------------------------------------------------------------------------------
+
+
+def remove(node: Node, doc: Doc, gone: Fields) -> Doc:
+    """The document without these fields; maps and lists that lose their last entry stay, empty."""
+    return cast("Doc", _remove(node, doc, gone))
+
+
+def _remove(node: Node, value: object, gone: Fields) -> object:
+    if not value or form(node, value) is Form.WHOLE:
+        return _emptied(node, value)
+    if isinstance(value, dict):
+        out: Doc = {}
+        for key, item in value.items():
+            entry = gone.get(f"f:{key}")
+            if entry is None:
+                out[key] = item
+            elif not is_member(entry):
+                out[key] = _remove(atoms.entry(node, key), item, entry)
+        return out
+    kept: Items = []
+    for item in cast("Items", value):
+        entry = gone.get(item_element(node, item))
+        if entry is None:
+            kept.append(item)
+        elif not is_member(entry):
+            kept.append(_remove(atoms.item(node), item, entry))
+    return kept
+
+
+def _emptied(node: Node, value: object) -> object:
+    """What removing something from a value without parts leaves."""
+    if isinstance(value, dict):
+        return {}
+    return [] if isinstance(value, list) else value
