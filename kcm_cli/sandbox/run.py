@@ -16,12 +16,15 @@ from pathlib import Path
 import yaml
 
 from kcm_cli.component.clock import Clock, LoopClock
+from kcm_cli.sandbox.apiserver.admission import Admission
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
-from kcm_cli.sandbox.apiserver.registry.parts import Parts, TokenTable
+from kcm_cli.sandbox.apiserver.schema import Schemas
+from kcm_cli.sandbox.apiserver.security.assembly import Security
+from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.apiserver.server import ApiServer
+from kcm_cli.sandbox.apiserver.server import ApiServer, Parts
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
-from kcm_cli.sandbox.apiserver.types import ANONYMOUS, User
+from kcm_cli.sandbox.apiserver.types import User
 
 ADMIN = User("kubernetes-admin", groups=("system:masters", "system:authenticated"))
 STOP_S = 1.0
@@ -63,9 +66,20 @@ class Sandbox:
         self.port = listener.getsockname()[1]
         self.certificates = Certificates.load(data / "pki" if data else None, self.clock.now())
         self.pki = self._pki(data)
-        tokens = {options.token: ADMIN} if options.token else {}
-        authenticator = TokenTable(tokens, ANONYMOUS)
-        self.api = ApiServer(self._store, self.clock, random.Random(), Parts(), authenticator)
+        rng = random.Random()
+        security = Security.assemble(
+            self._store,
+            self.clock,
+            rng,
+            self.certificates,
+            tokens={options.token: ADMIN} if options.token else {},
+            address=f"{options.bind_address}:{self.port}",
+        )
+        schemas = Schemas()
+        admission = Admission(self._store, self.clock, rng, security.authorizer)
+        parts = Parts(self._store, self.clock, rng, security, schemas, admission)
+        self.api = ApiServer(parts)
+        await self.api.bootstrap(bootstrap_objects(client_ca=self.certificates.ca.certificate.decode()))
         self._http = HttpServer(self.api.handle, self.clock)
         await self._http.start([listener], tls_context(self.certificates))
 

@@ -1,98 +1,129 @@
 """The API server without a socket: one request in, one answer out.
 
-``handle`` is what HTTP connections and the in-process transport call. It composes the parts: who asks, what is
-meant, may they, and the verb that does it.
+``handle`` is what HTTP connections and the in-process transport call. It composes the parts: what is meant, who asks,
+may they, and the verb that does it.
 """
 
 import random
-from collections.abc import Mapping
-from urllib.parse import parse_qsl, unquote
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.discovery.serve import Discovery
-from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.answers import error_response, text_response, with_warnings
+from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
-from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.deleting import Deleter
-from kcm_cli.sandbox.apiserver.registry.media import PlainJson
-from kcm_cli.sandbox.apiserver.registry.parts import Authenticator, Parts
-from kcm_cli.sandbox.apiserver.registry.reading import Reader
+from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
-from kcm_cli.sandbox.apiserver.registry.watching import Watching
-from kcm_cli.sandbox.apiserver.registry.writing import Writer
+from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, NoSuchGroup, route
+from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
+from kcm_cli.sandbox.apiserver.schema import Schemas
+from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
+from kcm_cli.sandbox.apiserver.tables.media import media
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
+
+Answer = Response | Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a server is put together from."""
+
+    store: Store
+    clock: Clock
+    random: random.Random
+    security: Security
+    schemas: Schemas
+    admission: Admission
 
 
 class ApiServer:
     """See the module. Belongs to one event loop."""
 
-    def __init__(
-        self, store: Store, clock: Clock, rng: random.Random, parts: Parts, authenticator: Authenticator
-    ) -> None:
+    def __init__(self, parts: Parts) -> None:
         self.catalog = Catalog()
-        self.core = Core(store, self.catalog, clock, rng, parts)
-        self._authenticator = authenticator
-        self._reader, self._writer = Reader(self.core), Writer(self.core)
-        self._deleter, self._watching = Deleter(self.core), Watching(self.core)
+        self._security = security = parts.security
+        services = self.catalog.find("", "v1", "services")
+        assert services is not None
+        self.core = Core(
+            store=parts.store,
+            catalog=self.catalog,
+            clock=parts.clock,
+            random=parts.random,
+            schemas=parts.schemas,
+            patching=Patching(parts.schemas),
+            admission=parts.admission,
+            authorizer=security.authorizer,
+            services=ServiceAllocator(parts.store, services.info, parts.random),
+        )
+        self._verbs = Verbs(self.core, security)
         self._discovery = Discovery(self.catalog)
 
-    async def handle(self, request: Request, peer_cert: bytes | None = None) -> Response | Stream:
+    async def handle(self, request: Request, peer_cert: bytes | None = None) -> Answer:
         """Answer a request of whoever its credentials (or the client certificate, DER) say."""
+        warnings: list[str] = []
         try:
-            user = self._authenticator.authenticate(request.headers, peer_cert)
+            user = self._security.authenticator.authenticate(request.headers, peer_cert, warnings)
         except ApiError as error:
-            return error_response(error)
-        return await self.handle_as(user, request)
+            return _refused(request, error, warnings)
+        return await self.handle_as(user, request, warnings)
 
-    async def handle_as(self, user: User, request: Request) -> Response | Stream:
+    async def handle_as(self, user: User, request: Request, warnings: list[str] | None = None) -> Answer:
         """Answer a request of a known user."""
+        notes: list[str] = [] if warnings is None else warnings
         try:
-            return await self._answer(user, request)
+            answer = await self._answer(user, request, notes)
         except ApiError as error:
-            return error_response(error)
+            return _refused(request, error, notes)
+        except NoSuchGroup:
+            return text_response(404, PLAIN_404)
+        return with_warnings(answer, notes) if notes else answer
 
-    async def _answer(self, user: User, request: Request) -> Response | Stream:
+    async def _answer(self, user: User, request: Request, warnings: list[str]) -> Answer:
         query = _first_values(request.query)
-        info = resolve(request.method, request.path, query)
+        info, rest = resolve(request.method, request.path, query)
+        user = self._security.impersonator.impersonate(user, request.headers, info)
+        self._security.authorizer.require(user, info)
         if not info.is_resource:
             return self._plain(request, info)
-        served = self._route(info)
-        call = Call(request, info, served, user, query, PlainJson(served))
-        answer = await self._verb(call)
-        return with_warnings(answer, call.warnings) if isinstance(answer, Response) else answer
+        served = route(self.catalog, info, request.method, rest, request.path)
+        hub = served if not served.converts else self._hub(served)
+        form = media(served, request, query, stream=info.verb == "watch")
+        call = Call(request, info, served, hub, user, query, form, rest, warnings)
+        return await self._verbs.run(call)
 
-    async def _verb(self, call: Call) -> Response | Stream:
-        match call.info.verb:
-            case "get":
-                return await self._reader.get(call)
-            case "list":
-                return await self._reader.list(call)
-            case "watch":
-                return await self._watching.watch(call)
-            case "create":
-                return await self._writer.create(call)
-            case "update":
-                return await self._writer.update(call)
-            case "patch":
-                return await self._writer.patch(call)
-            case "delete":
-                return await self._deleter.delete(call)
-        raise refusals.method_not_allowed()
-
-    def _route(self, info: RequestInfo) -> Served:
-        served = self.catalog.find(info.group, info.version, info.plural)
-        if served is None:
-            raise refusals.no_such_path()
-        return served
+    def _hub(self, served: Served) -> Served:
+        found = self.catalog.by_gvr(served.storage)
+        return served if found is None else found
 
     def _plain(self, request: Request, info: RequestInfo) -> Response:
-        if info.path in ("/healthz", "/livez", "/readyz"):
+        path = info.path.rstrip("/")
+        if path in _HEALTH:
             return text_response(200, "ok")
-        return self._discovery.answer(request)
+        metadata = self._security.openid.answer(path)
+        return metadata or self._discovery.answer(request)
+
+    async def bootstrap(self, documents: Sequence[Doc]) -> None:
+        """Create those of the given objects that are missing."""
+        await create_missing(self, documents)
+
+
+_HEALTH = ("/healthz", "/livez", "/readyz", "/healthz/ping", "/livez/ping", "/readyz/ping")
+
+
+def _refused(request: Request, error: ApiError, warnings: list[str]) -> Response:
+    response = error_response(error)
+    form = negotiation.negotiate(request.headers.get("accept", ""))
+    if form is not None and form.yaml:
+        response = negotiation.as_yaml(response)
+    return with_warnings(response, warnings) if warnings else response
 
 
 def _first_values(query: tuple[tuple[str, str], ...]) -> Mapping[str, str]:

@@ -1,6 +1,6 @@
 """Answers made of what the store holds, without decoding it again.
 
-Stored bytes begin with kind and apiVersion (``ordered``). Items of a built-in list have neither, so a list is made
+Stored bytes begin with kind and apiVersion (``objects.ordered``). Items of a built-in list have neither, so a list is made
 by cutting that prefix off.
 """
 
@@ -15,18 +15,19 @@ JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
 TEXT_HEADERS: Mapping[str, str] = {"content-type": "text/plain; charset=utf-8"}
 
 
-def ordered(info: ResourceInfo, doc: Doc) -> Doc:
-    """The document with its kind and apiVersion first, as stored bytes begin."""
-    return {"kind": info.kind, "apiVersion": info.api_version, **_without_type(doc)}
-
-
-def _without_type(doc: Doc) -> Doc:
-    return {key: value for key, value in doc.items() if key not in ("kind", "apiVersion")}
-
-
 def type_prefix(info: ResourceInfo) -> bytes:
     """How the stored bytes of a resource begin."""
     return b'{"kind":"%s","apiVersion":"%s",' % (info.kind.encode(), info.api_version.encode())
+
+
+def list_metadata(revision: str, more: str, left: int | None) -> Doc:
+    """The metadata of a list."""
+    metadata: Doc = {"resourceVersion": revision}
+    if more:
+        metadata["continue"] = more
+    if left is not None:
+        metadata["remainingItemCount"] = left
+    return metadata
 
 
 def list_body(
@@ -39,11 +40,7 @@ def list_body(
     left: int | None = None,
 ) -> bytes:
     """The body of a list of encoded objects. ``more``: the continue token; ``left``: how many follow."""
-    metadata: Doc = {"resourceVersion": revision}
-    if more:
-        metadata["continue"] = more
-    if left is not None:
-        metadata["remainingItemCount"] = left
+    metadata = list_metadata(revision, more, left)
     head = codec.encode({"kind": list_kind, "apiVersion": info.api_version, "metadata": metadata})[:-1]
     if info.custom:
         return b'%s,"items":[%s]}\n' % (head, b",".join(items))

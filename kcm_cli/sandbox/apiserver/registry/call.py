@@ -5,22 +5,26 @@ from dataclasses import dataclass, field
 
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
-from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
-from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, ResourceInfo, User
-
-_MANAGER_LENGTH = 128
+from kcm_cli.sandbox.apiserver.registry.media import Media
+from kcm_cli.sandbox.apiserver.types import RequestInfo, ResourceInfo, User
 
 
 @dataclass(slots=True)
 class Call:
-    """One request to a resource. ``query`` holds the first value of each parameter."""
+    """One request to a resource.
+
+    query: the first value of each parameter. hub: the resource whose form is stored (mostly ``served`` itself).
+    rest: what the path has after the subresource.
+    """
 
     request: Request
     info: RequestInfo
     served: Served
+    hub: Served
     user: User
     query: Mapping[str, str]
-    media: "object" = None
+    media: Media
+    rest: str = ""
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -29,32 +33,17 @@ class Call:
 
     @property
     def namespace(self) -> str:
+        """The namespace of the objects; empty for cluster-scoped ones (a Namespace is not in itself)."""
         return self.info.namespace if self.served.info.namespaced else ""
 
     @property
-    def dry_run(self) -> bool:
-        return "dryRun" in self.query
+    def name(self) -> str:
+        return self.info.name
 
     @property
-    def field_manager(self) -> str:
-        """The named manager, or the first part of the user agent."""
-        manager = self.query.get("fieldManager", "")
-        if manager:
-            return manager
-        agent = self.request.headers.get("user-agent", "").split("/", 1)[0]
-        return "".join(letter for letter in agent if letter.isprintable())[:_MANAGER_LENGTH]
+    def subresource(self) -> str:
+        return self.info.subresource
 
-    def flag(self, name: str) -> bool:
-        """A boolean parameter; False where it is missing."""
-        return name in self.query and truthy(self.query[name])
-
-    def whole(self, name: str) -> int | None:
-        """An integer parameter. Raises ApiError 400."""
-        text = self.query.get(name)
-        if text is None:
-            return None
-        try:
-            return int(text)
-        except ValueError:
-            reason = f'strconv.ParseInt: parsing "{text}": invalid syntax'
-            raise ApiError(400, "BadRequest", reason) from None
+    @property
+    def content_type(self) -> str:
+        return self.request.headers.get("content-type", "")

@@ -32,13 +32,17 @@ class Subresource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Served:
-    """A resource with what the request path needs at hand. ``storage``: where its objects are kept."""
+    """A resource with what the request path needs at hand.
+
+    storage: where its objects are kept. selectable: the fields of a custom resource that selectors may name.
+    """
 
     info: ResourceInfo
     storage: GVR
     subresources: Mapping[str, Subresource] = field(default_factory=dict)
     storage_hash: str = ""
     list_kind: str = ""
+    selectable: Mapping[str, str] | None = None
 
     @property
     def converts(self) -> bool:

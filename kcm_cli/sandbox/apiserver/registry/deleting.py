@@ -1,29 +1,257 @@
-"""Delete and deletecollection."""
+"""Delete and deletecollection: preconditions, grace periods, finalizers, propagation.
 
-from kcm_cli.machinery.times import format_time
+upstream: apiserver pkg/registry/rest/delete.go, pkg/registry/generic/registry/store.go#Delete (v1.36)
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver import strategy
+from kcm_cli.sandbox.apiserver.refusals import conflict
+from kcm_cli.sandbox.apiserver.registry import conversion, objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.reading import fetch
+from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, delete_options, list_options
+from kcm_cli.sandbox.apiserver.registry.reading import select
+from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
+from kcm_cli.sandbox.apiserver.strategy import Strategy
+from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
+
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+_JOB_WARNING = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
+    "set propagationPolicy=Orphan to suppress this warning"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What became of a deletion. ``shown``: the object, where the answer is that and not a Status."""
+
+    shown: Stored | Tree | None
+    uid: str
+    gone: bool
 
 
 class Deleter:
-    """Answers delete."""
+    """Answers delete and deletecollection."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def delete(self, call: Call) -> Response:
-        stored = fetch(self._core, call)
-        store, gvr = self._core.store, call.served.storage
-        doc = stored.copy()
-        meta = doc["metadata"]
-        if meta.get("finalizers"):
-            meta.setdefault("deletionTimestamp", format_time(self._core.clock.now()))
-            meta["deletionGracePeriodSeconds"] = 0
-            return call.media.object(200, store.update(gvr, call.namespace, call.info.name, doc))
-        store.delete(gvr, call.namespace, call.info.name)
-        details = {"name": call.info.name, "kind": call.resource.gvr.plural, "uid": meta["uid"]}
-        return call.media.document(
-            200, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-        )
+        """DELETE of one object. Raises ApiError."""
+        options = delete_options(call.request, call.query)
+        outcome = await self.remove(call, options)
+        status = 202 if not outcome.gone and options.orphan_dependents is False else 200
+        if isinstance(outcome.shown, Stored):
+            return call.media.object(status, outcome.shown)
+        if outcome.shown is not None:
+            return call.media.document(status, conversion.from_storage(call.served, outcome.shown))
+        details: Tree = {"name": call.name, "group": call.resource.gvr.group, "kind": call.resource.gvr.plural}
+        if not details["group"]:
+            del details["group"]
+        details["uid"] = outcome.uid
+        document: Tree = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        return call.media.document(status, document)
+
+    async def delete_collection(self, call: Call) -> Response:
+        """DELETE of what a list selects; answers the list. Raises ApiError."""
+        chosen, page = select(self._core, call, list_options(call.query))
+        options = delete_options(call.request, call.query)
+        for stored in chosen:
+            one = _of(call, stored)
+            try:
+                await self.remove(one, options)
+            except ApiError as error:
+                if error.code != 404:
+                    raise
+            call.warnings += [text for text in one.warnings if text not in call.warnings]
+        return call.media.list(chosen, page.revision, page.more, page.left)
+
+    async def remove(self, call: Call, options: DeleteOptions) -> _Outcome:
+        """Delete the object that the call names, or mark it. Raises ApiError."""
+        while True:
+            current = self._core.store.get(call.hub.storage, call.namespace, call.name)
+            if current is None:
+                raise refusals.not_found(call.resource, call.name)
+            try:
+                return await self._attempt(call, options, current)
+            except (Conflict, NotFound):
+                continue
+
+    async def _attempt(self, call: Call, options: DeleteOptions, current: Stored) -> _Outcome:
+        old: Tree = current.doc
+        rules = strategy.for_resource(call.hub.info)
+        self._check_preconditions(call, options, old["metadata"])
+        self._warn(call, options, rules)
+        doc = current.copy()
+        meta: Tree = doc["metadata"]  # type: ignore[assignment]  # every stored object has metadata
+        uid: str = meta["uid"]
+        mark = _Mark(rules, options, self._core.clock.now())
+        if mark.pending(meta):
+            return _Outcome(current if rules.returns_object_on_delete else None, uid, False)
+        graceful_s = mark.grace(doc)
+        finalizers = _finalizers(meta, options, rules)
+        changed = set(finalizers) != set(meta.get("finalizers") or ())
+        await self._admit(call, options, old)
+        if graceful_s is None and not finalizers and not changed:
+            return self._remove(call, options, rules, current)
+        if changed:
+            _set_finalizers(meta, finalizers)
+        if graceful_s is None and finalizers:
+            mark.at_once(meta)
+        if graceful_s is None and not finalizers:
+            return self._remove(call, options, rules, current)
+        doc = objects.ordered(call.hub.info, doc)
+        if options.dry:
+            return _Outcome(doc, uid, False)
+        stored = self._core.store.update(call.hub.storage, call.namespace, call.name, doc, current.revision)
+        if finalizers or graceful_s:
+            return _Outcome(stored, uid, False)
+        return self._remove(call, options, rules, stored)
+
+    def _remove(self, call: Call, options: DeleteOptions, rules: Strategy, current: Stored) -> _Outcome:
+        uid: str = current.doc["metadata"]["uid"]  # type: ignore[index]
+        last = current
+        if not options.dry:
+            gvr = call.hub.storage
+            last = self._core.store.delete(gvr, call.namespace, call.name, expected=current.revision)
+        return _Outcome(last if rules.returns_object_on_delete else None, uid, True)
+
+    async def _admit(self, call: Call, options: DeleteOptions, old: Tree) -> None:
+        document: Tree = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+        if options.grace_period_seconds is not None:
+            document["gracePeriodSeconds"] = options.grace_period_seconds
+        if options.propagation_policy is not None:
+            document["propagationPolicy"] = options.propagation_policy
+        attrs = Attributes(
+            "DELETE", call.hub.info, "", call.info.namespace, call.name, call.user, None, old, options.dry,
+            document, call.warnings,
+        )  # fmt: skip
+        await self._core.admission.mutate(attrs)
+        await self._core.admission.validate(attrs)
+
+    def _check_preconditions(self, call: Call, options: DeleteOptions, meta: Tree) -> None:
+        wanted = options.preconditions
+        if wanted is None:
+            return
+        why = ""
+        if wanted.uid is not None and wanted.uid != meta["uid"]:
+            why = (
+                f"the UID in the precondition ({wanted.uid}) does not match the UID in record ({meta['uid']}). "
+                "The object might have been deleted and then recreated"
+            )
+        elif wanted.resourceVersion is not None and wanted.resourceVersion != meta["resourceVersion"]:
+            why = (
+                f"the ResourceVersion in the precondition ({wanted.resourceVersion}) does not match the "
+                f"ResourceVersion in record ({meta['resourceVersion']}). The object might have been modified"
+            )
+        if why:
+            raise conflict(call.resource.gvr.group, call.resource.kind, call.name, why)
+
+    def _warn(self, call: Call, options: DeleteOptions, rules: Strategy) -> None:
+        job = call.resource.gvr.plural == "jobs" and call.resource.gvr.group == "batch"
+        if job and options.propagation_policy is None and options.orphan_dependents is None:
+            if _JOB_WARNING not in call.warnings:
+                call.warnings.append(_JOB_WARNING)
+
+
+class _Mark:
+    """Sets the deletion's time and grace on an object."""
+
+    def __init__(self, rules: Strategy, options: DeleteOptions, now: datetime) -> None:
+        self._rules = rules
+        self._now = now
+        period = options.grace_period_seconds
+        self._period = 1 if period is not None and period < 0 else period
+
+    def pending(self, meta: Tree) -> bool:
+        """Whether a graceful deletion is under way that this request does not shorten."""
+        known: int | None = meta.get("deletionGracePeriodSeconds")
+        if self._rules.grace_period is None or not meta.get("deletionTimestamp") or not known:
+            return False
+        return self._period is None or self._period >= known
+
+    def grace(self, doc: Tree) -> int | None:
+        """Mark the object; its grace period, or None where the kind, or this object, goes without one."""
+        rules, meta = self._rules, doc["metadata"]
+        if rules.grace_period is None:
+            return None
+        if not meta.get("deletionTimestamp"):
+            period = rules.grace_period(doc, self._period)
+            meta["deletionTimestamp"] = format_time(self._now + timedelta(seconds=period))
+            meta["deletionGracePeriodSeconds"] = period
+            if meta.get("generation"):
+                meta["generation"] += 1
+            return period
+        known = meta.get("deletionGracePeriodSeconds")
+        if not known or self._period is None:
+            return None
+        return self._shorten(meta, known, self._period)
+
+    def _shorten(self, meta: Tree, known: int, period: int) -> int:
+        end = parse_time(meta["deletionTimestamp"]) + timedelta(seconds=period - known)
+        if end < self._now:
+            end, period = self._now, min(period, 1)
+        meta["deletionTimestamp"] = format_time(end)
+        meta["deletionGracePeriodSeconds"] = period
+        return period
+
+    def at_once(self, meta: Tree) -> None:
+        """Mark an object that only its finalizers keep."""
+        known = meta.get("deletionTimestamp")
+        if not known and meta.get("generation"):
+            meta["generation"] += 1
+        if not known or parse_time(known) > self._now:
+            meta["deletionTimestamp"] = format_time(self._now)
+        meta["deletionGracePeriodSeconds"] = 0
+
+
+def _finalizers(meta: Tree, options: DeleteOptions, rules: Strategy) -> list[str]:
+    """The finalizers with those of the garbage collector as the propagation policy has them."""
+    given: list[str] = meta.get("finalizers") or []
+    kept = [one for one in given if one not in (ORPHAN, FOREGROUND)]
+    if _orphans(given, options, rules):
+        kept.append(ORPHAN)
+    if _waits_for_dependents(given, options):
+        kept.append(FOREGROUND)
+    return kept
+
+
+def _orphans(given: list[str], options: DeleteOptions, rules: Strategy) -> bool:
+    if options.orphan_dependents is not None:
+        return options.orphan_dependents
+    if options.propagation_policy is not None:
+        return options.propagation_policy == "Orphan"
+    for one in given:
+        if one in (ORPHAN, FOREGROUND):
+            return one == ORPHAN
+    return rules.propagation == "Orphan"
+
+
+def _waits_for_dependents(given: list[str], options: DeleteOptions) -> bool:
+    if options.orphan_dependents is not None:
+        return False
+    if options.propagation_policy is not None:
+        return options.propagation_policy == "Foreground"
+    for one in given:
+        if one in (ORPHAN, FOREGROUND):
+            return one == FOREGROUND
+    return False
+
+
+def _set_finalizers(meta: Tree, finalizers: list[str]) -> None:
+    if finalizers:
+        meta["finalizers"] = finalizers
+    else:
+        meta.pop("finalizers", None)
+
+
+def _of(call: Call, stored: Stored) -> Call:
+    """The deletion of one of a collection's objects."""
+
+    info = replace(call.info, name=stored.name, namespace=stored.namespace, verb="delete")
+    return replace(call, info=info, warnings=[])

@@ -1,7 +1,12 @@
-"""The forms in which objects are answered: JSON as stored, YAML, metadata only, tables."""
+"""The forms in which objects are answered: JSON as stored, another version's JSON, metadata only, YAML.
 
-from collections.abc import Sequence
+Tables are in ``tables.media``.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Protocol
+
+import yaml
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -9,6 +14,9 @@ from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.registry import answers
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
+from kcm_cli.sandbox.apiserver.types import Tree
+
+META_V1 = "meta.k8s.io/v1"
 
 
 class Media(Protocol):
@@ -18,7 +26,7 @@ class Media(Protocol):
         """One stored object."""
 
     def document(self, status: int, doc: Doc) -> Response:
-        """One document that is not stored in this form (a Scale, a dry run's result, a Status)."""
+        """One document in the resource's own form that is not stored (a dry run's result), a Scale, a Status."""
 
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
         """A list."""
@@ -29,18 +37,12 @@ class Media(Protocol):
     def event(self, event: Event) -> bytes:
         """One event of a watch, as it was written."""
 
-    def raw_frame(self, type_: str, doc: Doc) -> bytes:
-        """A bookmark or an error in a watch."""
-
-    @property
-    def watch_type(self) -> str:
-        """The content type of a watch."""
+    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
+        """How far a watch has come."""
 
 
 class PlainJson:
     """JSON as it is stored: nothing is decoded or encoded."""
-
-    watch_type = "application/json"
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -63,5 +65,96 @@ class PlainJson:
     def event(self, event: Event) -> bytes:
         return event.frame
 
-    def raw_frame(self, type_: str, doc: Doc) -> bytes:
-        return frame_of(type_, codec.encode(doc))
+    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
+        return bookmark_frame(self._served.info.kind, self._served.info.api_version, revision, initial_end)
+
+
+class ShapedJson:
+    """JSON made from the documents by a function: another version of a kind, or metadata only.
+
+    list_names: kind and apiVersion of a list; typed: whether its items have theirs, too.
+    """
+
+    def __init__(
+        self, served: Served, shape: Callable[[Tree], Tree], list_names: tuple[str, str], *, typed: bool
+    ) -> None:
+        self._served = served
+        self._shape = shape
+        self._list_names = list_names
+        self._typed = typed
+
+    def object(self, status: int, stored: Stored) -> Response:
+        return answers.doc_response(status, self._shape(stored.doc))
+
+    def document(self, status: int, doc: Doc) -> Response:
+        return answers.doc_response(status, doc)
+
+    def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
+        kind, api_version = self._list_names
+        shaped = [self._shape(stored.doc) for stored in items]
+        if not self._typed:
+            shaped = [{k: v for k, v in doc.items() if k not in ("kind", "apiVersion")} for doc in shaped]
+        metadata = answers.list_metadata(revision, more, left)
+        return answers.doc_response(
+            200, {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": shaped}
+        )
+
+    def frame(self, type_: str, stored: Stored) -> bytes:
+        return frame_of(type_, codec.encode(self._shape(stored.doc)))
+
+    def event(self, event: Event) -> bytes:
+        return self.frame(event.type, event.stored)
+
+    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
+        info = self._served.info
+        kind, api_version = (info.kind, info.api_version)
+        if self._list_names[1] == META_V1:
+            kind, api_version = "PartialObjectMetadata", META_V1
+        return bookmark_frame(kind, api_version, revision, initial_end)
+
+
+class YamlMedia:
+    """Whatever another form answers, as YAML. Has no watches."""
+
+    def __init__(self, inner: Media) -> None:
+        self._inner = inner
+
+    def object(self, status: int, stored: Stored) -> Response:
+        return as_yaml(self._inner.object(status, stored))
+
+    def document(self, status: int, doc: Doc) -> Response:
+        return as_yaml(self._inner.document(status, doc))
+
+    def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
+        return as_yaml(self._inner.list(items, revision, more, left))
+
+    def frame(self, type_: str, stored: Stored) -> bytes:
+        return self._inner.frame(type_, stored)
+
+    def event(self, event: Event) -> bytes:
+        return self._inner.event(event)
+
+    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
+        return self._inner.bookmark(revision, initial_end=initial_end)
+
+
+def partial(doc: Tree) -> Tree:
+    """The metadata of an object."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": META_V1, "metadata": doc.get("metadata") or {}}
+
+
+def as_yaml(response: Response) -> Response:
+    """A JSON answer as YAML."""
+    text = yaml.dump(codec.decode_doc(response.body), Dumper=_Dumper, default_flow_style=False)
+    return Response(response.status, {**response.headers, "content-type": "application/yaml"}, text.encode())
+
+
+_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def bookmark_frame(kind: str, api_version: str, revision: int, initial_end: bool) -> bytes:
+    """A bookmark: an object of the kind with nothing but a version."""
+    metadata: Doc = {"resourceVersion": str(revision)}
+    if initial_end:
+        metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+    return frame_of("BOOKMARK", codec.encode({"kind": kind, "apiVersion": api_version, "metadata": metadata}))

@@ -1,39 +1,72 @@
-"""Get and list.
+"""Get and list: resource versions, pages, selections.
 
-upstream: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/get.go, pkg/storage/etcd3/store.go#GetList (v1.36)
+A list is as of one revision: the newest, an exact one, or the one that its continue token names. As long as the
+store keeps the history, that holds however many writes came in between; after that the answer is 410 with a token
+for going on inconsistently.
+
+upstream: apiserver pkg/storage/{interfaces,continue}.go, pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher (v1.36)
 """
 
 import base64
 import binascii
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.refusals import bad_request
 from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options
 from kcm_cli.sandbox.apiserver.registry.selection import Selection, selection
-from kcm_cli.sandbox.apiserver.store import Compacted, Stored, object_key
+from kcm_cli.sandbox.apiserver.store import Compacted, Stored
+from kcm_cli.sandbox.apiserver.types import ApiError
+
+FRESH_WAIT_S = 3.0
+"""How long a request waits for a revision that has not been reached."""
+_POLL_S = 0.05
+_INCONSISTENT = -1
+_TOKEN_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+_VERSION_EXPIRED = "The resourceVersion for the provided list is too old."
 
 
-class ContinueToken(msgspec.Struct, omit_defaults=True):
-    """Where a list goes on: after key ``start`` as of revision ``rv``; -1 stands for the newest."""
+class _Token(msgspec.Struct):
+    """A continue token: from key ``start`` on, as of revision ``rv``."""
 
-    v: str = "meta.k8s.io/v1"
+    v: str = ""
     rv: int = 0
     start: str = ""
 
-    def encode(self) -> str:
-        return base64.urlsafe_b64encode(codec.encode(self)).rstrip(b"=").decode()
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a list tells about itself."""
+
+    revision: str
+    more: str = ""
+    left: int | None = None
 
 
 def fetch(core: Core, call: Call) -> Stored:
     """The object that the request names. Raises ApiError 404."""
-    stored = core.store.get(call.served.storage, call.namespace, call.info.name)
+    stored = core.store.get(call.hub.storage, call.namespace, call.name)
     if stored is None:
-        raise refusals.not_found(call.resource, call.info.name)
+        raise refusals.not_found(call.resource, call.name)
     return stored
+
+
+def chosen_by(call: Call, options: ListOptions) -> Selection:
+    """The selection of a list or watch. Raises ApiError 400."""
+    return selection(call.resource, options.labels, options.fields, call.served.selectable)
 
 
 class Reader:
@@ -43,10 +76,127 @@ class Reader:
         self._core = core
 
     async def get(self, call: Call) -> Response:
+        """Raises ApiError."""
+        version = call.query.get("resourceVersion", "")
+        if version and version != "0":
+            await self.reach(parsed_version(version))
+        if "export" in call.query:
+            raise bad_request("the export parameter, deprecated since v1.14, is no longer supported")
         return call.media.object(200, fetch(self._core, call))
 
     async def list(self, call: Call) -> Response:
-        chosen = selection(call.resource, call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""))
-        store = self._core.store
-        items = [s for s in store.scan(call.served.storage, call.namespace) if chosen.everything or chosen.matches(s)]
-        return call.media.list(items, str(store.revision), "", None)
+        """Raises ApiError."""
+        options = list_options(call.query)
+        if options.version:
+            try:
+                asked = parsed_version(options.version)
+            except ApiError as error:
+                raise bad_request(f"invalid resource version: {error}") from error
+            await self.reach(asked)
+        items, page = select(self._core, call, options)
+        return call.media.list(items, page.revision, page.more, page.left)
+
+    async def reach(self, revision: int) -> None:
+        """Wait until a revision has been reached. Raises ApiError 504 after some seconds."""
+        store, clock = self._core.store, self._core.clock
+        deadline = clock.monotonic() + FRESH_WAIT_S
+        while store.revision < revision:
+            if clock.monotonic() >= deadline:
+                raise refusals.too_large_version(revision, store.revision)
+            await clock.sleep(_POLL_S)
+
+
+def parsed_version(text: str) -> int:
+    """A resourceVersion as a number. Raises ApiError 500, as upstream does where it is asked for one object."""
+    if not (text.isascii() and text.isdigit()):
+        why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise refusals.plain(f'resourceVersion: Invalid value: "{text}": {why}')
+    return int(text)
+
+
+def select(core: Core, call: Call, options: ListOptions) -> tuple[Sequence[Stored], Page]:
+    """What a list shows, in the order of the keys, and how it goes on. Raises ApiError."""
+    store = core.store
+    chosen = chosen_by(call, options)
+    namespace = call.namespace or (chosen.namespace or "" if call.resource.namespaced else "")
+    prefix = f"{namespace}/" if namespace else ""
+    start, at = _position(options, prefix, store.revision)
+    limit = options.limit if options.version != "0" else 0
+    try:
+        if chosen.name is not None and (namespace or not call.resource.namespaced) and at is None:
+            found = store.get(call.hub.storage, namespace, chosen.name)
+            items = [found] if found is not None and chosen.matches(found) else []
+            return items, Page(str(store.revision))
+        return _paged(core, call, chosen, namespace, start, at, limit)
+    except Compacted as error:
+        raise _expired(options, start, prefix) from error
+
+
+def _paged(
+    core: Core, call: Call, chosen: Selection, namespace: str, start: str, at: int | None, limit: int
+) -> tuple[list[Stored], Page]:
+    store, gvr = core.store, call.hub.storage
+    revision = store.revision if at is None else at
+    scan = store.scan(gvr, namespace, start=start, at=at)
+    if limit <= 0:
+        everything = chosen.everything
+        return [s for s in scan if everything or chosen.matches(s)], Page(str(revision))
+    items: list[Stored] = []
+    for stored in scan:
+        if len(items) == limit:
+            last = items[-1].key
+            rest = last.removeprefix(f"{namespace}/") if namespace else last
+            left = None
+            if chosen.everything:
+                left = store.count(gvr, namespace, start=stored.key) if at is None else 1 + sum(1 for _ in scan)
+            return items, Page(str(revision), _encoded(revision, rest + "\0"), left)
+        if chosen.everything or chosen.matches(stored):
+            items.append(stored)
+    return items, Page(str(revision))
+
+
+def _position(options: ListOptions, prefix: str, current: int) -> tuple[str, int | None]:
+    """The first key and the revision (None: the newest) that a list is about. Raises ApiError 400."""
+    if options.more:
+        token = _decoded(options.more)
+        if options.version and options.version != "0":
+            raise bad_request("specifying resource version is not allowed when using continue")
+        return prefix + token.start, token.rv if token.rv > 0 else None
+    if options.version in ("", "0"):
+        return "", None
+    exact = options.match == "Exact" or (not options.match and options.limit > 0)
+    return "", int(options.version) if exact else None
+
+
+def _encoded(revision: int, start: str) -> str:
+    token = codec.encode(_Token("meta.k8s.io/v1", revision, start))
+    return base64.urlsafe_b64encode(token).rstrip(b"=").decode()
+
+
+def _decoded(text: str) -> _Token:
+    problem = "continue key is not valid"
+    try:
+        token = codec.decode(base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True), _Token)
+    except (binascii.Error, ValueError, codec.DecodeError) as error:
+        raise bad_request(f"invalid continue token: {problem}: {error}") from error
+    if token.v != "meta.k8s.io/v1":
+        unknown = f"server does not recognize this encoded version {token.v}"
+        raise bad_request(f"invalid continue token: {problem}: {unknown}")
+    if token.rv == 0:
+        why = "incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
+        raise bad_request(f"invalid continue token: {problem}: {why}")
+    if not token.start:
+        raise bad_request(f"invalid continue token: {problem}: encoded start key empty (version meta.k8s.io/v1)")
+    key = token.start if token.start.startswith("/") else "/" + token.start
+    if posixpath.normpath(key) != key:
+        raise bad_request(f"invalid continue token: {problem}: {token.start}")
+    token.start = key[1:]
+    return token
+
+
+def _expired(options: ListOptions, start: str, prefix: str) -> ApiError:
+    if not options.more:
+        return refusals.expired(_VERSION_EXPIRED)
+    error = refusals.expired(_TOKEN_EXPIRED)
+    error.status["metadata"] = {"continue": _encoded(_INCONSISTENT, start.removeprefix(prefix))}
+    return error

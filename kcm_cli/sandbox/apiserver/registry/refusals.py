@@ -1,52 +1,30 @@
-"""Refusals that any resource can answer with, worded as clients know them.
+"""Refusals about a served resource (see ``apiserver.refusals`` for those that name a group and a plural)."""
 
-upstream: staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go (v1.36)
-"""
-
-from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver import refusals
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
-
-
-def _details(info: ResourceInfo, name: str) -> Doc:
-    details: Doc = {"name": name} if name else {}
-    if info.gvr.group:
-        details["group"] = info.gvr.group
-    details["kind"] = info.gvr.plural
-    return details
 
 
 def not_found(info: ResourceInfo, name: str) -> ApiError:
     """404 for an object that is not there."""
-    return ApiError(404, "NotFound", f'{info.group_resource} "{name}" not found', details=_details(info, name))
+    return refusals.not_found(info.gvr.group, info.gvr.plural, name)
 
 
-def no_such_path() -> ApiError:
-    """404 for a path of a known group that leads nowhere."""
-    return ApiError(404, "NotFound", "the server could not find the requested resource", details={})
-
-
-def method_not_allowed() -> ApiError:
-    """405 for a method that a path does not have."""
-    message = "the server does not allow this method on the requested resource"
-    return ApiError(405, "MethodNotAllowed", message, details={})
-
-
-def verb_not_supported(info: ResourceInfo, verb: str) -> ApiError:
-    """405 for a verb that a kind does not support."""
-    message = f'{verb} is not supported on resources of kind "{info.group_resource}"'
-    return ApiError(405, "MethodNotAllowed", message, details=_details(info, ""))
-
-
-def already_exists(info: ResourceInfo, name: str) -> ApiError:
+def already_exists(info: ResourceInfo, name: str, *, deleting: bool = False, generated: bool = False) -> ApiError:
     """409 for a name that is taken."""
-    message = f'{info.group_resource} "{name}" already exists'
-    return ApiError(409, "AlreadyExists", message, details=_details(info, name))
+    error = refusals.already_exists(info.gvr.group, info.gvr.plural, name)
+    if generated:
+        text = ", the server was not able to generate a unique name for the object"
+        error = _reworded(error, str(error) + text)
+        details = error.status["details"]
+        assert isinstance(details, dict)
+        details["retryAfterSeconds"] = 1
+        error.headers["retry-after"] = "1"
+    return _reworded(error, f"object is being deleted: {error}") if deleting else error
 
 
 def conflict(info: ResourceInfo, name: str, why: str) -> ApiError:
-    """409 for a write that lost against another one or whose precondition failed."""
-    message = f'Operation cannot be fulfilled on {info.group_resource} "{name}": {why}'
-    return ApiError(409, "Conflict", message, details=_details(info, name))
+    """409 for a write whose precondition failed."""
+    return refusals.conflict(info.gvr.group, info.gvr.plural, name, why)
 
 
 def outdated(info: ResourceInfo, name: str) -> ApiError:
@@ -55,28 +33,12 @@ def outdated(info: ResourceInfo, name: str) -> ApiError:
     return conflict(info, name, why)
 
 
-def bad_request(message: str) -> ApiError:
-    """400."""
-    return ApiError(400, "BadRequest", message)
+def no_such_path() -> ApiError:
+    """404 for a path of a known group that leads nowhere."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
-def forbidden(info: ResourceInfo, name: str, why: str) -> ApiError:
-    """403 with a reason that is not about access rights."""
-    message = (
-        f'{info.group_resource} "{name}" is forbidden: {why}'
-        if name
-        else (f"{info.group_resource} is forbidden: {why}")
-    )
-    return ApiError(403, "Forbidden", message, details=_details(info, name))
-
-
-def internal(message: str) -> ApiError:
-    """500 with the cause that clients see."""
-    details: Doc = {"causes": [{"message": message}]}
-    return ApiError(500, "InternalError", f"Internal error occurred: {message}", details=details)
-
-
-def plain_error(message: str, code: int = 500) -> ApiError:
+def plain(message: str, code: int = 500) -> ApiError:
     """An error that upstream does not classify: no reason, no details."""
     return ApiError(code, "", message)
 
@@ -84,6 +46,15 @@ def plain_error(message: str, code: int = 500) -> ApiError:
 def expired(message: str) -> ApiError:
     """410 for a version that is no longer kept."""
     return ApiError(410, "Expired", message)
+
+
+def too_large_version(asked: int, current: int) -> ApiError:
+    """504 for a version that has not been reached."""
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    error = ApiError(504, "Timeout", message, details={"causes": causes, "retryAfterSeconds": 1})
+    error.headers["retry-after"] = "1"
+    return error
 
 
 def not_acceptable(media_types: str) -> ApiError:
@@ -97,6 +68,17 @@ def unsupported_media_type(media_types: str) -> ApiError:
     return ApiError(415, "UnsupportedMediaType", message)
 
 
+def unsupported_patch() -> ApiError:
+    """415 for a patch of a type that the resource does not take."""
+    return ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+
+
 def not_implemented(message: str) -> ApiError:
     """501 for what a sandbox without kubelets does not have."""
     return ApiError(501, "NotImplemented", message)
+
+
+def _reworded(error: ApiError, message: str) -> ApiError:
+    error.args = (message,)
+    error.status["message"] = message
+    return error

@@ -16,12 +16,12 @@ def truthy(text: str) -> bool:
     return text != "0" and text.lower() != "false"
 
 
-def resolve(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
-    """The meaning of a request. Parts beyond the subresource are left to the router."""
+def resolve(method: str, path: str, query: Mapping[str, str]) -> tuple[RequestInfo, str]:
+    """The meaning of a request, and what the path has after the subresource."""
     parts = path.strip("/").split("/")
     groupless = parts[0] == "api"
     if len(parts) < 3 or not (groupless or (parts[0] == "apis" and len(parts) > 3)):
-        return RequestInfo(method.lower(), path, False)
+        return RequestInfo(method.lower(), path, False), ""
     group, version, rest = ("", parts[1], parts[2:]) if groupless else (parts[1], parts[2], parts[3:])
     verb = _VERBS.get(method, "")
     if rest[0] == "watch" and len(rest) > 1:
@@ -38,7 +38,8 @@ def resolve(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
         name = selected_name(query.get("fieldSelector", ""))
     elif not name and verb == "delete":
         verb = "deletecollection"
-    return RequestInfo(verb, path, True, group, version, rest[0], subresource, namespace, name)
+    info = RequestInfo(verb, path, True, group, version, rest[0], subresource, namespace, name)
+    return info, "/".join(rest[3:])
 
 
 def selected_name(selector: str) -> str:

@@ -7,7 +7,7 @@ import msgspec
 
 from kcm_cli.machinery import codec, fields, labels
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.fields import FieldSelector
+from kcm_cli.machinery.fields import FieldRequirement, FieldSelector
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.sandbox.apiserver.registry.selectable import resolve
 from kcm_cli.sandbox.apiserver.store import Stored
@@ -27,7 +27,7 @@ class _Labelled(msgspec.Struct, gc=False):
 class Selection:
     """Label and field selectors of one request."""
 
-    __slots__ = ("_labels", "_fields", "_values", "everything", "name")
+    __slots__ = ("_labels", "_fields", "_values", "everything", "name", "namespace")
 
     def __init__(
         self, label_selector: Selector, field_selector: FieldSelector, values: Callable[[Stored], dict[str, str]]
@@ -36,7 +36,13 @@ class Selection:
         self._fields = None if field_selector.empty else field_selector
         self._values = values
         self.name = field_selector.exact("metadata.name")
+        self.namespace = field_selector.exact("metadata.namespace")
         self.everything = self._labels is None and self._fields is None
+
+    def narrowed(self, name: str) -> "Selection":
+        """The same for one object only."""
+        one = FieldSelector((FieldRequirement("metadata.name", name),))
+        return Selection(self._labels or labels.EVERYTHING, one, self._values)
 
     def matches(self, stored: Stored) -> bool:
         """Whether the object is selected."""

@@ -1,14 +1,43 @@
-"""Watches: a stream of frames from a revision on, filtered by a selection."""
+"""Watches: a stream of frames from a revision on, filtered by a selection.
+
+An object that enters a selection comes as ADDED, one that leaves it as DELETED (its last selected state, with the
+version of the change). A watch ends at its timeout; one that falls behind the kept history, or starts before it, is
+told so by an ERROR event with a 410 Status.
+
+upstream: apiserver pkg/endpoints/handlers/watch.go, pkg/storage/cacher (v1.36)
+"""
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
-from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Stream
 from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.selection import Selection, selection
-from kcm_cli.sandbox.apiserver.store import Compacted, Event, Stored, Watcher
+from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options
+from kcm_cli.sandbox.apiserver.registry.reading import FRESH_WAIT_S, chosen_by, parsed_version
+from kcm_cli.sandbox.apiserver.registry.selection import Selection
+from kcm_cli.sandbox.apiserver.store import Compacted, Event, Store, Stored, Watcher, frame_of
+from kcm_cli.sandbox.apiserver.types import ApiError
+
+MIN_TIMEOUT_S = 1800.0
+BOOKMARK_S = 60.0
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a watch sends. since: the revision to go on from; initial: whether what is there comes first."""
+
+    chosen: Selection
+    namespace: str
+    initial: bool
+    since: int
+    bookmarks: bool
+    end_mark: bool
+    timeout_s: float
 
 
 class Watching:
@@ -16,36 +45,135 @@ class Watching:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self.open = 0
 
     async def watch(self, call: Call) -> Stream:
         """Open a watch. Raises ApiError."""
-        store = self._core.store
-        chosen = selection(call.resource, call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""))
-        version = call.query.get("resourceVersion", "")
-        initial: list[Stored] = []
-        since = store.revision
-        if version in ("", "0"):
-            initial = [s for s in store.scan(call.served.storage, call.namespace) if chosen.matches(s)]
-        else:
-            since = int(version)
-        watcher = store.watch(call.served.storage, call.namespace, since)
-        headers = {"content-type": call.media.watch_type}
-        return Stream(200, headers, self._frames(call, chosen, initial, watcher))
+        options = list_options(call.query, watch=True)
+        plan = self._plan(call, options)
+        return Stream(200, JSON_HEADERS, self._stream(call, plan))
 
-    async def _frames(
-        self, call: Call, chosen: Selection, initial: list[Stored], watcher: Watcher
-    ) -> AsyncIterator[bytes]:
-        with watcher:
-            if initial:
-                yield b"".join(call.media.frame("ADDED", stored) for stored in initial)
-            while True:
+    def _plan(self, call: Call, options: ListOptions) -> _Plan:
+        store = self._core.store
+        chosen = chosen_by(call, options)
+        namespace = call.namespace or (chosen.namespace or "" if call.resource.namespaced else "")
+        legacy = options.version in ("", "0")
+        initial = legacy if options.initial is None else options.initial
+        since = store.revision if legacy else parsed_version(options.version)
+        timeout_s = float(options.timeout_s or 0) or MIN_TIMEOUT_S * (1 + self._core.random.random())
+        end_mark = options.bookmarks and initial and (options.initial is not None or legacy)
+        return _Plan(chosen, namespace, initial, since, options.bookmarks, end_mark, timeout_s)
+
+    async def _stream(self, call: Call, plan: _Plan) -> AsyncIterator[bytes]:
+        store, clock = self._core.store, self._core.clock
+        deadline = clock.monotonic() + plan.timeout_s
+        if plan.since > store.revision and not await self._reached(plan.since, deadline):
+            yield _error(refusals.too_large_version(plan.since, store.revision))
+            return
+        try:
+            watcher, first = self._open(call, plan)
+        except Compacted as error:
+            yield _error(_too_old(error))
+            return
+        self.open += 1
+        timer = clock.call_later(plan.timeout_s, watcher.close)
+        try:
+            if first:
+                yield first
+            async for chunk in self._events(call, plan, watcher):
+                yield chunk
+        finally:
+            self.open -= 1
+            timer.cancel()
+            watcher.close()
+
+    def _open(self, call: Call, plan: _Plan) -> tuple[Watcher, bytes]:
+        """The watcher and what the client gets at once. Raises Compacted."""
+        # atomic: no await between the initial events and the watcher's position
+        store, media, gvr = self._core.store, call.media, call.hub.storage
+        if not plan.initial:
+            return store.watch(gvr, plan.namespace, plan.since), b""
+        chosen = plan.chosen
+        frames = [media.frame("ADDED", s) for s in store.scan(gvr, plan.namespace) if _selected(chosen, s)]
+        if plan.end_mark:
+            frames.append(media.bookmark(store.revision, initial_end=True))
+        return store.watch(gvr, plan.namespace, store.revision), b"".join(frames)
+
+    async def _events(self, call: Call, plan: _Plan, watcher: Watcher) -> AsyncIterator[bytes]:
+        clock, store = self._core.clock, self._core.store
+        chosen, media = plan.chosen, call.media
+        marks = _Bookmarks(plan.bookmarks, clock.monotonic(), store.revision)
+        wake = clock.call_later(BOOKMARK_S, watcher.wake) if plan.bookmarks else None
+        try:
+            while not watcher.closed:
                 await watcher.wait()
-                frames = [frame for event in watcher.take() if (frame := _frame(call, chosen, event))]
+                try:
+                    events = watcher.take(_BATCH)
+                except Compacted as error:
+                    yield _error(_too_old(error))
+                    return
+                if chosen.everything:
+                    frames = [media.event(event) for event in events]
+                else:
+                    frames = [frame for event in events if (frame := _frame(call, chosen, event))]
                 if frames:
                     yield b"".join(frames)
+                if plan.bookmarks and not watcher.behind and marks.due(clock.monotonic(), store):
+                    yield media.bookmark(store.revision, initial_end=False)
+                    if wake is not None:
+                        wake.cancel()
+                    wake = clock.call_later(BOOKMARK_S, watcher.wake)
+        finally:
+            if wake is not None:
+                wake.cancel()
+
+    async def _reached(self, revision: int, deadline: float) -> bool:
+        clock = self._core.clock
+        end = min(deadline, clock.monotonic() + FRESH_WAIT_S)
+        while self._core.store.revision < revision:
+            if clock.monotonic() >= end:
+                return False
+            await clock.sleep(0.05)
+        return True
+
+
+@dataclass(slots=True)
+class _Bookmarks:
+    """When the next bookmark is due: once a minute."""
+
+    wanted: bool
+    last: float
+    revision: int
+
+    def due(self, now: float, store: Store) -> bool:
+        if now - self.last < BOOKMARK_S:
+            return False
+        self.last, self.revision = now, store.revision
+        return True
+
+
+def _selected(chosen: Selection, stored: Stored) -> bool:
+    return chosen.everything or chosen.matches(stored)
 
 
 def _frame(call: Call, chosen: Selection, event: Event) -> bytes | None:
-    if chosen.everything:
-        return call.media.event(event)
-    return call.media.event(event) if chosen.matches(event.stored) else None
+    """The event as the selection sees it."""
+    media, previous = call.media, event.previous
+    after = event.type != "DELETED" and chosen.matches(event.stored)
+    before = previous is not None and chosen.matches(previous)
+    if after:
+        return media.event(event) if before == (event.type == "MODIFIED") else media.frame("ADDED", event.stored)
+    if not before:
+        return None
+    if event.type == "DELETED":
+        return media.event(event)
+    assert previous is not None
+    return media.frame("DELETED", previous.at(event.revision))
+
+
+def _too_old(error: Compacted) -> ApiError:
+    return refusals.expired(f"too old resource version: {error.asked} ({error.oldest})")
+
+
+def _error(error: ApiError) -> bytes:
+    return frame_of("ERROR", codec.encode(error.status))

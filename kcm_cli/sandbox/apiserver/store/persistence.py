@@ -35,9 +35,7 @@ class SqliteJournal:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(directory / "lock")
-        self._database = sqlite3.connect(
-            directory / "state.db", isolation_level=None, check_same_thread=False
-        )
+        self._database = sqlite3.connect(directory / "state.db", isolation_level=None, check_same_thread=False)
         os.chmod(directory / "state.db", 0o600)
         self._database.execute("PRAGMA journal_mode=WAL")
         self._database.execute("PRAGMA synchronous=OFF")
@@ -55,9 +53,7 @@ class SqliteJournal:
             if deleted:
                 execute("DELETE FROM objects WHERE resource=? AND namespace=? AND name=?", key)
             else:
-                execute(
-                    "INSERT OR REPLACE INTO objects VALUES (?,?,?,?,?)", (*key, stored.revision, stored.data)
-                )
+                execute("INSERT OR REPLACE INTO objects VALUES (?,?,?,?,?)", (*key, stored.revision, stored.data))
             execute("UPDATE state SET revision=?", (stored.revision,))
         except BaseException:
             execute("ROLLBACK")

@@ -78,9 +78,7 @@ class Store:
         """The newest versions, sorted by key."""
         return list(self.scan(gvr, namespace))
 
-    def scan(
-        self, gvr: GVR, namespace: str = "", *, start: str = "", at: int | None = None
-    ) -> Iterator[Stored]:
+    def scan(self, gvr: GVR, namespace: str = "", *, start: str = "", at: int | None = None) -> Iterator[Stored]:
         """Objects in the order of their keys, from key ``start`` on, as they are or as they were at a
         revision.
 

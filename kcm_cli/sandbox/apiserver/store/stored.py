@@ -49,6 +49,14 @@ class Stored:
         """The object as a new document, the caller's own."""
         return codec.decode_doc(self.data)
 
+    def at(self, revision: int) -> "Stored":
+        """The same state under another version, as a watch shows what left its selection."""
+        doc = self.copy()
+        metadata = doc["metadata"]
+        assert isinstance(metadata, dict)
+        metadata["resourceVersion"] = str(revision)
+        return Stored(self.namespace, self.name, revision, codec.encode(doc), self._recent)
+
     def forget(self) -> None:
         """Let the parsed document go; it comes back when asked for."""
         self._doc = None

@@ -1,0 +1,126 @@
+"""Create.
+
+upstream: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/registry/store.go#Create (v1.36)
+"""
+
+from kcm_cli.machinery import codec
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver import defaulting, strategy
+from kcm_cli.sandbox.apiserver.registry import conversion, objects, refusals
+from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, write_options
+from kcm_cli.sandbox.apiserver.store import AlreadyExists, Stored
+from kcm_cli.sandbox.apiserver.strategy import Context
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree, invalid
+
+_NAME_ATTEMPTS = 8
+
+
+class Creator:
+    """Answers create."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def create(self, call: Call) -> Response:
+        """POST to a collection. Raises ApiError."""
+        options = write_options("CreateOptions", call.request, call.query)
+        core, resource = self._core, call.resource
+        doc, warnings = core.schemas.decode_body(resource, call.request.body, call.content_type, options.validation)
+        call.warnings += warnings
+        defaulting.apply(resource, doc)
+        meta: Tree = doc.setdefault("metadata", {})  # type: ignore[assignment]  # the schema made it an object
+        objects.wipe_system_fields(meta)
+        objects.match_namespace(meta, call.namespace)
+        objects.drop_repeated_owners(meta, call.warnings, mutated=False)
+        core.patching.track_update(resource, "", None, doc, options.manager, core.clock.now())
+        made = await self.insert(call, conversion.to_storage(call.served, doc), options)
+        return self.answer(call, made, 201)
+
+    def answer(self, call: Call, made: "Stored | Tree", status: int) -> Response:
+        """The object as it is stored, or as a dry run would have left it."""
+        if isinstance(made, Stored):
+            return call.media.object(status, made)
+        return call.media.document(status, conversion.from_storage(call.served, made))
+
+    async def insert(self, call: Call, doc: Tree, options: WriteOptions) -> "Stored | Tree":
+        """Admit, complete, check and store a new object (in the stored form). Raises ApiError."""
+        core, hub = self._core, call.hub.info
+        meta = doc["metadata"]
+        attrs = Attributes(
+            "CREATE", hub, "", self.namespace_of(call, meta), meta.get("name") or "", call.user, doc, None,
+            options.dry_run, options_doc("CreateOptions", options), call.warnings,
+        )  # fmt: skip
+        await core.admission.mutate(attrs)
+        objects.drop_repeated_owners(meta, call.warnings, mutated=True)
+        stem = "" if meta.get("name") else meta.get("generateName") or ""
+        pristine = codec.encode(doc) if stem else b""
+        for _ in range(_NAME_ATTEMPTS):
+            try:
+                return await self._insert_once(call, doc, attrs, options, stem)
+            except AlreadyExists:
+                if not stem:
+                    break
+                taken = doc["metadata"]["name"]
+                doc = attrs.obj = codec.decode_doc(pristine)
+        else:
+            raise refusals.already_exists(call.resource, taken, generated=True)
+        current = core.store.get(call.hub.storage, call.namespace, meta["name"])
+        deleting = current is not None and "deletionTimestamp" in current.doc["metadata"]  # type: ignore[operator]
+        raise refusals.already_exists(call.resource, meta["name"], deleting=deleting)
+
+    async def _insert_once(
+        self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions, stem: str
+    ) -> "Stored | Tree":
+        core = self._core
+        meta = doc["metadata"]
+        now = core.clock.now()
+        objects.fill_system_fields(meta, core.random, now)
+        if stem:
+            meta["name"] = objects.generated_name(stem, core.random)
+        if not is_service(call):
+            return await self._checked(call, doc, attrs, options)
+        held = core.services.begin_create(doc, dry_run=options.dry_run)
+        try:
+            return await self._checked(call, doc, attrs, options)
+        finally:
+            held.done()
+
+    async def _checked(self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions) -> "Stored | Tree":
+        core, hub, meta = self._core, call.hub.info, doc["metadata"]
+        rules = strategy.for_resource(hub)
+        rules.prepare_create(doc, Context(meta["creationTimestamp"], call.user))
+        if errors := rules.validate_create(doc):
+            raise invalid(hub, meta.get("name") or "", errors)
+        call.warnings += rules.warnings(doc)
+        await core.admission.validate(attrs)
+        if meta.get("resourceVersion"):
+            raise refusals.plain("resourceVersion should not be set on objects to be created")
+        doc = objects.ordered(hub, doc)
+        if options.dry_run:
+            if core.store.get(call.hub.storage, call.namespace, meta["name"]) is not None:
+                raise AlreadyExists(meta["name"])
+            return doc
+        return core.store.create(call.hub.storage, call.namespace, meta["name"], doc)
+
+    def namespace_of(self, call: Call, meta: Tree) -> str:
+        """A Namespace is, for admission, in itself."""
+        gvr = call.resource.gvr
+        if gvr.plural == "namespaces" and not gvr.group:
+            return meta.get("name") or ""
+        return call.namespace
+
+
+def is_service(call: Call) -> bool:
+    gvr = call.resource.gvr
+    return gvr.plural == "services" and not gvr.group
+
+
+def options_doc(kind: str, options: WriteOptions) -> Tree:
+    document: Tree = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    if options.dry_run:
+        document["dryRun"] = ["All"]
+    if options.manager:
+        document["fieldManager"] = options.manager
+    return document

@@ -1,0 +1,134 @@
+"""Which form a client wants its answer in.
+
+upstream: apiserver pkg/endpoints/handlers/negotiation/negotiate.go (v1.36)
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kcm_cli.sandbox.apiserver.registry import conversion, refusals
+from kcm_cli.sandbox.apiserver.registry.catalog import Served
+from kcm_cli.sandbox.apiserver.registry.media import (
+    META_V1,
+    Media,
+    PlainJson,
+    ShapedJson,
+    YamlMedia,
+    as_yaml,
+    partial,
+)
+from kcm_cli.sandbox.apiserver.types import ApiError
+
+JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+BUILTIN_TYPES = f"{JSON}, {YAML}, {PROTOBUF}"
+CUSTOM_TYPES = f"{JSON}, {YAML}"
+_TRANSFORMS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+_META_VERSIONS = ("v1", "v1beta1")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One alternative of an Accept header."""
+
+    media: str
+    params: tuple[tuple[str, str], ...] = ()
+
+    def param(self, name: str) -> str:
+        return dict(self.params).get(name, "")
+
+    def accepts(self, media: str) -> bool:
+        """Whether a media type fits, wildcards included."""
+        return self.media in (media, "*/*") or self.media == media.partition("/")[0] + "/*"
+
+
+@lru_cache(maxsize=512)
+def clauses(header: str) -> tuple[Clause, ...]:
+    """The alternatives, best first."""
+    found: list[tuple[float, int, Clause]] = []
+    for part in header.split(","):
+        media, *texts = [piece.strip() for piece in part.split(";")]
+        pairs = [(key.strip(), value.strip()) for key, _, value in (text.partition("=") for text in texts)]
+        quality = _quality(dict(pairs).get("q", "1"))
+        params = tuple(pair for pair in pairs if pair[0] != "q")
+        found.append((-quality, media.count("*"), Clause("*/*" if media == "*" else media, params)))
+    return tuple(clause for _, _, clause in sorted(found, key=lambda entry: entry[:2]))
+
+
+def _quality(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A negotiated form. transform: Table, PartialObjectMetadata(List) or nothing, in that version of meta.k8s.io."""
+
+    yaml: bool = False
+    transform: str = ""
+    version: str = ""
+
+
+@lru_cache(maxsize=512)
+def negotiate(header: str, *, stream: bool = False) -> Wanted | None:
+    """What to answer with, or None where nothing that is accepted can be had.
+
+    Protobuf is never an answer; whoever accepts JSON as well gets that.
+    """
+    if not header:
+        return Wanted()
+    for clause in clauses(header):
+        kind, group, version = clause.param("as"), clause.param("g"), clause.param("v")
+        if kind or group or version:
+            if kind not in _TRANSFORMS or group != "meta.k8s.io" or version not in _META_VERSIONS:
+                continue
+        if clause.param("stream") not in ("", "watch" if stream else ""):
+            continue
+        if clause.accepts(JSON):
+            return Wanted(False, kind, version)
+        if clause.accepts(YAML) and not stream:
+            return Wanted(True, kind, version)
+    return None
+
+
+def wanted(header: str, *, custom: bool = False, stream: bool = False) -> Wanted:
+    """Raises ApiError 406."""
+    found = negotiate(header, stream=stream)
+    if found is None:
+        raise refused(header, custom=custom, stream=stream)
+    return found
+
+
+def refused(header: str, *, custom: bool = False, stream: bool = False) -> ApiError:
+    """406. A client that accepts protobuf alone is told what there really is."""
+    types = CUSTOM_TYPES if custom or PROTOBUF in header else BUILTIN_TYPES
+    if stream:
+        types = f"{JSON};stream=watch" + ("" if custom else f", {PROTOBUF};stream=watch")
+    return refusals.not_acceptable(types)
+
+
+def media_for(served: Served, form: Wanted) -> Media:
+    """The form for a resource; tables are not made here."""
+    inner: Media
+    if form.transform.startswith("PartialObjectMetadata"):
+        inner = ShapedJson(served, partial, ("PartialObjectMetadataList", META_V1), typed=True)
+    elif served.converts:
+        names = (served.list_kind, served.info.api_version)
+        inner = ShapedJson(served, lambda doc: conversion.from_storage(served, doc), names, typed=False)
+    else:
+        inner = PlainJson(served)
+    return YamlMedia(inner) if form.yaml else inner
+
+
+__all__ = [
+    "BUILTIN_TYPES",
+    "CUSTOM_TYPES",
+    "Wanted",
+    "as_yaml",
+    "clauses",
+    "media_for",
+    "negotiate",
+    "refused",
+    "wanted",
+]

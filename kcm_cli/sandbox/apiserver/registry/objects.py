@@ -1,0 +1,121 @@
+"""What happens to the metadata of any object on its way in.
+
+upstream: apiserver pkg/registry/rest/{meta,create}.go, pkg/endpoints/handlers/rest.go (v1.36)
+"""
+
+import random
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.refusals import bad_request
+from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
+
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX, _LONGEST = 5, 63
+_SYSTEM = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_DUPLICATES = (
+    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may "
+    "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+)
+
+
+def ordered(info: ResourceInfo, doc: Tree) -> Tree:
+    """The document with its kind and apiVersion first, as stored bytes begin (see ``answers``)."""
+    if "metadata" not in doc:
+        doc["metadata"] = {}
+    return {"kind": info.kind, "apiVersion": info.api_version, "metadata": doc["metadata"]} | {
+        key: value for key, value in doc.items() if key not in ("kind", "apiVersion", "metadata")
+    }
+
+
+def wipe_system_fields(meta: Tree) -> None:
+    """Drop what only the server may set."""
+    for field in _SYSTEM:
+        meta.pop(field, None)
+
+
+def fill_system_fields(meta: Tree, rng: random.Random, now: datetime) -> None:
+    """Set creation time and uid."""
+    meta["uid"] = new_uid(rng)
+    meta["creationTimestamp"] = format_time(now)
+
+
+def new_uid(rng: random.Random) -> str:
+    """A version 4 UUID."""
+    return str(uuid.UUID(int=rng.getrandbits(128), version=4))
+
+
+def generated_name(stem: str, rng: random.Random) -> str:
+    """The stem, cut where needed, with five random letters."""
+    return stem[: _LONGEST - _SUFFIX] + "".join(rng.choices(_LETTERS, k=_SUFFIX))
+
+
+def match_namespace(meta: Tree, namespace: str) -> None:
+    """Set the request's namespace, or clear it for a cluster-scoped object. Raises ApiError 400 for another one."""
+    given = meta.get("namespace") or ""
+    if given == namespace:
+        if not given:
+            meta.pop("namespace", None)
+    elif not given:
+        meta["namespace"] = namespace
+    elif not namespace:
+        del meta["namespace"]
+    else:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def check_name(meta: Tree, name: str) -> None:
+    """Raises ApiError 400 where the object's name is not the one of the URL."""
+    given = meta.get("name") or ""
+    if not given:
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def drop_repeated_owners(meta: Tree, warnings: list[str], *, mutated: bool) -> None:
+    """Equal owner references are kept once, with a warning."""
+    owners: Sequence[Tree] | None = meta.get("ownerReferences")
+    if not owners or len(owners) < 2:
+        return
+    kept: list[Tree] = []
+    repeated: list[str] = []
+    for owner in owners:
+        if owner in kept:
+            repeated.append(owner.get("uid", ""))
+        else:
+            kept.append(owner)
+    if repeated:
+        when = " after mutating admission happens" if mutated else ""
+        warnings.append(_DUPLICATES.format(when=when, uids=", ".join(repeated)))
+        meta["ownerReferences"] = kept
+
+
+def emptied(new: Tree, old: Tree, info: ResourceInfo) -> bool:
+    """Whether an update takes the last thing away that kept a deleted object."""
+    meta, known = new["metadata"], old["metadata"]
+    if meta.get("finalizers") or not known.get("deletionTimestamp"):
+        return False
+    if known.get("deletionGracePeriodSeconds"):
+        return False
+    namespace = info.gvr.plural == "namespaces" and not info.gvr.group
+    return not (namespace and (new.get("spec") or {}).get("finalizers"))
+
+
+_STORAGE_PREFIXES = {
+    "replicationcontrollers": "controllers",
+    "endpoints": "services/endpoints",
+    "nodes": "minions",
+    "services": "services/specs",
+    "ingresses.networking.k8s.io": "ingress",
+    "apiservices.apiregistration.k8s.io": "apiregistration.k8s.io/apiservices",
+    "customresourcedefinitions.apiextensions.k8s.io": "apiextensions.k8s.io/customresourcedefinitions",
+}
+
+
+def storage_key(info: ResourceInfo, key: str) -> str:
+    """Where a real server keeps an object: some error texts hold it."""
+    default = f"{info.gvr.group}/{info.gvr.plural}" if info.custom else info.gvr.plural
+    return f"/registry/{_STORAGE_PREFIXES.get(info.group_resource, default)}/{key}"

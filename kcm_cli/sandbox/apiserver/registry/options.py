@@ -1,0 +1,241 @@
+"""Options of requests, from query parameters or a body, checked as upstream checks them.
+
+upstream: apimachinery pkg/apis/meta/v1/validation, pkg/apis/meta/internalversion/validation (v1.36)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import yaml
+
+from kcm_cli.machinery import codec
+from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver.refusals import bad_request, invalid_kind
+from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
+from kcm_cli.sandbox.apiserver.types import FieldError
+from kcm_cli.sandbox.apiserver.validation.errors import forbidden, invalid, not_supported, required, too_long
+
+_GROUP = "meta.k8s.io"
+_MANAGER_LENGTH = 128
+_VALIDATION = ("", "Ignore", "Strict", "Warn")
+APPLY_TYPES = ("application/apply-patch+yaml",)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Of create, update and patch. ``validation``: Strict, Warn or Ignore."""
+
+    dry_run: bool = False
+    manager: str = ""
+    validation: str = "Warn"
+    force: bool = False
+
+
+_PLAIN = WriteOptions()
+
+
+def write_options(kind: str, request: Request, query: Mapping[str, str], *, apply: bool = False) -> WriteOptions:
+    """``kind``: CreateOptions, UpdateOptions or PatchOptions. Raises ApiError 422."""
+    if not query and not apply:
+        return WriteOptions(manager=agent_name(request))
+    manager = query.get("fieldManager", "")
+    errors: list[FieldError] = []
+    if kind == "PatchOptions":
+        if apply and not manager:
+            errors.append(required("fieldManager", "is required for apply patch"))
+        elif not apply and "force" in query:
+            errors.append(forbidden("force", "may not be specified for non-apply patch"))
+    errors += _manager_errors(manager)
+    dry_run = [value for key, value in request.query if key == "dryRun"]
+    errors += _dry_run_errors(dry_run)
+    validation = query.get("fieldValidation", "")
+    if validation not in _VALIDATION:
+        errors.append(not_supported("fieldValidation", validation, _VALIDATION))
+    _refuse(kind, errors)
+    return WriteOptions(
+        bool(dry_run), manager or agent_name(request), validation or "Warn", truthy(query.get("force", "0"))
+    )
+
+
+def agent_name(request: Request) -> str:
+    """The manager of a request that names none: the first part of its user agent."""
+    agent = request.headers.get("user-agent", "").split("/", 1)[0]
+    return "".join(letter for letter in agent if letter.isprintable())[:_MANAGER_LENGTH]
+
+
+class _Preconditions(msgspec.Struct):
+    uid: str | None = None
+    resourceVersion: str | None = None
+
+
+class DeleteOptions(msgspec.Struct, rename="camel"):
+    """metav1.DeleteOptions."""
+
+    kind: str = ""
+    api_version: str = ""
+    grace_period_seconds: int | None = None
+    preconditions: _Preconditions | None = None
+    orphan_dependents: bool | None = None
+    propagation_policy: str | None = None
+    dry_run: list[str] | None = None
+
+    @property
+    def dry(self) -> bool:
+        return bool(self.dry_run)
+
+
+_DELETE_KINDS = ("", "DeleteOptions")
+_BODY_TYPES = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+_PROPAGATION = ("Foreground", "Background", "Orphan")
+
+
+def delete_options(request: Request, query: Mapping[str, str]) -> DeleteOptions:
+    """From the body, or without one from the query. Raises ApiError 400, 415, 422."""
+    options = _delete_body(request) if request.body else _delete_query(request, query)
+    errors = []
+    policy = options.propagation_policy
+    if options.orphan_dependents is not None and policy is not None:
+        errors.append(
+            invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
+        )
+    if policy is not None and policy not in _PROPAGATION:
+        errors.append(not_supported("propagationPolicy", policy, (*_PROPAGATION, "nil")))
+    errors += _dry_run_errors(options.dry_run or ())
+    _refuse("DeleteOptions", errors)
+    return options
+
+
+def _delete_body(request: Request) -> DeleteOptions:
+    try:
+        if "yaml" in request.headers.get("content-type", ""):
+            options = msgspec.convert(yaml.safe_load(request.body), DeleteOptions)
+        else:
+            options = codec.decode(request.body, DeleteOptions)
+    except (codec.DecodeError, yaml.YAMLError) as error:
+        raise bad_request(str(error)) from error
+    if options.kind not in _DELETE_KINDS:
+        version = options.api_version or "v1"
+        raise bad_request(f'no kind "{options.kind}" is registered for version "{version}" in scheme')
+    return options
+
+
+def _delete_query(request: Request, query: Mapping[str, str]) -> DeleteOptions:
+    if not query:
+        return DeleteOptions()
+    orphan = query.get("orphanDependents")
+    return DeleteOptions(
+        grace_period_seconds=integer(query, "gracePeriodSeconds"),
+        orphan_dependents=None if orphan is None else truthy(orphan),
+        propagation_policy=query.get("propagationPolicy"),
+        dry_run=[value for key, value in request.query if key == "dryRun"] or None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """Of list, watch and deletecollection."""
+
+    labels: str = ""
+    fields: str = ""
+    version: str = ""
+    match: str = ""
+    limit: int = 0
+    more: str = ""
+    timeout_s: int | None = None
+    bookmarks: bool = False
+    initial: bool | None = None
+
+
+_NO_OPTIONS = ListOptions()
+
+
+def list_options(query: Mapping[str, str], *, watch: bool = False) -> ListOptions:
+    """Raises ApiError 400, 422."""
+    if not query:
+        return _NO_OPTIONS
+    initial = query.get("sendInitialEvents")
+    options = ListOptions(
+        labels=query.get("labelSelector", ""),
+        fields=query.get("fieldSelector", ""),
+        version=query.get("resourceVersion", ""),
+        match=query.get("resourceVersionMatch", ""),
+        limit=integer(query, "limit") or 0,
+        more=query.get("continue", ""),
+        timeout_s=integer(query, "timeoutSeconds"),
+        bookmarks=truthy(query.get("allowWatchBookmarks", "0")),
+        initial=None if initial is None else truthy(initial),
+    )
+    if options.match or options.initial is not None:
+        _refuse("ListOptions", _watch_errors(options) if watch else _list_errors(options))
+    return options
+
+
+def _list_errors(options: ListOptions) -> list[FieldError]:
+    errors, match, path = [], options.match, "resourceVersionMatch"
+    if match:
+        if not options.version:
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if options.more:
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+        if match not in ("Exact", "NotOlderThan"):
+            errors.append(not_supported(path, match, ("Exact", "NotOlderThan", "")))
+        if match == "Exact" and options.version == "0":
+            text = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+            errors.append(forbidden(path, text))
+    if options.initial is not None:
+        errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return errors
+
+
+def _watch_errors(options: ListOptions) -> list[FieldError]:
+    errors, match, path = [], options.match, "resourceVersionMatch"
+    if options.initial is not None and match != "NotOlderThan":
+        text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        errors.append(forbidden(path, text))
+    if match:
+        if options.initial is None:
+            text = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            errors.append(forbidden(path, text))
+        if match != "NotOlderThan":
+            errors.append(not_supported(path, match, ("NotOlderThan",)))
+        if options.more:
+            errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+    return errors
+
+
+def integer(query: Mapping[str, str], name: str) -> int | None:
+    """An integer parameter, as Go parses it. Raises ApiError 400."""
+    text = query.get(name)
+    if text is None:
+        return None
+    if not text.removeprefix("-").removeprefix("+").isdigit():
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return number
+
+
+def _manager_errors(manager: str) -> list[FieldError]:
+    errors = []
+    if len(manager.encode()) > _MANAGER_LENGTH:
+        errors.append(too_long("fieldManager", _MANAGER_LENGTH))
+    position = 0
+    for letter in manager:
+        if not letter.isprintable():
+            text = f"invalid character U+{ord(letter):04X} (at position {position})"
+            errors.append(invalid("fieldManager", manager, text))
+        position += len(letter.encode())
+    return errors
+
+
+def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
+    if all(value == "All" for value in values):
+        return []
+    return [not_supported("dryRun", list(values), ("All",))]
+
+
+def _refuse(kind: str, errors: list[FieldError]) -> None:
+    if errors:
+        raise invalid_kind(_GROUP, kind, "", errors)

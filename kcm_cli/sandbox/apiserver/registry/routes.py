@@ -1,0 +1,61 @@
+"""From the meaning of a request to the resource and whether it has that verb there.
+
+upstream: apiserver pkg/endpoints/installer.go (which paths and methods exist), v1.36
+"""
+
+from kcm_cli.sandbox.apiserver.refusals import method_not_allowed
+from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
+from kcm_cli.sandbox.apiserver.types import RequestInfo
+
+PLAIN_404 = "404 page not found\n"
+_METHODS = frozenset(["GET", "POST", "PUT", "PATCH", "DELETE"])
+
+
+class NoSuchGroup(Exception):
+    """A path of a group that is not served: answered by plain text, not by a Status."""
+
+
+def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str) -> Served:
+    """The resource that a request is about. Raises ApiError 404, 405; NoSuchGroup."""
+    served = catalog.find(info.group, info.version, info.plural)
+    if served is None:
+        if not catalog.has_group(info.group):
+            raise NoSuchGroup
+        raise refusals.no_such_path()
+    resource = served.info
+    if "//" in path:
+        raise refusals.no_such_path()
+    if resource.namespaced:
+        if not info.namespace and _has_name(info, path):
+            raise refusals.no_such_path()
+    elif info.namespace and not (info.plural == "namespaces" and not info.group):
+        raise refusals.no_such_path()
+    if rest and not (info.subresource == "proxy" and "proxy" in served.subresources):
+        raise refusals.no_such_path()
+    _check_verb(served, info, method)
+    return served
+
+
+def _has_name(info: RequestInfo, path: str) -> bool:
+    """Whether the path itself names an object (a field selector may give info.name, too)."""
+    return bool(info.subresource) or path.rstrip("/").rpartition("/")[2] != info.plural
+
+
+def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
+    verbs = served.info.verbs
+    if info.subresource:
+        subresource = served.subresources.get(info.subresource)
+        if subresource is None:
+            raise refusals.no_such_path()
+        verbs = subresource.verbs
+    if method not in _METHODS or info.verb not in verbs:
+        raise method_not_allowed()
+    collection = not _has_name(info, info.path)
+    if info.verb in ("update", "patch", "delete") and collection:
+        raise method_not_allowed()
+    if info.verb == "create" and not info.subresource and not collection:
+        raise method_not_allowed()
+    if collection and served.info.namespaced and not info.namespace and info.verb not in ("list", "watch"):
+        if served.info.verbs != frozenset(["create"]) or info.verb != "create":
+            raise method_not_allowed()

@@ -1,0 +1,245 @@
+"""Update and patch: of objects, of their status and of the other subresources that are parts of the object.
+
+A write makes its object from what is stored, and starts anew when another write came between reading and storing.
+
+upstream: apiserver pkg/endpoints/handlers/{update,patch}.go, pkg/registry/generic/registry/store.go#Update (v1.36)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kcm_cli.machinery.times import format_time
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver import defaulting, strategy
+from kcm_cli.sandbox.apiserver.refusals import invalid_kind
+from kcm_cli.sandbox.apiserver.registry import conversion, objects, refusals
+from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.creating import Creator, is_service
+from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, write_options
+from kcm_cli.sandbox.apiserver.security.authorizer import refusal
+from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
+from kcm_cli.sandbox.apiserver.strategy import Context
+from kcm_cli.sandbox.apiserver.types import Attributes, RequestInfo, Tree, invalid
+from kcm_cli.sandbox.apiserver.validation import errors as field_errors
+
+STATUS = "status"
+
+_PATCH_TYPES = ("application/json-patch+json", "application/merge-patch+json")
+_STRATEGIC = "application/strategic-merge-patch+json"
+
+Produce = Callable[[Stored | None], Tree]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How the new object (in the stored form) is made from the stored one.
+
+    creates: it may be made from nothing. unconditional: a missing resourceVersion stands for the newest.
+    """
+
+    produce: Produce
+    options: WriteOptions
+    subresource: str = ""
+    creates: bool = False
+    kind: str = "UpdateOptions"
+
+
+class Updater:
+    """Answers update and patch."""
+
+    def __init__(self, core: Core, creator: Creator) -> None:
+        self._core = core
+        self._creator = creator
+
+    async def update(self, call: Call) -> Response:
+        """PUT. Raises ApiError."""
+        options = write_options("UpdateOptions", call.request, call.query)
+        core, resource = self._core, call.resource
+        first: list[Tree] = [self._decoded(call, options, call.warnings)]
+
+        def produce(current: Stored | None) -> Tree:
+            doc = first.pop() if first else self._decoded(call, options, [])
+            old = None
+            if current is not None:
+                self._same_uid(call, doc["metadata"].get("uid"), current)
+                old = conversion.from_storage(call.served, current.doc)
+            core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
+            return conversion.to_storage(call.served, doc)
+
+        rules = strategy.for_resource(call.hub.info)
+        creates = rules.creates_on_update and not call.subresource
+        return await self._run(call, Change(produce, options, call.subresource, creates))
+
+    async def patch(self, call: Call) -> Response:
+        """PATCH. Raises ApiError."""
+        media = call.content_type.partition(";")[0].strip()
+        if media in APPLY_TYPES:
+            return await self._apply(call)
+        self._check_patch_type(call, media)
+        options = write_options("PatchOptions", call.request, call.query)
+        return await self._run(call, self.patch_change(call, options, media))
+
+    def patch_change(self, call: Call, options: WriteOptions, media: str) -> Change:
+        """The change that a patch asks for."""
+        core, resource = self._core, call.resource
+
+        def produce(current: Stored | None) -> Tree:
+            if current is None:
+                raise refusals.not_found(resource, call.name)
+            live = conversion.from_storage(call.served, current.copy())
+            patched = core.patching.patch(resource, live, call.request.body, media, options.validation)
+            call.warnings[:] = patched.warnings
+            doc = patched.doc
+            defaulting.apply(resource, doc)
+            old = conversion.from_storage(call.served, current.doc)
+            core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
+            self._check_identity(call, doc)
+            return conversion.to_storage(call.served, doc)
+
+        return Change(produce, options, call.subresource, kind="PatchOptions")
+
+    async def _apply(self, call: Call) -> Response:
+        options = write_options("PatchOptions", call.request, call.query, apply=True)
+        core, resource = self._core, call.resource
+        applied = core.patching.applied(resource, call.request.body, options.validation)
+
+        def produce(current: Stored | None) -> Tree:
+            live = None if current is None else conversion.from_storage(call.served, current.copy())
+            now = core.clock.now()
+            doc: Tree = core.patching.apply(
+                resource, call.subresource, live, applied, options.manager, options.force, now
+            )
+            defaulting.apply(resource, doc)
+            if current is None and doc["metadata"].get("uid"):
+                why = f"uid mismatch: the provided object specified uid {doc['metadata']['uid']}"
+                raise refusals.conflict(resource, call.name, f"{why}, and no existing object was found")
+            self._check_identity(call, doc)
+            return conversion.to_storage(call.served, doc)
+
+        return await self._run(call, Change(produce, options, call.subresource, True, "PatchOptions"))
+
+    async def _run(self, call: Call, change: Change) -> Response:
+        made, created = await self.write(call, change)
+        return self._creator.answer(call, made, 201 if created else 200)
+
+    async def write(self, call: Call, change: Change) -> tuple["Stored | Tree", bool]:
+        """Make the change; the object and whether it is new. Raises ApiError."""
+        store = self._core.store
+        while True:
+            current = store.get(call.hub.storage, call.namespace, call.name)
+            if current is None:
+                return await self._create(call, change), True
+            try:
+                return await self._replace(call, change, current), False
+            except Conflict:
+                continue
+            except NotFound:
+                continue
+
+    async def _create(self, call: Call, change: Change) -> "Stored | Tree":
+        if not change.creates:
+            raise refusals.not_found(call.resource, call.name)
+        doc = change.produce(None)
+        info = call.info
+        create = RequestInfo(
+            "create", info.path, True, info.group, info.version, info.plural, info.subresource, info.namespace, info.name
+        )  # fmt: skip
+        decision = self._core.authorizer.authorize(call.user, create)
+        if not decision.allowed:
+            raise refusal(call.user, create, decision.reason)
+        doc["metadata"].pop("resourceVersion", None)
+        return await self._creator.insert(call, doc, change.options)
+
+    async def _replace(self, call: Call, change: Change, current: Stored) -> "Stored | Tree":
+        core, hub, old = self._core, call.hub.info, current.doc
+        doc = change.produce(current)
+        meta = doc["metadata"]
+        attrs = Attributes(
+            "UPDATE", hub, change.subresource, self._creator.namespace_of(call, meta), call.name, call.user, doc,
+            old, change.options.dry_run, {"kind": change.kind}, call.warnings,
+        )  # fmt: skip
+        await core.admission.mutate(attrs)
+        objects.drop_repeated_owners(meta, call.warnings, mutated=True)
+        self._check_version(call, doc, current)
+        if not is_service(call) or change.subresource:
+            return await self._checked(call, change, doc, attrs, current)
+        held = core.services.begin_update(doc, old, dry_run=change.options.dry_run)
+        try:
+            return await self._checked(call, change, doc, attrs, current)
+        finally:
+            held.done()
+
+    async def _checked(
+        self, call: Call, change: Change, doc: Tree, attrs: Attributes, current: Stored
+    ) -> "Stored | Tree":
+        core, hub, old = self._core, call.hub.info, current.doc
+        self._prepare(call, change, doc, old)
+        core.patching.settle_times(old, doc)
+        await core.admission.validate(attrs)
+        doc = objects.ordered(hub, doc)
+        if change.options.dry_run:
+            return doc
+        gvr = call.hub.storage
+        if objects.emptied(doc, old, hub):
+            core.store.delete(gvr, call.namespace, call.name, expected=current.revision)
+            return doc
+        return core.store.update(gvr, call.namespace, call.name, doc, current.revision)
+
+    def _prepare(self, call: Call, change: Change, doc: Tree, old: Tree) -> None:
+        """The kind's own rules. Raises ApiError 422."""
+        hub = call.hub.info
+        context = Context(format_time(self._core.clock.now()), call.user)
+        if change.subresource == STATUS:
+            rules = strategy.for_resource(hub)
+            rules.prepare_status(doc, old, context)
+            errors = rules.validate_status(doc, old)
+            warnings = [] if errors else rules.status_warnings(doc, old)
+        else:
+            rules = strategy.for_resource(hub, change.subresource)
+            rules.prepare_update(doc, old, context)
+            errors = rules.validate_update(doc, old)
+            warnings = [] if errors else rules.warnings(doc, old)
+        if errors:
+            raise invalid(hub, doc["metadata"].get("name") or "", errors)
+        call.warnings += warnings
+
+    def _check_version(self, call: Call, doc: Tree, current: Stored) -> None:
+        """Optimistic concurrency, as far as the client asks for it. Raises ApiError 409, 422."""
+        version = doc["metadata"].get("resourceVersion") or ""
+        if not version or version == "0":
+            if strategy.for_resource(call.hub.info).needs_version_on_update:
+                error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+                raise invalid_kind(call.resource.gvr.group, call.resource.gvr.plural, call.name, [error])
+            doc["metadata"]["resourceVersion"] = str(current.revision)
+        elif not version.isdigit():
+            raise refusals.plain(f'strconv.ParseUint: parsing "{version}": invalid syntax')
+        elif int(version) != current.revision:
+            raise refusals.outdated(call.resource, call.name)
+
+    def _decoded(self, call: Call, options: WriteOptions, warnings: list[str]) -> Tree:
+        resource = call.resource
+        doc: Tree
+        doc, notes = self._core.schemas.decode_body(resource, call.request.body, call.content_type, options.validation)
+        warnings += notes
+        doc.setdefault("metadata", {})
+        defaulting.apply(resource, doc)
+        self._check_identity(call, doc)
+        objects.drop_repeated_owners(doc["metadata"], warnings, mutated=False)
+        return doc
+
+    def _check_identity(self, call: Call, doc: Tree) -> None:
+        objects.match_namespace(doc["metadata"], call.namespace)
+        objects.check_name(doc["metadata"], call.name)
+
+    def _same_uid(self, call: Call, uid: str | None, current: Stored) -> None:
+        known = current.doc["metadata"]["uid"]  # type: ignore[index]
+        if uid and uid != known:
+            key = objects.storage_key(call.hub.info, current.key)
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
+            text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+            raise refusals.conflict(call.resource, call.name, text)
+
+    def _check_patch_type(self, call: Call, media: str) -> None:
+        if media not in _PATCH_TYPES and (media != _STRATEGIC or call.resource.custom):
+            raise refusals.unsupported_patch()
