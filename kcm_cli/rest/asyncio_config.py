@@ -9,10 +9,12 @@ whoever imports the real package later gets the real one, whole.
 Where the real package is loaded already (a plugin did it), its modules are used.
 """
 
+import functools
 import importlib
 import importlib.util
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
@@ -42,8 +44,17 @@ class ConfigModules:
         self.remove_temp_files: Any = kube_config._cleanup_temp_files
 
 
+_once = threading.Lock()
+
+
 def load() -> ConfigModules:
-    """Import the modules. Raises ImportError where kubernetes-asyncio is not installed."""
+    """The modules, imported at the first call. Raises ImportError where kubernetes-asyncio is not installed."""
+    with _once:
+        return _load()
+
+
+@functools.cache
+def _load() -> ConfigModules:
     if _CLIENT in sys.modules:
         return ConfigModules()
     with _bare_packages():

@@ -347,13 +347,23 @@ print([name for name in sys.modules if name.startswith("kubernetes")])
     assert fresh(code).splitlines() == [SERVER, "[]"]
 
 
-def test_the_real_package_can_be_imported_afterwards_and_before():
+def test_the_real_package_can_be_imported_afterwards():
     code = """
 from kcm_cli.rest import asyncio_config
 before = asyncio_config.load()
 import kubernetes_asyncio.client, kubernetes_asyncio.config.kube_config as real
 assert kubernetes_asyncio.client.V1Pod and real.ApiClient
 assert before.KubeConfigLoader is not real.KubeConfigLoader
+assert asyncio_config.load() is before
+print("fine")
+"""
+    assert fresh(code) == "fine"
+
+
+def test_the_real_package_is_used_where_it_is_loaded_already():
+    code = """
+import kubernetes_asyncio.config.kube_config as real
+from kcm_cli.rest import asyncio_config
 assert asyncio_config.load().KubeConfigLoader is real.KubeConfigLoader
 print("fine")
 """
