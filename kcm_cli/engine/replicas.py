@@ -4,7 +4,7 @@ Expected flow of a sync: claim the pods (adopt, release), create or delete what 
 the cache lags behind our own writes (expectations), only the status is written.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from kcm_cli.api.core import PODS, Pod
@@ -13,11 +13,12 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.dependents import Dependents
+from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.engine.worker import Worker
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning import replicas as rules
-from kcm_cli.planning.actions import Update
+from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.replicas import ReplicaOwner, Status
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import ApiError, namespace_terminating
@@ -48,6 +49,7 @@ class ReplicaController(Generic[T]):
         self._related = related
         self._expectations = Expectations()
         self._executor = context.executor(self._expectations)
+        self._fresh = Freshness()
         self._queue = context.queue(queue)
         self._owners = context.informers.get(resource)
         self._pods = context.informers.get(PODS)
@@ -71,6 +73,8 @@ class ReplicaController(Generic[T]):
         if obj is None:
             self._expectations.forget(key)
             return None
+        if self._fresh.stale(obj):
+            return AGAIN_S
         owner = self._owner_of(obj)
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         pods = self._candidates(obj)
@@ -111,13 +115,16 @@ class ReplicaController(Generic[T]):
             return
         changes = status_changes(new, always=("replicas",))
         try:
-            await writes.update(self._context.client, Update(self._resource, obj, changes, "status"))
+            self._fresh.wrote(await self._put(obj, changes))
         except ApiError as error:
             if error.status != 409:
                 raise
             fresh = await self._context.client.get(self._resource, obj.namespace, obj.name)
             if fresh.uid == obj.uid:
-                await writes.update(self._context.client, Update(self._resource, fresh, changes, "status"))
+                self._fresh.wrote(await self._put(fresh, changes))
+
+    async def _put(self, obj: T, changes: Mapping[Path, Value]) -> Object:
+        return await writes.update(self._context.client, Update(self._resource, obj, changes, "status"))
 
     def _candidates(self, obj: T) -> list[Pod]:
         """The pods that this owner controls and those that nobody does."""
@@ -146,6 +153,7 @@ class ReplicaController(Generic[T]):
 
     def _owner_deleted(self, obj: T) -> None:
         self._expectations.forget(obj.key)
+        self._fresh.forget(obj)
         self._queue.add(obj.key)
 
     def _matching(self, pod: Pod) -> list[T]:

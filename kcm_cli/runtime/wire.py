@@ -11,7 +11,7 @@ import msgspec
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.meta import Object, PartialObject
 from kcm_cli.rest import errors
 
 T = TypeVar("T", bound=Object)
@@ -20,6 +20,7 @@ ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOO
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _ERROR_PREFIX = b'{"type":"ERROR"'
+_BOOKMARK_PREFIX = b'{"type":"BOOKMARK"'
 
 
 class WatchEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
@@ -75,6 +76,8 @@ class EventDecoder(Generic[T]):
     def _decode(self, line: bytes) -> WatchEvent[T]:
         if line.startswith(_ERROR_PREFIX):
             raise errors.from_status(codec.decode(line, _RawEvent).object)
+        if line.startswith(_BOOKMARK_PREFIX):
+            return self._bookmark(codec.decode(line, _RawEvent))
         if not self._resource.keeps_raw:
             try:
                 return codec.decode(line, self._typed)
@@ -83,7 +86,14 @@ class EventDecoder(Generic[T]):
         raw = codec.decode(line, _RawEvent)
         if raw.type == ERROR:
             raise errors.from_status(raw.object)
+        if raw.type == BOOKMARK:
+            return self._bookmark(raw)
         return WatchEvent(raw.type, self._resource.decode(raw.object))
+
+    def _bookmark(self, raw: _RawEvent) -> WatchEvent[T]:
+        """A bookmark has metadata only; servers fill the rest with whatever their kind makes of nothing."""
+        partial = codec.decode(raw.object, PartialObject)
+        return WatchEvent(BOOKMARK, self._resource.view(metadata=partial.metadata))
 
 
 def initial_events_end(event: WatchEvent[T]) -> bool:

@@ -13,6 +13,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents
+from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Create, Notice, Outcome, Path, Plan, Update, Value, ref_to
@@ -45,6 +46,7 @@ class DeploymentController:
         self._recorder = context.recorder
         self._reports_terminating = context.gates.enabled("DeploymentReplicaSetTerminatingReplicas")
         self._executor = context.executor()
+        self._fresh = Freshness()
         self.queue = context.queue("deployment")
         self._deployments = context.informers.get(DEPLOYMENTS)
         self._replica_sets = context.informers.get(REPLICA_SETS)
@@ -59,6 +61,8 @@ class DeploymentController:
             DEPLOYMENTS.kind, self._deployments.store, self.queue.add, matching=self._matching
         )
         self._dependents.listen(self._replica_sets)
+        self._replica_sets.listen(on_delete=self._fresh.forget)
+        self._deployments.listen(on_delete=self._fresh.forget)
         self._pods.listen(on_delete=self._pod_deleted)
 
     async def sync(self, key: str) -> float | None:
@@ -69,7 +73,11 @@ class DeploymentController:
         if selector.empty:
             await self._refuse_everything(deployment)
             return None
+        if self._fresh.stale(deployment):
+            return AGAIN_S
         snapshot = await self._read(deployment, selector)
+        if any(self._fresh.stale(replica_set) for replica_set in snapshot.replica_sets):
+            return AGAIN_S
         wanted, draft = plan(snapshot, self._clock.now())
         outcome = await self._execute(wanted, draft)
         now = self._clock.now()
@@ -100,6 +108,9 @@ class DeploymentController:
     async def _execute(self, wanted: Plan, draft: Draft) -> Outcome:
         """Carry the plan out. A ReplicaSet that exists already and is ours is no failure, only an old cache."""
         outcome = await self._executor.run(wanted)
+        for done in outcome.done:
+            if done.result is not None:
+                self._fresh.wrote(done.result)
         failure = outcome.failed[0] if outcome.failed else None
         if failure is None or not isinstance(failure.action, Create) or draft.new is None:
             return outcome
@@ -122,7 +133,7 @@ class DeploymentController:
         if draft.annotations != deployment.annotations:
             changes[("metadata", "annotations")] = draft.annotations
         if changes:
-            await writes.update(self._client, Update(DEPLOYMENTS, deployment, changes, "status"))
+            self._fresh.wrote(await writes.update(self._client, Update(DEPLOYMENTS, deployment, changes, "status")))
 
     async def _refuse_everything(self, deployment: Deployment) -> None:
         text = "This deployment is selecting all pods. A non-empty selector is required."

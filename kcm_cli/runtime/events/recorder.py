@@ -1,6 +1,6 @@
-"""Writes Events in the background, one at a time, without ever holding a controller up.
+"""Writes Events in the background, a few at a time, without ever holding a controller up.
 
-Guarantees: ``emit`` returns at once; Events of one writer go out in order. Not guaranteed: that an Event arrives.
+Guarantees: ``emit`` returns at once; Events of one object go out in order. Not guaranteed: that an Event arrives.
 A full queue drops new ones, and a server that cannot be reached is tried a dozen times and then given up on.
 
 upstream: staging/src/k8s.io/client-go/tools/record/event.go
@@ -24,6 +24,8 @@ from kcm_cli.runtime.events.correlate import Correlator, Decision, Seen
 log = logging.getLogger(__name__)
 
 QUEUE = 1000
+LANES = 4
+"""Events of one object stay in order; those of different objects may overtake each other."""
 ATTEMPTS = 12
 PAUSE_S = 10.0
 
@@ -35,7 +37,7 @@ class EventWriter:
         self._client = client
         self._clock = clock
         self._rng = rng
-        self._queue: asyncio.Queue[tuple[Correlator, str, Notice, str]] = asyncio.Queue(QUEUE)
+        self._lanes: list[_Lane] = [asyncio.Queue(QUEUE) for _ in range(LANES)]
         self._last_ns = 0
 
     def recorder(self, component: str) -> "ObjectRecorder":
@@ -45,14 +47,19 @@ class EventWriter:
     def put(self, correlator: Correlator, component: str, notice: Notice) -> None:
         entry = (correlator, component, notice, format_time(self._clock.now()))
         try:
-            self._queue.put_nowait(entry)
+            self._lanes[hash(notice.ref.uid) % LANES].put_nowait(entry)
         except asyncio.QueueFull:
             log.info("Event dropped, too many are waiting", extra={"fields": {"reason": notice.reason}})
 
     async def run(self) -> None:
         """Write until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for lane in self._lanes:
+                group.create_task(self._run(lane))
+
+    async def _run(self, lane: "_Lane") -> None:
         while True:
-            correlator, component, notice, time = await self._queue.get()
+            correlator, component, notice, time = await lane.get()
             decision = correlator.decide(notice, self._clock.monotonic())
             if decision is not None:
                 await self._deliver(correlator, component, replace(notice, message=decision.message), time, decision)
@@ -117,6 +124,9 @@ def event_doc(component: str, notice: Notice, name: str, first: str, last: str, 
         "reportingComponent": component,
         "reportingInstance": "",
     }
+
+
+_Lane = asyncio.Queue[tuple[Correlator, str, Notice, str]]
 
 
 class ObjectRecorder:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.machinery.times import format_micro_time, format_time
-from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.leader.config import JITTER_FACTOR, ElectionConfig
 from kcm_cli.runtime.leader.lock import Lock
@@ -117,7 +117,11 @@ class Elector:
             return True
         try:
             async with asyncio.timeout(self._config.renew_deadline_s):
-                return await self._release()
+                while True:
+                    try:
+                        return await self._release()
+                    except Conflict:
+                        continue  # our own last renewal, or somebody's label: read again
         except _FAILURES as error:
             log.error("Failed to release lease", extra=self._fields(err=_text(error)))
             return False

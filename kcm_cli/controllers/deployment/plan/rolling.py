@@ -63,7 +63,8 @@ def _take_unhealthy(draft: Draft, old: list[Target], room: int) -> int:
 
 def _take_available(draft: Draft, old: list[Target], minimum: int) -> int:
     assert draft.new is not None
-    room = sum(target.available for target in [*old, draft.new]) - minimum
+    # A size that the ReplicaSet has not observed yet: its status still counts pods that are about to go.
+    room = sum(min(target.available, target.replicas) for target in [*old, draft.new]) - minimum
     taken = 0
     for target in old:
         if taken >= room:

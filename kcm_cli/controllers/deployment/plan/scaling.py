@@ -55,9 +55,9 @@ def _proportionally(draft: Draft, desired: int) -> None:
     targets = active(draft.all())
     allowed = desired + spec.max_surge(draft.snapshot.deployment) if desired > 0 else 0
     to_add = allowed - replicas_in(targets)
-    targets.sort(key=lambda t: t.name)
-    targets.sort(key=lambda t: t.replica_set.metadata.creation_timestamp or "", reverse=to_add > 0)
-    targets.sort(key=lambda t: t.replicas, reverse=True)
+    # Growing prefers the newer of two equal ones, shrinking the older.
+    targets.sort(key=lambda t: (t.replica_set.metadata.creation_timestamp or "", t.name), reverse=to_add > 0)
+    targets.sort(key=lambda t: -t.replicas)
     sizes: dict[str, int] = {}
     added = 0
     for target in targets:

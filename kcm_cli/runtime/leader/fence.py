@@ -1,0 +1,36 @@
+"""Holds back writes of a process that may no longer lead.
+
+A process that was stopped (SIGSTOP, a frozen virtual machine) wakes up with requests half way; its elector has not yet
+noticed that others lead. Every write asks the fence first, and the fence knows until when the lease was safe.
+
+Not guaranteed: a request that is already on its way when the lease ends still arrives.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
+
+_READS = frozenset(("GET", "HEAD", "OPTIONS"))
+
+
+class Fenced:
+    """A transport whose writes fail while ``safe`` says no. Reviews and tokens are writes too."""
+
+    def __init__(self, transport: Transport, safe: Callable[[], bool]) -> None:
+        self._transport = transport
+        self._safe = safe
+
+    async def send(self, request: Request) -> Response:
+        """Raises TransportError, Unreachable where the fence is closed: nothing was sent."""
+        if request.method not in _READS and not self._safe():
+            raise Unreachable(f"{request.method} {request.path}: not sent, the leader lease has run out")
+        return await self._transport.send(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        """As the transport does."""
+        return self._transport.stream(request)
+
+    async def close(self) -> None:
+        """Close the transport."""
+        await self._transport.close()
