@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from kcm_cli.component.featuregates_table import DEPENDENCIES, GATES
-from kcm_cli.component.kinds import parse_bool
+from kcm_cli.component.flag_values import parse_bool
 from kcm_cli.component.version import COMPONENT, EffectiveVersion, Version, parse_version
 
 OVERRIDES: Mapping[str, bool] = {"ControllerManagerReleaseLeaderElectionLockOnExit": True}

@@ -1,8 +1,6 @@
 """The feature gates of v1.36: what each is in which release, and which others it needs.
 
-A stage holds from its release on: (release, default, stage, locked to the default). Where the history of a gate
-makes no difference to a manager, it has one stage since ever ("0.0").
-"""
+A stage holds from its release on: (release, default, stage, locked). "0.0" where the history matters to no manager."""
 
 Stage = tuple[str, bool, str, bool]
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kcm_cli.component.kinds import BOOL, INT, INT32_SLICE, IP, NAMED_CERT_KEY, STRING, STRINGS, CertKey
+from kcm_cli.component.flag_values import CertKey
+from kcm_cli.component.kinds import BOOL, INT, INT32_SLICE, IP, NAMED_CERT_KEY, STRING, STRINGS
 from kcm_cli.component.options import option
 
 TLS_VERSIONS = ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13")

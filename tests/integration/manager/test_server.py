@@ -395,7 +395,7 @@ async def until(ask: Callable[[], Awaitable[tuple[int, str, dict[str, str]]]], w
 
 
 def test_certificates_go_by_name_and_are_read_again(tmp_path: Path) -> None:
-    from kcm_cli.component.kinds import CertKey
+    from kcm_cli.component.flag_values import CertKey
 
     authority = Authority("servers")
     main = authority.issue(tmp_path, "main", dns="main.example")

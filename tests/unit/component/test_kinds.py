@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.component import kinds
-from kcm_cli.component.kinds import CertKey, Kind
+from kcm_cli.component.flag_values import CertKey, show_float, to_float32
+from kcm_cli.component.kinds import Kind
 
 READ = [
     pytest.param(kinds.BOOL, "T", True, "true", id="bool T"),
@@ -94,14 +95,14 @@ def test_refuses(kind: Kind, text: str) -> None:
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_float32_keeps_the_number_and_is_no_longer_than_needed(value: float) -> None:
-    short = kinds.to_float32(value)
+    short = to_float32(value)
     assert struct.pack("<f", short) == struct.pack("<f", value)
-    assert kinds.to_float32(short) == short
+    assert to_float32(short) == short
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_shown_floats_read_back(value: float) -> None:
-    assert kinds.FLOAT.parse(kinds.show_float(value)) == value
+    assert kinds.FLOAT.parse(show_float(value)) == value
 
 
 @given(st.integers(-(2**31), 2**31 - 1))

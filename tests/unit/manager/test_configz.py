@@ -6,10 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from kcm_cli.component import configfile, options
+from kcm_cli.component.flag_values import to_float32
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_controllers import KnownControllers
+from kcm_cli.manager.config_files import COMPONENT_CONFIG
 from kcm_cli.manager.configz import configz, text
+from kcm_cli.manager.options import ComponentConfig
 
 KNOWN = KnownControllers(("deployment-controller", "job-controller"), aliases={"deployment": "deployment-controller"})
 
@@ -58,3 +64,25 @@ def test_a_second_service_range_stands_apart() -> None:
     body: Any = configz(config("--service-cluster-ip-range=10.0.0.0/16,fd00::/112").component)
     ipam = body["kubecontrollermanager.config.k8s.io"]["NodeIPAMController"]
     assert (ipam["ServiceCIDR"], ipam["SecondaryServiceCIDR"]) == ("10.0.0.0/16", "fd00::/112")
+
+
+VALUES: dict[str, st.SearchStrategy[object]] = {
+    "bool": st.booleans(),
+    "string": st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"])),
+    "int32": st.integers(-(2**31), 2**31 - 1),
+    "float32": st.floats(width=32, allow_nan=False, allow_infinity=False).map(to_float32),
+    "float": st.floats(allow_nan=False, allow_infinity=False),
+    "duration": st.integers(0, 10**12).map(lambda ms: ms / 1000),
+    "strings": st.lists(st.text(st.characters(codec="ascii", exclude_categories=["Cc"])), max_size=4).map(tuple),
+    "ip": st.ip_addresses().map(str),
+    "": st.lists(st.tuples(st.text("abc./"), st.text("abc./")), max_size=3).map(tuple),
+}
+COMPONENT = [binding for binding in options.bind(ComponentConfig) if binding.key]
+
+
+@given(st.fixed_dictionaries({}, optional={b.path: VALUES[b.option.kind.word] for b in COMPONENT}))
+@settings(max_examples=40, deadline=None)
+def test_any_configuration_survives_its_file(values: dict[options.Path, object]) -> None:
+    component = options.build(ComponentConfig, values)
+    again = options.build(ComponentConfig, configfile.parse(text(component), COMPONENT_CONFIG, ComponentConfig))
+    assert again == component

@@ -1,0 +1,200 @@
+"""Texts of flags read as values, and numbers shown as Go shows them.
+
+Every function that reads raises ValueError (FormatError is one) with a text that completes "must ..." or says what is
+wrong; the flag or the field's path is added by the caller.
+
+upstream: the value types of spf13/pflag and staging/src/k8s.io/component-base/cli/flag
+"""
+
+import ipaddress
+import math
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kcm_cli.machinery import quantity
+from kcm_cli.machinery.quoting import quote
+
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+_integer = re.compile(r"[+-]?(0[xX](_?[0-9a-fA-F])+|0[bB](_?[01])+|0[oO]?(_?[0-7])+|0|[1-9](_?[0-9])*)")
+
+
+def parse_bool(text: str) -> bool:
+    """A truth value as Go reads it."""
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise ValueError("must be true or false")
+
+
+def parse_int(text: str) -> int:
+    """A whole number: decimal, 0x, 0o (or a leading 0), 0b, with underscores between digits."""
+    if not _integer.fullmatch(text):
+        raise ValueError("must be a whole number")
+    sign = -1 if text[0] == "-" else 1
+    digits = text.lstrip("+-")
+    if len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567_":
+        return sign * int(digits, 8)
+    return sign * int(digits, 0)
+
+
+def bounded(bits: int) -> Callable[[int], int]:
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+    def check(value: int) -> int:
+        if not low <= value <= high:
+            raise ValueError(f"must be between {low} and {high}")
+        return value
+
+    return check
+
+
+def parse_float(text: str) -> float:
+    """A number; no blanks, neither infinite nor NaN."""
+    if not text or text != text.strip():
+        raise ValueError("must be a number")
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError("must be a number") from None
+    if not math.isfinite(value):
+        raise ValueError("must be a finite number")
+    return value
+
+
+def to_float32(value: float) -> float:
+    """The shortest decimal that is the same 32 bit number: what Go prints for a float32."""
+    packed = _pack32(value)
+    if packed is None:
+        raise ValueError("does not fit in 32 bits")
+    return next(short for n in range(1, 10) if _pack32(short := float(f"{value:.{n}g}")) == packed)
+
+
+def _pack32(value: float) -> bytes | None:
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return None
+
+
+def show_float(value: float) -> str:
+    """A number as Go's shortest ``%g`` prints it."""
+    exponent = f"{value:.16e}".partition("e")[2]
+    digits = next(n for n in range(17) if float(f"{value:.{n}e}") == value)
+    if -4 <= int(exponent) < 6:
+        return repr(float(value)).removesuffix(".0")
+    return f"{value:.{digits}e}"
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Comma separated texts; an item may be quoted as in CSV."""
+    if text == "":
+        return ()
+    items, rest = [], text
+    while True:
+        if rest.startswith('"'):
+            match = re.match(r'"((?:[^"]|"")*)"(,|$)', rest)
+            if match is None:
+                raise ValueError("must be a comma separated list with well-formed quotes")
+            items.append(match[1].replace('""', '"'))
+        else:
+            match = re.match(r'([^",]*)(,|$)', rest)
+            if match is None:
+                raise ValueError("must be a comma separated list with well-formed quotes")
+            items.append(match[1])
+        rest = rest[match.end() :]
+        if not match[2]:
+            return tuple(items)
+
+
+def parse_map(text: str) -> tuple[tuple[str, str], ...]:
+    """``k=v,k2=v2``; one pair alone may have commas in its value, several need quotes around such a pair."""
+    pairs = split_list(text) if text.count("=") > 1 else (text.strip('"'),)
+    found: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(f"must be key=value pairs, and {quote(pair)} is none")
+        found[key] = value
+    return tuple(found.items())
+
+
+def parse_multimap(text: str) -> tuple[tuple[str, str], ...]:
+    """``component:value,value``; without a component the key is empty."""
+    pairs = []
+    for pair in text.split(","):
+        if pair:
+            first, colon, second = pair.partition(":")
+            pairs.append((first.strip(), second.strip()) if colon else ("", first.strip()))
+    return tuple(pairs)
+
+
+def parse_ip(text: str) -> str:
+    """An IPv4 or IPv6 address."""
+    try:
+        return str(ipaddress.ip_address(text.strip()))
+    except ValueError:
+        raise ValueError("must be an IP address") from None
+
+
+def parse_bytes(text: str) -> int:
+    """A number of bytes: 512, 1K, 2Ki, 3M."""
+    return quantity.parse(text).value()
+
+
+def parse_level(text: str) -> int:
+    """A log verbosity."""
+    value = bounded(32)(parse_int(text))
+    if value < 0:
+        raise ValueError("must not be negative")
+    return value
+
+
+def parse_vmodule(text: str) -> tuple[tuple[str, int], ...]:
+    """``pattern=N,...``: verbosity per source file."""
+    found = []
+    for item in text.split(","):
+        if not item:
+            continue
+        pattern, equals, level = item.partition("=")
+        if not equals or not pattern or not level or "=" in level:
+            raise ValueError(f"must be pattern=N pairs, and {quote(item)} is none")
+        found.append((pattern, parse_level(level)))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class CertKey:
+    """A certificate and key for some server names (all names in the certificate where there are none)."""
+
+    cert_file: str
+    key_file: str
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.cert_file},{self.key_file}" + (":" + ",".join(self.names) if self.names else "")
+
+
+def parse_cert_key(text: str) -> tuple[CertKey, ...]:
+    """``certfile,keyfile`` or ``certfile,keyfile:name,name``."""
+    files, colon, names = text.partition(":")
+    if colon and not names.strip():
+        raise ValueError("must name at least one server after the colon")
+    cert, comma, key = files.strip().partition(",")
+    if not comma or "," in key:
+        raise ValueError("must be a certificate file and a key file with a comma between")
+    wanted = tuple(name.strip() for name in names.split(",")) if colon else ()
+    return (CertKey(cert.strip(), key.strip(), wanted),)
+
+
+def parse_version_request(text: str) -> str:
+    """``true``, ``false``, ``raw``, or ``vX.Y.Z...`` to report another version."""
+    if text == "raw" or re.fullmatch(r"v\d+\.\d+\.\d+\S*", text):
+        return text
+    try:
+        return "true" if parse_bool(text) else "false"
+    except ValueError:
+        raise ValueError("must be true, false, raw or vX.Y.Z") from None
