@@ -31,5 +31,8 @@ lock: ## renew the lock file; no download address is recorded in it
 	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --all-extras pyproject.toml -o $(LOCK)
 
+docs: $(READY) ## docs/flags.md and configs/kcm-config.yaml, from the declarations
+	$(BIN)/python -m kcm_cli.cli.docs
+
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

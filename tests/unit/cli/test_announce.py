@@ -1,0 +1,44 @@
+"""What is logged at the start."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from kcm_cli.cli.manager import announce
+from kcm_cli.manager.config import load
+from kcm_cli.manager.config_controllers import KnownControllers
+
+
+@pytest.fixture(autouse=True)
+def restore() -> Iterator[None]:
+    root, ours = logging.getLogger(), logging.getLogger("kcm_cli")
+    handlers, levels = list(root.handlers), (root.level, ours.level)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
+    logging.captureWarnings(False)
+
+
+def announced(capsys: pytest.CaptureFixture[str], *args: str) -> list[str]:
+    announce(load(args, KnownControllers()))
+    return [line.split("] ", 1)[1] for line in capsys.readouterr().err.splitlines()]
+
+
+def test_nothing_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    assert announced(capsys) == []
+
+
+def test_warnings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert announced(capsys, "--register-retry-count=10") == [
+        '"Flag --register-retry-count has been deprecated, it no longer does anything: nodes are not registered here."'
+    ]
+
+
+def test_flags_at_verbosity_one(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = announced(capsys, "-v1", "--kube-api-qps=50", "--controllers=")
+    assert 'FLAG: --kube-api-qps="50"' in lines
+    assert 'FLAG: --controllers="[]"' in lines
+    assert 'FLAG: --v="1"' in lines
+    assert lines == sorted(lines)
