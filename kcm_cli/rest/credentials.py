@@ -1,7 +1,7 @@
 """Who a request is from: the value of its Authorization header, and how it is renewed.
 
-Guarantees of ``Renewing``: one renewal at a time, however many requests wait for it; a value that can still be
-used stays in use when renewing fails. Certificates are no header: see ``tls``.
+Guarantees of ``Renewing``: one renewal at a time, however many requests wait for it and share its outcome; a value
+that can still be used stays in use when renewing fails. Certificates are no header: see ``tls``.
 
 upstream: staging/src/k8s.io/client-go/transport/token_source.go
 """
@@ -74,6 +74,8 @@ class Renewing:
         self._header = ""
         self._until = float("-inf")
         self._lock = asyncio.Lock()
+        self._failure: CredentialsError | None = None
+        self._failed_at = float("-inf")
         if first is not None:
             self._take(first)
 
@@ -81,9 +83,14 @@ class Renewing:
         return self._header if self._clock.monotonic() < self._until else None
 
     async def renew(self) -> str:
+        asked = self._clock.monotonic()
         async with self._lock:
             header = self.current()
-            return header if header is not None else await self._renew()
+            if header is not None:
+                return header
+            if self._failure is not None and self._failed_at > asked:
+                raise self._failure  # of the renewal that this one has waited for
+            return await self._renew()
 
     def reject(self, header: str) -> None:
         if header == self._header:
@@ -94,6 +101,7 @@ class Renewing:
             lease = await self._source()
         except CredentialsError as error:
             if not self._header:
+                self._failure, self._failed_at = error, self._clock.monotonic()
                 raise
             log.error("Unable to rotate token", extra={"fields": {"err": str(error)}})
             return self._header

@@ -54,6 +54,20 @@ def test_many_who_wait_cause_one_renewal():
     virtual.run(run())
 
 
+def test_those_who_wait_share_a_failure():
+    async def run():
+        tokens = Tokens(delay_s=3.0)
+        tokens.failing = True
+        renewing = Renewing(tokens, LoopClock())
+        outcomes = await asyncio.gather(*(renewing.renew() for _ in range(20)), return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {CredentialsError}
+        assert LoopClock().monotonic() == 3.0
+        tokens.failing = False
+        assert await renewing.renew() == "t1"
+
+    virtual.run(run())
+
+
 def test_an_old_value_stays_in_use_when_renewing_fails():
     async def run():
         tokens = Tokens()
