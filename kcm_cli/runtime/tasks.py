@@ -5,6 +5,28 @@ A task that ends with an error is reported to ``on_error``; it is never silently
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """What was waited for is no longer wanted."""
+
+
+async def unless(stop: asyncio.Event, work: Coroutine[object, object, T]) -> T:
+    """The result of the work; Stopped, with the work cancelled, if the event is set first."""
+    task = asyncio.ensure_future(work)
+    waiter = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((task, waiter), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise Stopped
+        return await task
+    finally:
+        for one in (task, waiter):
+            one.cancel()
+        await asyncio.wait((task, waiter))
 
 
 class Tasks:

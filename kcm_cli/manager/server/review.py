@@ -75,7 +75,7 @@ class Reviewer:
     async def _once(self, request: Request) -> bytes:
         start, code = self._clock.monotonic(), "<error>"
         try:
-            response = await self._client.raw(request)
+            response = await self._client.answer(request)
             code = str(response.status)
         finally:
             self._metrics.observe(code, self._clock.monotonic() - start)

@@ -1,0 +1,90 @@
+"""The manager as a process: signals, exit codes, and one clear line for what made it impossible.
+
+``run`` is the process; ``manage`` is the same without signals and exits, for those who bring their own loop.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable
+
+import uvloop
+
+from kcm_cli.component.clock import Clock, LoopClock
+from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.engine.descriptor import StartError
+from kcm_cli.manager.config import Config
+from kcm_cli.manager.controller_map import ControllerMapError
+from kcm_cli.manager.errors import RunError
+from kcm_cli.manager.lifecycle import Manager, innermost
+from kcm_cli.rest.errors import AccessError, ApiError
+from kcm_cli.rest.probe import NotHealthy
+from kcm_cli.rest.transport import TransportError
+
+log = logging.getLogger(__name__)
+
+_EXPLAINED = (RunError, StartError, ControllerMapError, AccessError, NotHealthy, ApiError, TransportError)
+
+
+async def manage(
+    config: Config,
+    stop: asyncio.Event,
+    *,
+    abandon: Callable[[str], None],
+    clock: Clock | None = None,
+    rng: random.Random | None = None,
+) -> int:
+    """Run a manager on this loop until ``stop``; the exit code. What is wrong is one line on standard error.
+
+    ``abandon`` is called with a reason, on another thread, when this process has to stop acting at once.
+    """
+    log.info("Starting", extra={"fields": {"version": GIT_VERSION}})
+    try:
+        manager = Manager(config, stop, abandon, clock or LoopClock(), rng or random.Random(os.urandom(16)))
+        await manager.run()
+    except BaseExceptionGroup as group:
+        return _report(innermost(group))
+    except Exception as error:  # noqa: BLE001  # the last one to say what happened before the process ends
+        return _report(error)
+    return 0
+
+
+def run(config: Config) -> int:
+    """Run a manager as this process; the exit code. SIGTERM and SIGINT end it in order, a second one at once."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_process(config))
+
+
+async def _process(config: Config) -> int:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def asked_to_stop() -> None:
+        if stop.is_set():
+            exit_now("asked to terminate twice")
+        log.info("Requested to terminate. Exiting.")
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked_to_stop)
+    return await manage(config, stop, abandon=lambda why: exit_now(f"leaderelection lost: {why}"))
+
+
+def exit_now(why: str) -> None:
+    """End the process at once with exit code 1; nothing is cleaned up but the log."""
+    log.error("Exiting at once", extra={"fields": {"err": why}})
+    for handler in logging.getLogger().handlers:
+        with contextlib.suppress(OSError, ValueError):
+            handler.flush()
+    os._exit(1)
+
+
+def _report(error: BaseException) -> int:
+    if isinstance(error, _EXPLAINED):
+        sys.stderr.write(f"Error: {' '.join(str(error).split())}\n")
+    else:
+        log.error("The manager ended with an error", extra={"fields": {"err": str(error)}}, exc_info=error)
+    return 1

@@ -1,0 +1,119 @@
+"""Ways to the API server: for the controllers' loop, and for the server and the election on theirs.
+
+A transport belongs to the loop on which it was made, so each loop makes its own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.component.metrics import RestClientMetrics
+from kcm_cli.manager.config import Config
+from kcm_cli.manager.server.server import Delegates
+from kcm_cli.rest import access as accesses
+from kcm_cli.rest.access import Access
+from kcm_cli.rest.authorized import Authorized
+from kcm_cli.rest.builder import ClientBuilder, ClientSettings, RootClients, ServiceAccountClients
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.credentials import ANONYMOUS
+from kcm_cli.rest.errors import NotInCluster
+from kcm_cli.rest.ratelimit import Unlimited, limiter
+from kcm_cli.rest.session import Session
+from kcm_cli.rest.transport import Transport
+from kcm_cli.runtime.leader.fence import Fenced
+
+_REVIEW_QPS, _REVIEW_BURST = 200.0, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """The controllers' clients. ``controllers``: one user each with --use-service-account-credentials."""
+
+    root: RootClients
+    controllers: ClientBuilder
+    transports: tuple[Transport, ...]
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for transport in self.transports:
+            await transport.close()
+
+
+async def connect(
+    config: Config, clock: Clock, metrics: RestClientMetrics, safe: Callable[[], bool] | None
+) -> Connections:
+    """Clients for the controllers. ``safe``: whether writes may be sent (None: always). Raises AccessError."""
+    access = await _access(config, clock)
+    observed = metrics.host(host_of(access))
+    settings = _settings(config)
+    session = Session(access, clock)
+    root = RootClients(Authorized(_fenced(session, safe), access.credentials), settings, clock, observed)
+    if not config.component.kube_cloud_shared.use_service_account_credentials:
+        return Connections(root, root, (session,))
+    nobody = Session(anonymous(access), clock)
+    core = root.client("token-requests")
+    accounts = ServiceAccountClients(core, _fenced(nobody, safe), settings, clock, observed)
+    return Connections(root, accounts, (session, nobody))
+
+
+async def election_client(config: Config, clock: Clock, metrics: RestClientMetrics) -> Client:
+    """The election's own client, not limited by --kube-api-qps. Raises AccessError."""
+    access = await _access(config, clock)
+    return _single(access, _settings(config).user_agent("leader-election"), clock, metrics, -1.0, 1)
+
+
+async def delegates(config: Config, clock: Clock, metrics: RestClientMetrics) -> Delegates:
+    """Clients to ask about the server's own users. Raises AccessError for a kubeconfig that cannot be used."""
+    authentication = await _delegate(config, config.authentication.kubeconfig, clock, metrics)
+    if config.authorization.kubeconfig == config.authentication.kubeconfig:
+        return Delegates(authentication, authentication)
+    return Delegates(authentication, await _delegate(config, config.authorization.kubeconfig, clock, metrics))
+
+
+def anonymous(access: Access) -> Access:
+    """The same server, without showing who we are."""
+    tls = access.tls.anonymous if access.tls is not None else None
+    return replace(access, tls=tls, credentials=ANONYMOUS, impersonation=())
+
+
+def host_of(access: Access) -> str:
+    """``10.0.0.1:6443``, as the label ``host`` of metrics has it."""
+    return urlsplit(access.server).netloc
+
+
+async def _access(config: Config, clock: Clock) -> Access:
+    connection = config.component.generic.client_connection
+    return await accesses.load(path=connection.kubeconfig, master=config.master, clock=clock)
+
+
+async def _delegate(config: Config, path: str, clock: Clock, metrics: RestClientMetrics) -> Client | None:
+    try:
+        access = await accesses.load(path=path, master="", clock=clock)
+    except NotInCluster:
+        if path:
+            raise
+        return None
+    name = _settings(config).user_agent("delegated-authentication")
+    return _single(access, name, clock, metrics, _REVIEW_QPS, _REVIEW_BURST)
+
+
+def _single(
+    access: Access, user_agent: str, clock: Clock, metrics: RestClientMetrics, qps: float, burst: int
+) -> Client:
+    return Client(
+        Authorized(Session(access, clock), access.credentials),
+        limiter=Unlimited() if qps < 0 else limiter(qps, burst),
+        user_agent=user_agent,
+        clock=clock,
+        metrics=metrics.host(host_of(access)),
+    )
+
+
+def _fenced(transport: Transport, safe: Callable[[], bool] | None) -> Transport:
+    return transport if safe is None else Fenced(transport, safe)
+
+
+def _settings(config: Config) -> ClientSettings:
+    connection = config.component.generic.client_connection
+    return ClientSettings(connection.qps, connection.burst)

@@ -1,0 +1,95 @@
+"""Leading, seen from both threads: the election runs on the control thread, the controllers ask whether it goes on.
+
+Losing a lease ends the process at once (``lost``): the controllers' loop may be the very thing that hangs.
+"""
+
+import logging
+import random
+import socket
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.component.leader_config import LeaderElectionConfig
+from kcm_cli.component.metrics import Registry
+from kcm_cli.manager.loop_thread import LoopThread
+from kcm_cli.rest.client import Client
+from kcm_cli.runtime.leader import ElectionConfig, Elector, LeaseLock
+from kcm_cli.runtime.loop_monitor import LoopMonitor
+from kcm_cli.runtime.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+
+def new_identity(rng: random.Random) -> str:
+    """``HOST_UUID``: another one for each process, so that two on one host do not take each other for themselves."""
+    return f"{socket.gethostname()}_{uuid.UUID(int=rng.getrandbits(128), version=4)}"
+
+
+class Election:
+    """One lease to lead by."""
+
+    def __init__(self, name: str, shared: "Elections") -> None:
+        settings = shared.settings
+        self._shared = shared
+        self._config = ElectionConfig(
+            identity=shared.identity,
+            name=name,
+            namespace=settings.resource_namespace,
+            lease_duration_s=settings.lease_duration_s,
+            renew_deadline_s=settings.renew_deadline_s,
+            retry_period_s=settings.retry_period_s,
+        )
+        lock = LeaseLock(shared.client, self._config.namespace, name)
+        self._elector = Elector(self._config, lock, shared.clock, shared.rng, shared.registry)
+        self._tasks = Tasks(lambda task, error: shared.lost(f"{task}: {error}"))
+
+    async def acquire(self) -> None:
+        """Wait until this process leads, and keep the lease from then on."""
+        await self._shared.thread.call(self._acquire())
+
+    def safe(self) -> bool:
+        """Whether nobody else can lead yet. Any thread."""
+        return self._shared.clock.monotonic() < self._elector.safe_until
+
+    def check(self) -> str | None:
+        """The health check. Any thread."""
+        return self._elector.check(self._shared.clock.monotonic())
+
+    async def release(self) -> bool:
+        """Give the lease up, now that all work has ended; whether that worked."""
+        return await self._shared.thread.call(self._release())
+
+    async def _acquire(self) -> None:
+        await self._elector.acquire()
+        self._tasks.start("leader election", self._hold())
+
+    async def _hold(self) -> None:
+        self._shared.lost(await self._elector.hold(self._alive))
+
+    async def _release(self) -> bool:
+        await self._tasks.stop()
+        return await self._elector.release()
+
+    def _alive(self) -> bool:
+        stalled_s = self._shared.monitor.stalled_s(self._shared.clock.monotonic())
+        if stalled_s < self._config.renew_deadline_s:
+            return True
+        log.error("The controllers' event loop has stalled", extra={"fields": {"seconds": round(stalled_s, 1)}})
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elections:
+    """What all elections of a process share. ``lost`` is called on the control thread, with the reason."""
+
+    identity: str
+    settings: LeaderElectionConfig
+    client: Client
+    thread: LoopThread
+    monitor: LoopMonitor
+    clock: Clock
+    rng: random.Random
+    registry: Registry
+    lost: Callable[[str], None]

@@ -1,0 +1,252 @@
+"""One life of a manager: serve, wait for the API server, lead, run controllers, and the way back.
+
+Two loops: the controllers' (on which ``Manager.run`` runs) and the control thread's, with the server and the election.
+
+upstream: cmd/kube-controller-manager/app/controllermanager.go#Run
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import fields, is_dataclass
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.engine.descriptor import Descriptor
+from kcm_cli.manager.config import Config
+from kcm_cli.manager.config_controllers import known_of, selected
+from kcm_cli.manager.connections import Connections, connect, delegates, election_client
+from kcm_cli.manager.controller_map import all_controllers
+from kcm_cli.manager.controllers import RunContext, choose, run_controllers
+from kcm_cli.manager.errors import RunError
+from kcm_cli.manager.leadership import Election, Elections, new_identity
+from kcm_cli.manager.loop_thread import LoopThread
+from kcm_cli.manager.migration import DEFAULT_LEADERS, DEFAULT_NAME, Lock, locks
+from kcm_cli.manager.notify import READY, STOPPING, notify
+from kcm_cli.manager.observability import Observability
+from kcm_cli.manager.server.metrics import AuthMetrics
+from kcm_cli.manager.server.server import Server, ServerConfig
+from kcm_cli.rest.discovery import discover
+from kcm_cli.rest.probe import wait_until_healthy
+from kcm_cli.runtime.leader import HEALTH_CHECK
+from kcm_cli.runtime.loop_monitor import LoopMonitor
+from kcm_cli.runtime.tasks import Stopped, Tasks, unless
+
+log = logging.getLogger(__name__)
+
+RELEASE_GATE = "ControllerManagerReleaseLeaderElectionLockOnExit"
+
+
+class ShutdownTimeout(RunError):
+    """Controllers were asked to end and did not."""
+
+
+class Manager:
+    """Lives once.
+
+    ``stop`` ends it in order. ``abandon`` is called, on the control thread, when the process has to be gone at once
+    because others may lead; it should not return.
+    """
+
+    def __init__(
+        self, config: Config, stop: asyncio.Event, abandon: Callable[[str], None], clock: Clock, rng: random.Random
+    ) -> None:
+        """Raises RunError."""
+        self._config = config
+        self._stop = stop
+        self._abandon = abandon
+        self._clock = clock
+        self._rng = rng
+        self._show = Observability(config, clock)
+        self._monitor = LoopMonitor(clock, self._show.registry)
+        self._thread = LoopThread("control")
+        self._tasks = Tasks(self._failed)
+        self._failure: BaseException | None = None
+        self._first_started = asyncio.Event()
+
+    async def run(self) -> None:
+        """Live until stopped. Raises what made it impossible to go on."""
+        server = self._server()
+        self._thread.start()
+        serving: Future[None] | None = None
+        try:
+            asked = await self._thread.call(delegates(self._config, self._clock, self._show.rest))
+            serving = self._thread.submit(server.serve(asked, self._rng))
+            self._watch(serving)
+            self._tasks.start("loop monitor", self._monitor.run())
+            notify(READY)
+            await self._lead()
+        except Stopped:
+            log.info("Requested to terminate before leading")
+        finally:
+            notify(STOPPING)
+            await self._tasks.stop()
+            if serving is not None:
+                serving.cancel()
+            server.close()
+            await self._thread.stop()
+        if self._failure is not None:
+            raise self._failure
+
+    def _server(self) -> Server:
+        config, generic = self._config, self._config.component.generic
+        mux = self._show.pages(asyncio.get_running_loop(), lambda: self._thread.loop)
+        settings = ServerConfig(
+            serving=config.serving,
+            authentication=config.authentication,
+            authorization=config.authorization,
+            insecure_address=generic.address,
+            insecure_port=generic.port,
+        )
+        return Server(settings, mux, AuthMetrics.register(self._show.registry), self._clock)
+
+    async def _lead(self) -> None:
+        """Under the lease, or without one where --leader-elect=false."""
+        generic = self._config.component.generic
+        if not generic.leader_election.enabled:
+            await self._work(None, lambda lock: lock is not Lock.ELSEWHERE or not generic.leader_migration_enabled)
+            return
+        elections = await self._elections()
+        main = Election(generic.leader_election.resource_name, elections)
+        self._show.health.add(HEALTH_CHECK, main.check)
+        if not generic.leader_migration_enabled:
+            await self._work(main, lambda lock: True)
+            return
+        migration = Election(generic.leader_migration.leader_name or DEFAULT_NAME, elections)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._work(main, lambda lock: lock is Lock.MAIN))
+            await unless(self._stop, self._first_started.wait())
+            group.create_task(self._work(migration, lambda lock: lock is Lock.MIGRATION, first=False))
+
+    async def _elections(self) -> Elections:
+        client = await self._thread.call(election_client(self._config, self._clock, self._show.rest))
+        return Elections(
+            identity=new_identity(self._rng),
+            settings=self._config.component.generic.leader_election,
+            client=client,
+            thread=self._thread,
+            monitor=self._monitor,
+            clock=self._clock,
+            rng=self._rng,
+            registry=self._show.registry,
+            lost=self._abandon,
+        )
+
+    async def _work(self, election: Election | None, wanted: Callable[[Lock], bool], *, first: bool = True) -> None:
+        """Run the controllers that belong under one lock, once it is held; then release it."""
+        safe = election.safe if election is not None else None
+        connections = await connect(self._config, self._clock, self._show.rest, safe)
+        try:
+            probe = connections.root.client("kube-controller-manager")
+            await unless(self._stop, wait_until_healthy(probe, self._clock))
+            if election is not None:
+                await unless(self._stop, election.acquire())
+            try:
+                await self._controllers(connections, wanted, first=first)
+            except ShutdownTimeout:
+                election = None  # a controller may still act: nobody else may lead yet
+                raise
+            finally:
+                if election is not None and self._config.gates.enabled(RELEASE_GATE):
+                    await election.release()
+        finally:
+            await connections.close()
+
+    async def _controllers(self, connections: Connections, wanted: Callable[[Lock], bool], *, first: bool) -> None:
+        config, generic = self._config, self._config.component.generic
+        discovery = await discover(connections.root.discovery_client("controller-discovery"))
+        served = frozenset(f"{one.gvr.group_version}/{one.gvr.plural}" for one in discovery.all())
+        run = RunContext(
+            chosen=self._chosen(served, wanted, first=first),
+            clients=connections.controllers,
+            root_clients=connections.root,
+            configs=by_type(config.component),
+            gates=config.gates,
+            clock=self._clock,
+            rng=self._rng,
+            served=served,
+            start_interval_s=generic.controller_start_interval_s,
+            resync_s=generic.min_resync_period_s,
+            queue_metrics=lambda name: self._show.workqueues.queue(name, self._clock.monotonic),
+            observer=self,
+            debug=self._show.debug,
+        )
+        work = self._tasks.start("controllers", run_controllers(run, self._stop))
+        await unless_done(self._stop, work)
+        await self._wind_up(work)
+
+    async def _wind_up(self, work: asyncio.Task[None]) -> None:
+        """Wait for the controllers' end. Raises ShutdownTimeout if they take too long."""
+        timeout_s = self._config.shutdown_timeout_s or None
+        done, _ = await asyncio.wait([work], timeout=timeout_s)
+        if not done:
+            raise ShutdownTimeout("controller shutdown timeout reached")
+        work.result()
+
+    def _chosen(self, served: frozenset[str], wanted: Callable[[Lock], bool], *, first: bool) -> tuple[Descriptor, ...]:
+        generic, everything = self._config.component.generic, all_controllers()
+        known = known_of(everything)
+        table = self._locks(known.aliases)
+        here = tuple(
+            one for one in everything if wanted(table.get(one.name, Lock.MAIN)) and (first or not one.starts_first)
+        )
+        return choose(here, selected(generic.controllers, known), self._config.gates, served)
+
+    def _locks(self, aliases: Mapping[str, str]) -> Mapping[str, Lock]:
+        generic = self._config.component.generic
+        if not generic.leader_migration_enabled:
+            return {}
+        return locks(generic.leader_migration.controller_leaders or DEFAULT_LEADERS, aliases)
+
+    def started(self, controller: str) -> None:
+        """A controller begins to run."""
+        self._first_started.set()
+        self._show.running.started(controller)
+
+    def ended(self, controller: str) -> None:
+        """A controller has ended."""
+        self._show.running.ended(controller)
+
+    def _watch(self, serving: "Future[None]") -> None:
+        """End the manager if the server ends with an error."""
+        loop = asyncio.get_running_loop()
+
+        def ended(future: "Future[None]") -> None:
+            if not future.cancelled() and (error := future.exception()) is not None:
+                loop.call_soon_threadsafe(self._failed, "server", error)
+
+        serving.add_done_callback(ended)
+
+    def _failed(self, task: str, error: BaseException) -> None:
+        """Something that has to run has ended."""
+        if self._failure is None:
+            self._failure = innermost(error)
+        self._stop.set()
+
+
+async def unless_done(stop: asyncio.Event, work: "asyncio.Task[None]") -> None:
+    """Wait for the event or the end of the work, whichever is first; the work goes on."""
+    waiter = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((work, waiter), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiter.cancel()
+        await asyncio.wait([waiter])
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The first error in nested groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def by_type(config: object) -> Mapping[type, object]:
+    """The configuration and all its parts, by their types."""
+    found: dict[type, object] = {type(config): config}
+    for field in fields(config) if is_dataclass(config) and not isinstance(config, type) else ():
+        part = getattr(config, field.name)
+        if is_dataclass(part) and not isinstance(part, type):
+            found |= by_type(part)
+    return found

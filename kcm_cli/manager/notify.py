@@ -1,0 +1,25 @@
+"""Tells systemd how the service is doing (Type=notify). Does nothing where nobody listens.
+
+Source: sd_notify(3)
+"""
+
+import os
+import socket
+from collections.abc import Mapping
+
+READY = "READY=1"
+STOPPING = "STOPPING=1"
+
+
+def notify(state: str, environ: Mapping[str, str] = os.environ) -> bool:
+    """Send a state; whether somebody was there to hear it."""
+    address = environ.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
+        try:
+            sock.connect("\0" + address[1:] if address.startswith("@") else address)
+            sock.sendall(state.encode())
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,157 @@
+"""Everything that the manager shows of itself, registered in one place: metrics, health, pages, profiles."""
+
+import asyncio
+import platform
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import yaml
+
+from kcm_cli.component import logs
+from kcm_cli.component.clock import Clock
+from kcm_cli.component.featuregates import FeatureGates
+from kcm_cli.component.health import HealthChecks, SliMetrics
+from kcm_cli.component.metrics import MetricsOptions, Registry, RestClientMetrics, Stability, WorkqueueCollector
+from kcm_cli.component.metrics.process import RESIDENT, START, ProcessMetrics, StartTimeOnly
+from kcm_cli.component.metrics_config import MetricsConfig
+from kcm_cli.component.version import BINARY, COMPONENT, GIT_VERSION, EffectiveVersion
+from kcm_cli.engine.context import DebugHandler
+from kcm_cli.manager.config import Config
+from kcm_cli.manager.configz import configz
+from kcm_cli.manager.errors import RunError
+from kcm_cli.manager.running import RunningControllers
+from kcm_cli.manager.server import handlers, zpages
+from kcm_cli.manager.server.mux import Mux
+from kcm_cli.manager.server.profiling import Profiling
+
+_DEBUG_S = 10.0
+_ABSENT = "PRE-ALPHA"
+DebugTable = dict[str, dict[str, DebugHandler]]
+
+
+class Observability:
+    """The registries of one manager, and the pages that show them."""
+
+    def __init__(self, config: Config, clock: Clock) -> None:
+        """Raises RunError for a manifest of metric labels that cannot be read."""
+        self._config = config
+        self._clock = clock
+        self._started = clock.now()
+        self._slis = Registry()
+        families = SliMetrics(self._slis)
+        self.registry = Registry(metrics_options(config.metrics))
+        self.workqueues = WorkqueueCollector(self.registry)
+        self.rest = RestClientMetrics(self.registry)
+        self.health = HealthChecks(metrics=families)
+        self.running = RunningControllers(self.health, self.registry)
+        self.debug: DebugTable = {}
+        self.process = ProcessMetrics()
+        self.registry.add(self.process)
+        self._slis.add(StartTimeOnly(self.process))
+        self._sli_families = families
+        show_version(self.registry, config.version)
+        show_gates(self.registry, config.gates)
+
+    def pages(self, controllers: asyncio.AbstractEventLoop, server: Callable[[], asyncio.AbstractEventLoop]) -> Mux:
+        """The paths and their handlers. ``controllers``: the loop on which controllers' debug handlers run."""
+        config, mux = self._config, Mux()
+        generic, start = config.component.generic, self.process.value(START)
+        mux.handle("/healthz", handlers.health(self.health))
+        if generic.debugging.profiling:
+            Profiling(lambda: (controllers, server()), lambda: self.process.value(RESIDENT)).install(mux)
+            mux.handle("/debug/flags", handlers.flag_index, listed=False)
+            mux.handle_prefix("/debug/flags/", handlers.flag_index)
+            mux.handle("/debug/flags/v", handlers.verbosity(logs.set_verbosity), listed=False)
+        mux.handle("/configz", handlers.configz(configz(config.component)))
+        mux.handle("/metrics", handlers.metrics(self.registry, start))
+        mux.handle("/metrics/slis", handlers.slis(self._slis, self._sli_families, start))
+        mux.handle_prefix("/debug/controllers/", handlers.controllers(self._debug(controllers)))
+        if config.gates.enabled("ComponentFlagz"):
+            mux.handle("/flagz", zpages.flagz(config.flags, random.Random()))
+        if config.gates.enabled("ComponentStatusz"):
+            paths = zpages.folders(mux.listed)
+            page = zpages.statusz(self._started, self._clock.now, config.version, lambda: paths)
+            mux.handle("/statusz", page, listed=False)
+        return mux
+
+    def _debug(self, loop: asyncio.AbstractEventLoop) -> handlers.Debug:
+        async def ask(name: str, path: str, query: Mapping[str, str]) -> tuple[str, bytes] | None:
+            table = self.debug.get(name)
+            if not table:
+                raise KeyError(name)
+            handler = table.get(path)
+            if handler is None:
+                return None
+
+            async def answer() -> tuple[str, bytes]:
+                return handler(path, query)
+
+            future = asyncio.run_coroutine_threadsafe(answer(), loop)
+            async with asyncio.timeout(_DEBUG_S):
+                return await asyncio.wrap_future(future)
+
+        return ask
+
+
+def metrics_options(config: MetricsConfig) -> MetricsOptions:
+    """The metrics flags as the registry takes them. Raises RunError."""
+    pairs = {**_manifest(config.allow_labels_manifest), **dict(config.allow_labels)}
+    allowed: dict[str, dict[str, frozenset[str]]] = {}
+    for key, values in pairs.items():
+        metric, _, label = key.partition(",")
+        allowed.setdefault(metric, {})[label] = frozenset(value.strip() for value in values.split(","))
+    return MetricsOptions(allowed, frozenset(config.disabled), config.show_hidden_for_version)
+
+
+def _manifest(path: str) -> dict[str, str]:
+    if not path:
+        return {}
+    flag = "allow-metric-labels-manifest"
+    try:
+        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunError(f"{flag}: cannot read {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RunError(f"{flag}: {path} is not YAML") from error
+    mapping = document.get("allowListMapping") if isinstance(document, dict) else None
+    if not isinstance(mapping, dict) or not all(isinstance(text, str) for pair in mapping.items() for text in pair):
+        raise RunError(f"{flag}: {path} must have a mapping of texts named allowListMapping")
+    return mapping
+
+
+def show_version(registry: Registry, version: EffectiveVersion) -> None:
+    """kubernetes_build_info and version_info."""
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    labels = {
+        "build_date": "",
+        "compiler": platform.python_implementation(),
+        "git_commit": "",
+        "git_tree_state": "",
+        "git_version": GIT_VERSION,
+        "go_version": f"python{platform.python_version()}",
+        "major": str(BINARY.major),
+        "minor": str(BINARY.minor),
+        "platform": f"{platform.system().lower()}/{machine}",
+    }
+    build = registry.gauge(
+        "kubernetes_build_info", "What this program is; always 1.", labels=tuple(labels), stability=Stability.BETA
+    )
+    build.labels(*labels.values()).set(1.0)
+    names = ("binary", "component", "emulation", "min_compat")
+    info = registry.gauge("version_info", "The release of each component, and the one that it emulates.", labels=names)
+    info.labels(f"{BINARY}.0", COMPONENT, str(version.emulation), str(version.min_compatibility)).set(1.0)
+
+
+def show_gates(registry: Registry, gates: FeatureGates) -> None:
+    """kubernetes_feature_enabled."""
+    family = registry.gauge(
+        "kubernetes_feature_enabled",
+        "Whether a feature is on; general availability is the empty stage.",
+        labels=("name", "stage"),
+        stability=Stability.BETA,
+    )
+    for gate in gates.values():
+        if gate.stage != _ABSENT:
+            stage = "" if gate.stage == "GA" else gate.stage
+            family.labels(gate.name, stage).set(1.0 if gate.enabled else 0.0)
