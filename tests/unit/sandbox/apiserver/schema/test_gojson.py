@@ -1,0 +1,65 @@
+"""The texts of Go's JSON syntax errors."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.sandbox.apiserver.schema import gojson
+
+
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        ("", "unexpected end of JSON input"),
+        ('{"a"', "unexpected end of JSON input"),
+        ("[1,", "unexpected end of JSON input"),
+        ('"abc', "unexpected end of JSON input"),
+        ("nope", "invalid character 'o' in literal null (expecting 'u')"),
+        ("x", "invalid character 'x' looking for beginning of value"),
+        ("{a}", "invalid character 'a' looking for beginning of object key string"),
+        ("{,}", "invalid character ',' looking for beginning of object key string"),
+        ('{"a":1,}', "invalid character '}' looking for beginning of object key string"),
+        ('{"a":1 "b"}', "invalid character '\"' after object key:value pair"),
+        ("[1 2]", "invalid character '2' after array element"),
+        ("[1,]", "invalid character ']' looking for beginning of value"),
+        ("{} {}", "invalid character '{' after top-level value"),
+        ('"\\x"', "invalid character 'x' in string escape code"),
+        ('"\\u12g4"', "invalid character 'g' in \\u hexadecimal character escape"),
+        ('"a\nb"', "invalid character '\\n' in string literal"),
+        ("-x", "invalid character 'x' in numeric literal"),
+        ("1.x", "invalid character 'x' after decimal point in numeric literal"),
+        ("1ex", "invalid character 'x' in exponent of numeric literal"),
+        ("01", "invalid character '1' after top-level value"),
+        ("'a'", "invalid character '\\'' looking for beginning of value"),
+    ],
+)
+def test_names_the_first_character_out_of_place(text, problem):
+    assert gojson.syntax_error(text) == problem
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(values, st.sampled_from([None, 1]))
+def test_valid_json_has_no_error_and_is_read_whole(value, indent):
+    text = json.dumps(value, indent=indent)
+    assert gojson.syntax_error(text) is None
+    assert gojson.read(text.encode()) == (value, None)
+    assert gojson.merged(gojson.parse_pairs(text)) == value
+
+
+@given(values, st.data())
+def test_cutting_json_short_is_an_error(value, data):
+    text = json.dumps({"a": [value]})
+    cut = data.draw(st.integers(0, len(text) - 1))
+    assert gojson.syntax_error(text[:cut]) is not None
