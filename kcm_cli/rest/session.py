@@ -6,9 +6,11 @@ Guarantees: PUT, DELETE and GET are sent again where a kept connection turns out
 that change are used by new connections within a minute; a dead peer is noticed within a minute. Not guaranteed:
 that a POST or PATCH whose connection broke did not take effect.
 
-Measured (CPython 3.11, uvloop, TLS on loopback): about 190 µs of CPU for a POST of a small pod.
+Measured (CPython 3.11, uvloop, TLS on loopback): about 140 µs of CPU for a POST of a small pod, client and typed
+answer included; 0.6 ms for a handshake.
 """
 
+import asyncio
 import os
 import socket
 import ssl
@@ -23,6 +25,7 @@ from yarl import URL
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.errors import one_line
+from kcm_cli.rest.slots import Slots
 from kcm_cli.rest.tls import ReloadedContext
 from kcm_cli.rest.transport import (
     ConnectionLost,
@@ -35,8 +38,9 @@ from kcm_cli.rest.transport import (
     Untrusted,
 )
 
-CONNECTIONS = 64
-"""At 5,000 requests a second these suffice for answers that take 12 ms."""
+CONNECTIONS = 32
+"""At 5,000 requests a second these suffice for answers that take 6 ms; for slower ones they become more."""
+MOST_CONNECTIONS = 256
 CONNECT_TIMEOUT_S = 30.0
 REQUEST_TIMEOUT_S = 70.0
 """An API server gives up on a request after 60 s; after this the connection is dead."""
@@ -62,23 +66,30 @@ class Session:
     cannot be used.
     """
 
-    def __init__(self, access: Access, clock: Clock, *, connections: int = CONNECTIONS) -> None:
+    def __init__(
+        self, access: Access, clock: Clock, *, connections: int = CONNECTIONS, most_connections: int = MOST_CONNECTIONS
+    ) -> None:
         self.access = access
         self._clock = clock
         self._ssl = ReloadedContext(access.tls, clock) if access.tls is not None else None
-        self._requests = _session(connections)
-        self._watches = _session(0)
+        self._slots = Slots(min(connections, most_connections), most_connections, clock)
+        self._requests = _session()
+        self._watches = _session()
         self._timeouts: dict[float | None, aiohttp.ClientTimeout] = {}
         self._proxy = access.proxy or None
         self._server_name = access.server_name or None
 
     async def send(self, request: Request) -> Response:
         """Raises TransportError."""
+        if not self._slots.take():
+            await self._turn(request)
         try:
             async with self._ask(self._requests, request, REQUEST_TIMEOUT_S) as answer:
                 return Response(answer.status, answer.headers, await answer.read())
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _explained(f"{request.method} {self.access.server}{request.path}", error) from error
+        finally:
+            self._slots.give_back()
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
@@ -96,6 +107,15 @@ class Session:
         """Close all connections."""
         await self._requests.close()
         await self._watches.close()
+
+    async def _turn(self, request: Request) -> None:
+        """Wait for a slot. Raises Unreachable when the request's time is over before it is sent."""
+        try:
+            async with asyncio.timeout(request.timeout_s or REQUEST_TIMEOUT_S):
+                await self._slots.wait()
+        except TimeoutError as error:
+            what = f"{request.method} {self.access.server}{request.path}"
+            raise Unreachable(f"{what}: all connections are busy") from error
 
     def _ask(self, session: aiohttp.ClientSession, request: Request, default_s: float | None) -> _Asking:
         timeout_s = request.timeout_s or default_s
@@ -149,9 +169,9 @@ class _Chunks:
         return chunk
 
 
-def _session(limit: int) -> aiohttp.ClientSession:
+def _session() -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(
-        limit=limit, keepalive_timeout=KEEPALIVE_S, ttl_dns_cache=_DNS_TTL_S, socket_factory=_socket
+        limit=0, keepalive_timeout=KEEPALIVE_S, ttl_dns_cache=_DNS_TTL_S, socket_factory=_socket
     )
     return aiohttp.ClientSession(
         connector=connector,

@@ -35,8 +35,10 @@ class SteppedClock(LoopClock):
 
 
 @asynccontextmanager
-async def session(server, files, clock=None, connections=64, **access):
-    made = Session(Access(server.url, files, **access), clock or LoopClock(), connections=connections)
+async def session(server, files, clock=None, connections=64, most=64, **access):
+    made = Session(
+        Access(server.url, files, **access), clock or LoopClock(), connections=connections, most_connections=most
+    )
     try:
         yield made
     finally:
@@ -86,13 +88,48 @@ def test_connections_are_kept_and_bounded(run, serving, authority):
     async def main():
         async with (
             serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), connections=4) as made,
+            session(server, TLSFiles(ca_file=authority.path), most=4) as made,
         ):
             for _ in range(5):
                 await made.send(GET)
             assert server.connections == 1
             await asyncio.gather(*(made.send(POST) for _ in range(100)))
             assert server.connections == 4
+
+    run(main())
+
+
+def test_a_slow_server_gets_more_connections(run, serving, authority, plain):
+    async def slow(asked, writer):
+        await asyncio.sleep(0.15)
+        await plain()(asked, writer)
+
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path), connections=2, most=8) as made,
+        ):
+            server.answer = slow
+            await asyncio.gather(*(made.send(POST) for _ in range(12)))
+            assert 4 <= server.connections <= 8
+
+    run(main())
+
+
+def test_a_request_that_never_gets_its_turn_was_not_sent(run, serving, authority):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path), most=1) as made,
+        ):
+            server.answer = silent
+            first = asyncio.create_task(made.send(Request("GET", "/slow", timeout_s=0.3)))
+            await asyncio.sleep(0.1)
+            with pytest.raises(Unreachable, match="all connections are busy"):
+                await made.send(Request("GET", "/late", timeout_s=0.05))
+            with pytest.raises(TimedOut):
+                await first
+            assert [asked.line for asked in server.asked] == ["GET /slow HTTP/1.1"]
 
     run(main())
 
@@ -156,7 +193,7 @@ def test_watches_do_not_starve_requests_and_close_when_left(run, serving, author
     async def main():
         async with (
             serving(authority.issue("server", "127.0.0.1")) as server,
-            session(server, TLSFiles(ca_file=authority.path), connections=1) as made,
+            session(server, TLSFiles(ca_file=authority.path), most=1) as made,
         ):
             server.answer = endless
             async with made.stream(GET) as first, made.stream(GET) as second:

@@ -1,0 +1,77 @@
+"""How many requests are under way at once, and so how many connections there are.
+
+Each connection costs a TLS handshake, here and on the server. A few dozen carry thousands of requests a second to a
+server that answers in milliseconds; one that is slow (webhooks, an overloaded etcd) needs more. So there are few at
+first, and twice as many whenever a request has waited for PATIENCE_S (or up to twice that).
+
+Guarantees: first come, first served; never more than ``most``; a cancelled waiter loses no slot.
+"""
+
+import asyncio
+from collections import deque
+
+from kcm_cli.component.clock import Clock
+
+PATIENCE_S = 0.1
+
+
+class Slots:
+    """``take`` or else ``wait`` for a slot, then ``give_back`` it."""
+
+    def __init__(self, first: int, most: int, clock: Clock) -> None:
+        self.total = first
+        self._most = most
+        self._free = first
+        self._clock = clock
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def take(self) -> bool:
+        """A slot, if one is free and nobody waits."""
+        if self._free == 0 or self._waiting:
+            return False
+        self._free -= 1
+        return True
+
+    async def wait(self) -> None:
+        """A slot, when it is this one's turn."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        self._be_patient()
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self.give_back()  # it was given a slot at the moment of its cancellation
+            raise
+
+    def give_back(self) -> None:
+        """Let the next one in."""
+        self._free += 1
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._free > 0 and self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                self._free -= 1
+                waiter.set_result(None)
+        if not self._waiting and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _be_patient(self) -> None:
+        if self._timer is None and self.total < self._most:
+            head = self._waiting[0]
+            self._timer = self._clock.call_later(PATIENCE_S, lambda: self._look(head))
+
+    def _look(self, head: asyncio.Future[None]) -> None:
+        """Grow if the one that was first in the queue PATIENCE_S ago still waits."""
+        self._timer = None
+        if not head.done():
+            more = min(self.total, self._most - self.total)
+            self.total += more
+            self._free += more
+            self._hand_out()
+        if self._waiting:
+            self._be_patient()
