@@ -14,7 +14,7 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.apply import strategic
 from kcm_cli.sandbox.apiserver.apply.echo import echo, touched
 from kcm_cli.sandbox.apiserver.apply.gofmt import go_value
-from kcm_cli.sandbox.apiserver.schema import Schemas, Target, gojson, strict
+from kcm_cli.sandbox.apiserver.schema import Schemas, Target, gojson, strict, yaml_body
 from kcm_cli.sandbox.apiserver.schema.bodies import IGNORE, STRICT, WARN
 from kcm_cli.sandbox.apiserver.schema.model import Field, Node
 from kcm_cli.sandbox.apiserver.types import ApiError
@@ -133,6 +133,37 @@ def _read(body: bytes, node: Node, said: str) -> tuple[object, list[str]]:
     if findings.fatal:
         raise ApiError(400, "BadRequest", said + findings.fatal)
     return value, findings.strict
+
+
+def read_configuration(body: bytes, mode: str, warnings: list[str]) -> Doc:
+    """What an apply patch wants. Raises ApiError (400)."""
+    try:
+        value, repeated = _load(body)
+    except yaml_body.YamlError as error:
+        raise ApiError(400, "BadRequest", f"error decoding YAML: error converting YAML to JSON: {error}") from None
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        text = f"json: cannot unmarshal {strict.json_kind(value)} into Go value of type map[string]interface {{}}"
+        while_decoding = f"error unmarshaling JSON: while decoding JSON: {text}"
+        raise ApiError(400, "BadRequest", f"error decoding YAML: {while_decoding}")
+    if repeated and mode != IGNORE:
+        problem = "error converting YAML to JSON: yaml: unmarshal errors:\n  " + "\n  ".join(repeated)
+        if mode == STRICT:
+            raise ApiError(400, "BadRequest", f"error strict decoding YAML: {problem}")
+        warnings.append(problem)
+    return value
+
+
+def _load(body: bytes) -> tuple[object, list[str]]:
+    """JSON is the common case and read fast; everything else is YAML."""
+    try:
+        value, pairs = gojson.read(body)
+        if pairs is None:
+            return value, []
+    except gojson.SyntaxProblem:
+        pass
+    return yaml_body.load(body)
 
 
 def invalid_patch(value: str, text: str) -> ApiError:

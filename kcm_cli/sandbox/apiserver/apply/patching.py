@@ -65,6 +65,15 @@ class Patching:
         """
         self._tracker.update(self._place(resource, subresource), old, new, manager, now)
 
+    def applied(
+        self, resource: ResourceInfo, body: bytes, mode: str = WARN, warnings: list[str] | None = None
+    ) -> Doc:
+        """The configuration in the body of an apply patch (YAML or JSON). Raises ApiError (400).
+
+        Repeated keys are refused in mode Strict, and added to ``warnings`` in mode Warn.
+        """
+        return patches.read_configuration(body, mode or WARN, warnings if warnings is not None else [])
+
     def apply(
         self,
         resource: ResourceInfo,

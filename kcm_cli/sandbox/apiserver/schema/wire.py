@@ -115,7 +115,6 @@ ALWAYS_ZERO = _table(
     PodDisruptionBudgetStatus.desiredHealthy PodDisruptionBudgetStatus.expectedPods RoleRef.apiGroup
     PriorityClass.value FlowSchemaSpec.matchingPrecedence QueuingConfiguration.queues
     QueuingConfiguration.handSize QueuingConfiguration.queueLengthLimit ResourceFieldSelector.divisor
-    ServicePort.targetPort
     """
 )
 """Optional scalars that are written as zero."""

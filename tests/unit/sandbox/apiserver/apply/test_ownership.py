@@ -273,7 +273,8 @@ def _template(*containers):
         (
             {"spec": {"nope": 1}},
             500,
-            "failed to create typed patch object (/x; apps/v1, Kind=Deployment): .spec.nope: field not declared in schema",
+            "failed to create typed patch object (/x; apps/v1, Kind=Deployment):"
+            " .spec.nope: field not declared in schema",
         ),
         (
             _template({"name": 1, "image": 2}),

@@ -139,7 +139,11 @@ def test_primitive_lists_merge_as_sets_and_lose_items():
             "The order in patch list:\n[map[image:i name:other]]\n doesn't match $setElementOrder list:\n"
             "[map[name:new]]\n",
         ),
-        ({"volumes": [{"name": "v", "hostPath": {}, "$retainKeys": ["name"]}]}, 400, "invalid patch format of retainKeys"),
+        (
+            {"volumes": [{"name": "v", "hostPath": {}, "$retainKeys": ["name"]}]},
+            400,
+            "invalid patch format of retainKeys",
+        ),
         ({"$setElementOrder/nope": [1]}, 500, 'unable to find api field in struct PodSpec for the json field "nope"'),
         ({"$setElementOrder/containers": "x"}, 500, "expected a []interface {}, but received a string"),
     ],
