@@ -1,0 +1,96 @@
+"""The garbage collector's requests: objects of any kind, by identity, metadata only."""
+
+from collections.abc import Callable
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.controllers.garbage_collector.graph import Identity
+from kcm_cli.controllers.garbage_collector.plan import without_finalizer
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
+from kcm_cli.rest.client import MERGE, STRATEGIC_MERGE, Client
+from kcm_cli.rest.errors import Conflict, NotFound, UnsupportedMediaType
+from kcm_cli.rest.mapper import Mapper
+
+FINALIZER_ATTEMPTS = 5
+
+
+class OwnerOfAnotherScope(Exception):
+    """A cluster-scoped object names a namespaced owner: nothing can be concluded."""
+
+
+class Objects:
+    """Reads, patches and deletes objects whose kind is known by name only."""
+
+    def __init__(self, client: Client, mapper: Mapper) -> None:
+        self._client = client
+        self._mapper = mapper
+
+    async def resource(self, api_version: str, kind: str) -> Resource[PartialObject]:
+        """Raises rest.mapper.NoMatch."""
+        group, _, version = api_version.rpartition("/")
+        return (await self._mapper.kind(group, kind, version)).partial()
+
+    async def get(self, identity: Identity) -> PartialObject:
+        """Raises NotFound, NoMatch, OwnerOfAnotherScope."""
+        resource = await self.resource(identity.api_version, identity.kind)
+        if resource.namespaced and not identity.namespace:
+            raise OwnerOfAnotherScope(f"{identity.kind} {identity.name} is namespaced")
+        return await self._client.get(resource, _scope(resource, identity), identity.name, metadata_only=True)
+
+    async def delete(self, identity: Identity, meta: ObjectMeta, propagation: str) -> None:
+        """Delete the object as ``meta`` shows it. If only something else than its owners changed, by uid alone.
+
+        Raises NotFound, Conflict.
+        """
+        resource = await self.resource(identity.api_version, identity.kind)
+        namespace = _scope(resource, identity)
+        try:
+            await self._client.delete(
+                resource,
+                namespace,
+                identity.name,
+                uid=identity.uid,
+                resource_version=meta.resource_version,
+                propagation=propagation,
+            )
+        except Conflict:
+            live = await self.get(identity)
+            if live.uid != identity.uid or live.metadata.owner_references != meta.owner_references:
+                raise
+            await self._client.delete(resource, namespace, identity.name, uid=identity.uid, propagation=propagation)
+
+    async def patch(self, identity: Identity, strategic: Doc, whole: Callable[[ObjectMeta], Doc]) -> None:
+        """Strategic merge patch; where the kind has none, the merge patch made from the live object."""
+        resource = await self.resource(identity.api_version, identity.kind)
+        namespace = _scope(resource, identity)
+        try:
+            await self._client.patch(resource, namespace, identity.name, strategic, content_type=STRATEGIC_MERGE)
+        except UnsupportedMediaType:
+            live = await self.get(identity)
+            await self._client.patch(resource, namespace, identity.name, whole(live.metadata), content_type=MERGE)
+
+    async def remove_finalizer(self, identity: Identity, finalizer: str) -> None:
+        """Take a finalizer away, again on each conflict. Raises Conflict after the last attempt."""
+        resource = await self.resource(identity.api_version, identity.kind)
+        for attempt in range(FINALIZER_ATTEMPTS):
+            try:
+                live = await self.get(identity)
+                body = without_finalizer(live.metadata, finalizer) if live.uid == identity.uid else None
+                if body is not None:
+                    namespace = _scope(resource, identity)
+                    await self._client.patch(resource, namespace, identity.name, body, content_type=MERGE)
+                return
+            except NotFound:
+                return
+            except Conflict:
+                if attempt == FINALIZER_ATTEMPTS - 1:
+                    raise
+
+
+def _scope(resource: Resource[PartialObject], identity: Identity) -> str:
+    return identity.namespace if resource.namespaced else ""
+
+
+def owner_identity(ref: OwnerReference, namespace: str, *, namespaced: bool) -> Identity:
+    """Where a reference's owner would be found."""
+    return Identity(ref.kind, ref.api_version, namespace if namespaced else "", ref.name, ref.uid)

@@ -1,0 +1,110 @@
+"""What becomes of an object whose owners are known.
+
+upstream: pkg/controller/garbagecollector/garbagecollector.go#attemptToDeleteItem
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kcm_cli.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Node
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
+
+
+class Owner(Enum):
+    """What is known of an owner: it lives, is gone, or waits in the foreground for its dependents to go."""
+
+    SOLID = "solid"
+    DANGLING = "dangling"
+    WAITING = "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Leave it alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disown:
+    """It has an owner that lives: drop the references to these others."""
+
+    uids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Delete it. ``unblock``: first let its own deletion not block its owners (there may be a cycle)."""
+
+    propagation: str
+    unblock: bool = False
+
+
+Verdict = Keep | Disown | Remove
+
+
+def judge(node: Node, meta: ObjectMeta, owners: dict[str, Owner]) -> Verdict:
+    """Decide on an object; ``owners`` says what is known of each owner by uid."""
+    if not meta.owner_references:
+        return Keep()
+    states = [(ref, owners[ref.uid]) for ref in meta.owner_references]
+    gone = tuple(ref.uid for ref, state in states if state is not Owner.SOLID)
+    if len(gone) < len(states):
+        return Disown(gone) if gone else Keep()
+    if any(state is Owner.WAITING for _, state in states) and node.dependents:
+        cycle = any(dependent.deleting_dependents for dependent in node.dependents.values())
+        return Remove("Foreground", unblock=cycle)
+    return Remove(propagation_of(meta))
+
+
+def propagation_of(meta: ObjectMeta) -> str:
+    """What the object's own finalizers ask for."""
+    if ORPHAN in meta.finalizers:
+        return "Orphan"
+    return "Foreground" if FOREGROUND in meta.finalizers else "Background"
+
+
+# -- patches: strategic where the server merges owner references by uid, else the whole list with its version
+
+
+def disown(uid: str, owners: tuple[str, ...]) -> Doc:
+    """Strategic merge patch that drops references."""
+    references = [{"$patch": "delete", "uid": owner} for owner in owners]
+    return {"metadata": {"uid": uid, "ownerReferences": references}}
+
+
+def disown_whole(meta: ObjectMeta, owners: tuple[str, ...]) -> Doc:
+    """The same as a merge patch, for custom resources."""
+    return _whole(meta, tuple(ref for ref in meta.owner_references if ref.uid not in owners))
+
+
+def unblock(uid: str, owners: tuple[OwnerReference, ...]) -> Doc:
+    """Strategic merge patch that makes all references non-blocking."""
+    references = [_reference(ref, block=False) for ref in owners if ref.block_owner_deletion]
+    return {"metadata": {"uid": uid, "ownerReferences": references}}
+
+
+def unblock_whole(meta: ObjectMeta) -> Doc:
+    references = [_reference(ref, block=False) for ref in meta.owner_references]
+    return {"metadata": {"resourceVersion": meta.resource_version, "ownerReferences": references}}
+
+
+def without_finalizer(meta: ObjectMeta, finalizer: str) -> Doc | None:
+    """Merge patch that takes a finalizer away; None if it is not there."""
+    if finalizer not in meta.finalizers:
+        return None
+    kept = [name for name in meta.finalizers if name != finalizer]
+    return {"metadata": {"resourceVersion": meta.resource_version, "finalizers": kept}}
+
+
+def _whole(meta: ObjectMeta, kept: tuple[OwnerReference, ...]) -> Doc:
+    references = [_reference(ref, block=ref.block_owner_deletion) for ref in kept]
+    return {"metadata": {"resourceVersion": meta.resource_version, "ownerReferences": references}}
+
+
+def _reference(ref: OwnerReference, *, block: bool | None) -> Doc:
+    doc: Doc = {"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name, "uid": ref.uid}
+    if ref.controller is not None:
+        doc["controller"] = ref.controller
+    if block is not None:
+        doc["blockOwnerDeletion"] = block
+    return doc
