@@ -88,10 +88,6 @@ def announce(config: Config) -> None:
 def _start(config: Config) -> int:
     announce(config)
     # imported here: help, version and mistakes need no server and no client
-    try:
-        from kcm_cli.manager.app import run  # type: ignore[import-untyped,unused-ignore]  # being built
-    except ModuleNotFoundError as error:
-        if error.name != "kcm_cli.manager.app":
-            raise
-        return fail(["the manager is not built yet"])
-    return int(run(config))
+    from kcm_cli.manager.app import run
+
+    return run(config)

@@ -8,7 +8,6 @@ shown from WARNING on, and all of them from verbosity 8 on. The time in a line i
 upstream: k8s.io/klog/v2, staging/src/k8s.io/component-base/logs
 """
 
-import atexit
 import fnmatch
 import logging
 import os
@@ -114,8 +113,11 @@ class _PerFile(logging.Filter):
         return self._default
 
 
-class _StreamHandler(logging.StreamHandler[TextStream]):
-    """Writes to a stream that is fixed when the handler is made."""
+class _BufferedHandler(logging.StreamHandler[TextStream]):
+    """Leaves it to its stream when lines are written; ``flush`` writes them at once."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream.write(self.format(record) + self.terminator)
 
 
 def setup(config: LogsConfig) -> None:
@@ -145,13 +147,12 @@ def _handlers(config: LogsConfig) -> list[logging.Handler]:
     as_json = config.format == "json"
     split = config.json_split_stream if as_json else config.text_split_stream
     if not split:
-        return [_StreamHandler(sys.stderr)]
+        return [logging.StreamHandler(sys.stderr)]
     size = config.json_info_buffer_bytes if as_json else config.text_info_buffer_bytes
-    stdout: TextStream = sys.stdout
+    info: logging.Handler = logging.StreamHandler(sys.stdout)
     if size:
-        stdout = buffered = BufferedStream(sys.stdout, size, config.flush_period_s)
-        atexit.register(buffered.release)
-    info, errors = _StreamHandler(stdout), _StreamHandler(sys.stderr)
+        info = _BufferedHandler(BufferedStream(sys.stdout, size, config.flush_period_s))
+    errors = logging.StreamHandler(sys.stderr)
     info.addFilter(lambda record: record.levelno < logging.ERROR)
     errors.setLevel(logging.ERROR)
     return [info, errors]

@@ -33,17 +33,14 @@ class BufferedStream:
             self._held += len(text.encode())
             full = self._held >= self._size
             if not full and self._timer is None:
-                self._timer = threading.Timer(self._period_s, self.release)
+                self._timer = threading.Timer(self._period_s, self.flush)
                 self._timer.daemon = True
                 self._timer.start()
         if full:
-            self.release()
+            self.flush()
         return len(text)
 
     def flush(self) -> None:
-        """What logging calls after each line: nothing, for that is what the buffer is for."""
-
-    def release(self) -> None:
         """Write what is held."""
         with self._lock:
             if self._timer is not None:

@@ -133,6 +133,15 @@ def test_split_streams(capsys: pytest.CaptureFixture[str]) -> None:
     assert (body(out.out), body(out.err)) == ('"fine"\n', '"bad"\n')
 
 
+def test_buffered_lines_are_written_by_a_flush(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.setup(LogsConfig(text_split_stream=True, text_info_buffer_bytes=4096, flush_period_s=3600.0))
+    log.info("fine")
+    assert capsys.readouterr().out == ""
+    for handler in logging.getLogger().handlers:
+        handler.flush()
+    assert body(capsys.readouterr().out) == '"fine"\n'
+
+
 class Sink:
     """Remembers what was written."""
 
@@ -154,5 +163,5 @@ def test_a_buffer_writes_when_it_is_full_or_asked() -> None:
     assert sink.writes == []
     stream.write("cd")
     stream.write("e")
-    stream.release()
+    stream.flush()
     assert sink.writes == ["abcd", "e"]
