@@ -11,6 +11,7 @@ upstream: staging/src/k8s.io/client-go/rest/{request,with_retry}.go
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -18,16 +19,19 @@ from typing import Any, TypeVar
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.logs import V3, V6
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest import errors
 from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
+from kcm_cli.rest.parts import Query, delete_options, given, object_path
 from kcm_cli.rest.ratelimit import Limiter
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Transport, TransportError
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T", bound=Object)
-Query = tuple[tuple[str, str], ...]
 
 MAX_RETRIES = 10
 JSON_TYPE = "application/json"
@@ -37,9 +41,11 @@ JSON_PATCH = "application/json-patch+json"
 APPLY = "application/apply-patch+yaml"
 _AS_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 _AS_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-_DELETE_OPTIONS: Doc = {"kind": "DeleteOptions", "apiVersion": "v1"}
-_PLAIN_DELETE = codec.encode(_DELETE_OPTIONS)
 _LOST_WAIT_S = 1.0
+_WORTH_TELLING_S = 0.05
+_LONG_S = 1.0
+_TELL_PERIOD_S = 10.0
+_THROTTLED = "client-side throttling, not priority and fairness"
 _REFUSAL_LIMIT = 64 * 1024
 ERROR_CODE = "<error>"
 
@@ -60,6 +66,7 @@ class Client:
         self._limiter = limiter
         self._clock = clock
         self._metrics = metrics
+        self._told = float("-inf")
         self._accept_json: Mapping[str, str] = {"accept": JSON_TYPE, "user-agent": user_agent}
         self._accept_metadata: Mapping[str, str] = {**self._accept_json, "accept": _AS_METADATA}
         self._accept_metadata_list: Mapping[str, str] = {**self._accept_json, "accept": _AS_METADATA_LIST}
@@ -84,12 +91,12 @@ class Client:
         """One object. Raises NotFound."""
         query = (("resourceVersion", resource_version),) if resource_version else ()
         headers = self._accept_metadata if metadata_only else self._accept_json
-        path = _object_path(resource, namespace, name, subresource)
+        path = object_path(resource, namespace, name, subresource)
         return resource.decode(await self._call(Request("GET", path, query, headers)))
 
     async def get_doc(self, resource: Resource[Any], namespace: str, name: str, *, subresource: str = "") -> Doc:
         """One object as the server sent it. Raises NotFound."""
-        path = _object_path(resource, namespace, name, subresource)
+        path = object_path(resource, namespace, name, subresource)
         return codec.decode_doc(await self._call(Request("GET", path, (), self._accept_json)))
 
     async def list_page(
@@ -117,7 +124,7 @@ class Client:
         )
         headers = self._accept_metadata_list if metadata_only else self._accept_json
         path = resource.gvr.path(namespace)
-        return await self._call(Request("GET", path, _given(pairs), headers))
+        return await self._call(Request("GET", path, given(pairs), headers))
 
     def watch(
         self,
@@ -135,7 +142,7 @@ class Client:
         """
         pairs = (("labelSelector", label_selector), ("fieldSelector", field_selector))
         headers = self._accept_metadata if metadata_only else self._accept_json
-        full = (("watch", "true"), *_given(pairs), *query)
+        full = (("watch", "true"), *given(pairs), *query)
         return self.stream(Request("GET", resource.gvr.path(namespace), full, headers))
 
     # -- writing
@@ -162,7 +169,7 @@ class Client:
         self, resource: Resource[T], namespace: str, name: str, doc: Doc | bytes, *, subresource: str = ""
     ) -> T:
         """Replace an object (or its subresource). Raises Conflict where it has changed since."""
-        path = _object_path(resource, namespace, name, subresource)
+        path = object_path(resource, namespace, name, subresource)
         body = doc if isinstance(doc, bytes) else codec.encode(doc)
         return resource.decode(await self._call(Request("PUT", path, (), self._json_body, body)))
 
@@ -178,7 +185,7 @@ class Client:
         query: Query = (),
     ) -> T:
         """Patch an object (or its subresource). ``query`` carries fieldManager, force and the like."""
-        path = _object_path(resource, namespace, name, subresource)
+        path = object_path(resource, namespace, name, subresource)
         data = body if isinstance(body, bytes) else codec.encode(body)
         request = Request("PATCH", path, query, self._bodies[content_type], data)
         return resource.decode(await self._call(request))
@@ -195,8 +202,8 @@ class Client:
         grace_s: int | None = None,
     ) -> None:
         """Delete an object. Raises NotFound, and Conflict where ``uid`` or ``resource_version`` differ."""
-        path = _object_path(resource, namespace, name, "")
-        body = _delete_options(uid, resource_version, propagation, grace_s)
+        path = object_path(resource, namespace, name, "")
+        body = delete_options(uid, resource_version, propagation, grace_s)
         await self._call(Request("DELETE", path, (), self._json_body, body))
 
     async def delete_collection(
@@ -210,8 +217,8 @@ class Client:
         grace_s: int | None = None,
     ) -> None:
         """Delete all objects that match. Raises MethodNotSupported where the resource cannot."""
-        query = _given((("labelSelector", label_selector), ("fieldSelector", field_selector)))
-        body = _delete_options("", "", propagation, grace_s)
+        query = given((("labelSelector", label_selector), ("fieldSelector", field_selector)))
+        body = delete_options("", "", propagation, grace_s)
         await self._call(Request("DELETE", resource.gvr.path(namespace), query, self._json_body, body))
 
     # -- anything else
@@ -231,12 +238,14 @@ class Client:
         try:
             attempt = 0
             while True:
-                await self._throttle(method)
+                await self._throttle(request)
                 response, wait_s = await self._attempt(request, attempt)
                 if response is not None and (wait_s is None or attempt == MAX_RETRIES):
                     received = len(response.body)
                     return response
                 attempt += 1
+                fields = {"delay_s": wait_s, "attempt": attempt, "url": request.path}
+                log.debug("Got a Retry-After response", extra={"fields": fields})
                 await clock.sleep(wait_s or 0.0)
         finally:
             self._metrics.finished(method, clock.monotonic() - start, received)
@@ -291,9 +300,12 @@ class Client:
                 return None, _LOST_WAIT_S
             raise
         self._metrics.answered(method, str(response.status), sent, attempt=attempt)
+        if log.isEnabledFor(V6):
+            fields = {"verb": method, "url": request.path, "status": response.status}
+            log.log(V6, "Response", extra={"fields": fields})
         return response, _asked_to_wait(response)
 
-    async def _throttle(self, method: str) -> None:
+    async def _throttle(self, request: Request) -> None:
         now = self._clock.monotonic()
         wait_s = self._limiter.reserve(now)
         if wait_s > 0.0:
@@ -302,37 +314,21 @@ class Client:
             except asyncio.CancelledError:
                 self._limiter.cancel(self._clock.monotonic())
                 raise
-        self._metrics.throttled(method, wait_s)
+            if wait_s > _WORTH_TELLING_S:
+                self._tell_waited(request, wait_s)
+        self._metrics.throttled(request.method, wait_s)
+
+    def _tell_waited(self, request: Request, wait_s: float) -> None:
+        """At verbosity 3; waits of more than a second at every verbosity, but at most every ten seconds."""
+        level, now = V3, self._clock.monotonic()
+        if wait_s > _LONG_S and now - self._told >= _TELL_PERIOD_S:
+            level, self._told = logging.INFO, now
+        fields = {"delay_s": round(wait_s, 3), "reason": _THROTTLED, "verb": request.method, "url": request.path}
+        log.log(level, "Waited before sending request", extra={"fields": fields})
 
     def _with_headers(self, request: Request) -> Request:
         headers = {**self._accept_json, **request.headers}
         return replace(request, headers=headers)
-
-
-def _object_path(resource: Resource[Any], namespace: str, name: str, subresource: str) -> str:
-    if not name:
-        raise ValueError("resource name may not be empty")
-    if resource.namespaced and not namespace:
-        raise ValueError("an empty namespace may not be set when a resource name is provided")
-    return resource.gvr.path(namespace, name, subresource)
-
-
-def _given(pairs: Query) -> Query:
-    return tuple(pair for pair in pairs if pair[1])
-
-
-def _delete_options(uid: str, resource_version: str, propagation: str | None, grace_s: int | None) -> bytes:
-    preconditions = dict(_given((("uid", uid), ("resourceVersion", resource_version))))
-    if not preconditions and propagation is None and grace_s is None:
-        return _PLAIN_DELETE
-    options: Doc = dict(_DELETE_OPTIONS)
-    if grace_s is not None:
-        options["gracePeriodSeconds"] = grace_s
-    if preconditions:
-        options["preconditions"] = preconditions
-    if propagation is not None:
-        options["propagationPolicy"] = propagation
-    return codec.encode(options)
 
 
 def _asked_to_wait(response: Response) -> float | None:

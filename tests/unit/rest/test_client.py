@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 
 import pytest
 
@@ -303,6 +304,19 @@ def test_metrics_tell_attempts_and_requests(script, answer, failure):
         ("answered", "POST", "201", 5, 1),
         ("finished", "POST", 1.0, size),
     ]
+
+
+def test_long_waits_are_told_but_not_each(script, answer, caplog):
+    transport = script(answer(200, POD))
+
+    async def run():
+        client = transport.client(TokenBucket(1.0, 1))
+        await asyncio.gather(*(client.get(PODS, "ns", "a") for _ in range(20)))
+
+    with caplog.at_level(logging.INFO):
+        virtual.run(run())
+    told = [record.fields["delay_s"] for record in caplog.records]
+    assert told == [2.0, 12.0]
 
 
 def test_own_requests_keep_their_headers(script, answer):

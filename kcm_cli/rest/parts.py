@@ -1,0 +1,41 @@
+"""The parts of a request: its path, its query, the options in its body."""
+
+from typing import Any
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+
+Query = tuple[tuple[str, str], ...]
+
+_DELETE_OPTIONS: Doc = {"kind": "DeleteOptions", "apiVersion": "v1"}
+_PLAIN_DELETE = codec.encode(_DELETE_OPTIONS)
+
+
+def object_path(resource: Resource[Any], namespace: str, name: str, subresource: str) -> str:
+    """The path of one object. Raises ValueError where it would be that of a collection."""
+    if not name:
+        raise ValueError("resource name may not be empty")
+    if resource.namespaced and not namespace:
+        raise ValueError("an empty namespace may not be set when a resource name is provided")
+    return resource.gvr.path(namespace, name, subresource)
+
+
+def given(pairs: Query) -> Query:
+    """The pairs that have a value."""
+    return tuple(pair for pair in pairs if pair[1])
+
+
+def delete_options(uid: str, resource_version: str, propagation: str | None, grace_s: int | None) -> bytes:
+    """A DeleteOptions document."""
+    preconditions = dict(given((("uid", uid), ("resourceVersion", resource_version))))
+    if not preconditions and propagation is None and grace_s is None:
+        return _PLAIN_DELETE
+    options: Doc = dict(_DELETE_OPTIONS)
+    if grace_s is not None:
+        options["gracePeriodSeconds"] = grace_s
+    if preconditions:
+        options["preconditions"] = preconditions
+    if propagation is not None:
+        options["propagationPolicy"] = propagation
+    return codec.encode(options)
