@@ -1,0 +1,74 @@
+"""What stands in for a cluster around an API server: simulated nodes and a scheduler.
+
+They are ordinary clients of the API server, over any transport and on any clock.
+"""
+
+import asyncio
+import logging
+import random
+from dataclasses import dataclass
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Transport, TransportError
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.sandbox.nodes.nodes import Nodes
+from kcm_cli.sandbox.scheduler.scheduler import Scheduler
+
+log = logging.getLogger(__name__)
+RETRY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """How many nodes there are at first."""
+
+    nodes: int = 3
+
+
+class Cluster:
+    """Nodes and scheduler on one API server. ``transport`` must be an administrator's."""
+
+    def __init__(
+        self, transport: Transport, clock: Clock, rng: random.Random, options: ClusterOptions | None = None
+    ) -> None:
+        self._clock = clock
+        self._options = options or ClusterOptions()
+        self._transport = transport
+        kubelet = self._client("kubelet")
+        self._informers = Informers(kubelet, clock, rng)
+        self.nodes = Nodes(kubelet, self._informers, clock, rng)
+        self.scheduler = Scheduler(self._client("kube-scheduler"), self._informers, clock)
+
+    async def run(self) -> None:
+        """Simulate until cancelled."""
+        tasks = Tasks(_failed)
+        try:
+            self._informers.start(tasks)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._ensure_nodes(), name="first nodes")
+                group.create_task(self.nodes.run(), name="nodes")
+                group.create_task(self.scheduler.run(), name="scheduler")
+        finally:
+            await tasks.stop()
+
+    async def _ensure_nodes(self) -> None:
+        while True:
+            try:
+                await self.nodes.ensure(self._options.nodes)
+                return
+            except (ApiError, TransportError) as error:
+                log.warning("Cannot register nodes", extra={"fields": {"err": str(error)}})
+                await self._clock.sleep(RETRY_S)
+
+    def _client(self, component: str) -> Client:
+        agent = f"{component}/{GIT_VERSION} (linux/amd64) kubernetes/kcm"
+        return Client(self._transport, limiter=Unlimited(), user_agent=agent, clock=self._clock)
+
+
+def _failed(name: str, error: BaseException) -> None:
+    log.error("Task ended", extra={"fields": {"task": name, "err": repr(error)}})

@@ -1,0 +1,162 @@
+"""The nodes' side of the simulated kubelets: registration, status, Leases.
+
+A Node with the annotation ``sandbox.kcm.dev/simulated=true`` has a kubelet here, whoever made it; one that also has
+``sandbox.kcm.dev/failed=true`` has one that has stopped: no heartbeats, nothing happens to its pods. So nodes are
+added, removed, failed and recovered with any client.
+
+upstream: pkg/kubelet/kubelet_node_status.go, staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
+"""
+
+import random
+from collections.abc import Callable
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_micro_time, format_time
+from kcm_cli.rest.client import MERGE, STRATEGIC_MERGE, Client
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.sandbox.nodes import shape
+from kcm_cli.sandbox.nodes.addresses import Addresses
+from kcm_cli.sandbox.views import NODE_LEASES, NODES, SimulatedNode
+from kcm_cli.sandbox.work import work_on
+
+HEARTBEAT_S = 10.0
+STATUS_REPORT_S = 300.0
+WORKERS = 4
+
+
+class Agent:
+    """A kubelet's knowledge of its own node."""
+
+    def __init__(self, name: str, number: int, network: str) -> None:
+        self.name = name
+        self.number = number
+        self.network = network
+        self.host_ip = shape.host_address(number)
+        self.addresses = Addresses(network)
+        self.failed = False
+        self.reported_at = float("-inf")
+        self.leased = False
+
+
+class Agents:
+    """All simulated kubelets, as nodes. ``changed`` is told of a node that came up, failed or recovered."""
+
+    def __init__(
+        self,
+        client: Client,
+        nodes: Informer[SimulatedNode],
+        clock: Clock,
+        rng: random.Random,
+        changed: Callable[[str], None],
+    ) -> None:
+        self._client = client
+        self._nodes = nodes
+        self._clock = clock
+        self._rng = rng
+        self._changed = changed
+        self._agents: dict[str, Agent] = {}
+        self._queue = WorkQueue("nodes", clock)
+        nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._gone)
+
+    def alive(self, name: str) -> Agent | None:
+        """The kubelet of a node, unless it has stopped or is none of ours."""
+        agent = self._agents.get(name)
+        return agent if agent is not None and not agent.failed else None
+
+    def free_number(self) -> int:
+        """The lowest number that no node has."""
+        taken = {agent.number for agent in self._agents.values()}
+        taken |= {number for node in self._nodes.store if (number := shape.number_of(node.spec.pod_cidr)) is not None}
+        return next(number for number in range(len(taken) + 1) if number not in taken)
+
+    async def run(self) -> None:
+        """Send heartbeats until cancelled."""
+        await work_on(self._queue, WORKERS, self._sync)
+
+    # -- what the informer tells
+
+    def _seen(self, node: SimulatedNode) -> None:
+        if node.annotations.get(shape.SIMULATED) != "true":
+            self._gone(node)
+            return
+        agent = self._agents.get(node.name)
+        if agent is None:
+            number = shape.number_of(node.spec.pod_cidr)
+            if number is None or any(other.number == number for other in self._agents.values()):
+                number = self.free_number()
+            agent = Agent(node.name, number, node.spec.pod_cidr or shape.pod_network(number))
+            agent.failed = True  # until a heartbeat could be sent
+            self._agents[node.name] = agent
+            self._queue.add(node.name)
+        failed = node.annotations.get(shape.FAILED) == "true"
+        if failed != agent.failed:
+            agent.failed = failed
+            agent.reported_at = float("-inf")
+            self._queue.add(node.name)
+            self._changed(node.name)
+        elif not failed and _unwell(node):
+            self._queue.add(node.name)
+
+    def _gone(self, node: SimulatedNode) -> None:
+        if self._agents.pop(node.name, None) is not None:
+            self._changed(node.name)
+
+    # -- heartbeats
+
+    async def _sync(self, name: str) -> None:
+        agent, node = self._agents.get(name), self._nodes.store.get(name)
+        if agent is None or node is None or agent.failed:
+            return
+        self._queue.add_after(name, HEARTBEAT_S * (0.96 + 0.04 * self._rng.random()))
+        await self._renew(agent, node)
+        await self._register(agent, node)
+        now = self._clock.monotonic()
+        if now - agent.reported_at >= STATUS_REPORT_S or _unwell(node):
+            await self._report(agent, node)
+            agent.reported_at = now
+
+    async def _register(self, agent: Agent, node: SimulatedNode) -> None:
+        """What a Node that somebody else made still lacks."""
+        metadata: Doc = {}
+        missing = {k: v for k, v in shape.labels(agent.name, agent.number).items() if k not in node.labels}
+        if missing:
+            metadata["labels"] = missing
+        if not node.annotations.keys() >= shape.ANNOTATIONS.keys():
+            metadata["annotations"] = shape.ANNOTATIONS
+        patch: Doc = {"metadata": metadata} if metadata else {}
+        if not node.spec.pod_cidr:
+            patch["spec"] = {"podCIDR": agent.network, "podCIDRs": [agent.network]}
+        if patch:
+            await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE)
+
+    async def _report(self, agent: Agent, node: SimulatedNode) -> None:
+        resources = {**shape.DEFAULT_SHAPE.resources(), **(node.status.capacity or {})}
+        since = {f"{c.type}={c.status}": c.last_transition_time or "" for c in node.status.conditions}
+        time = format_time(self._clock.now())
+        status = shape.status_doc(agent.name, agent.number, resources, since, time)
+        patch: Doc = {"status": status}
+        await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE, subresource="status")
+
+    async def _renew(self, agent: Agent, node: SimulatedNode) -> None:
+        time = format_micro_time(self._clock.now())
+        if agent.leased:
+            patch: Doc = {"spec": {"renewTime": time, "holderIdentity": agent.name}}
+            try:
+                await self._client.patch(NODE_LEASES, shape.LEASE_NAMESPACE, agent.name, patch, content_type=MERGE)
+                return
+            except NotFound:
+                pass
+        try:
+            lease = shape.lease_doc(agent.name, node.uid, time)
+            await self._client.create(NODE_LEASES, shape.LEASE_NAMESPACE, lease)
+        except AlreadyExists:
+            self._queue.add(agent.name)
+        agent.leased = True
+
+
+def _unwell(node: SimulatedNode) -> bool:
+    """Whether the node's status does not say that it is ready, as its kubelet would have it."""
+    return not any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)

@@ -1,0 +1,169 @@
+"""The status of one container as a kubelet reports it.
+
+upstream: pkg/kubelet/kubelet_pods.go#convertToAPIContainerStatuses
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.nodes.machine import KILLED, ContainerState, Exit
+from kcm_cli.sandbox.nodes.script import ContainerScript, Role
+from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
+
+CRASH_LOOP = "CrashLoopBackOff"
+_LOST = "ContainerStatusUnknown"
+_LOST_MESSAGE = "The container could not be located when the pod was terminated"
+_USER: Doc = {"linux": {"uid": 0, "gid": 0, "supplementalGroups": [0]}}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is reported of one container, and the facts in it that conditions are made from."""
+
+    name: str
+    role: Role
+    ready: bool
+    started: bool
+    doc: Doc
+
+
+def report(
+    pod: SimulatedPod,
+    spec: SimulatedContainer,
+    script: ContainerScript,
+    current: ContainerState,
+    now: float,
+    *,
+    lost: bool,
+) -> Report:
+    running = current.started_at is not None
+    age_s = now - current.started_at if current.started_at is not None else -1.0
+    started = running and age_s >= script.started_s
+    ready = started and age_s >= script.ready_s
+    ended = current.exit
+    if script.role is Role.INIT:
+        ready = ended is not None and ended.code == 0
+        started = False
+    doc: Doc = {
+        "name": spec.name,
+        "image": spec.image,
+        "imageID": "",
+        "ready": ready,
+        "started": started,
+        "restartCount": max(0, current.starts - 1),
+        "state": _state(pod, spec.name, current, now, lost=lost),
+        "lastState": _last_state(pod, spec.name, current, now),
+    }
+    if current.starts:
+        image = full_image(spec.image)
+        doc["image"] = image
+        doc["imageID"] = _image_id(image)
+        doc["containerID"] = container_id(pod.uid, spec.name, current.starts)
+        doc["resources"] = _resources(spec)
+        doc["user"] = _USER
+        if spec.resources is not None and spec.resources.requests:
+            doc["allocatedResources"] = spec.resources.requests
+    if spec.volume_mounts:
+        doc["volumeMounts"] = _mounts(spec)
+    return Report(spec.name, script.role, ready, started, doc)
+
+
+def _state(pod: SimulatedPod, name: str, current: ContainerState, now: float, *, lost: bool) -> Doc:
+    if current.started_at is not None:
+        return {"running": {"startedAt": instant(current.started_at)}}
+    ended = current.exit
+    if ended is None:
+        if lost:
+            return {"terminated": {"exitCode": KILLED, "reason": _LOST, "message": _LOST_MESSAGE, **_NO_TIMES}}
+        reason = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
+        return {"waiting": {"reason": reason}}
+    if _backing_off(current, now):
+        message = (
+            f"back-off {_go_seconds(current.backoff_s)} restarting failed container={name} "
+            f"pod={pod.name}_{pod.namespace}({pod.uid})"
+        )
+        return {"waiting": {"reason": CRASH_LOOP, "message": message}}
+    return {"terminated": _terminated(pod, name, ended)}
+
+
+_NO_TIMES: Doc = {"startedAt": None, "finishedAt": None}
+
+
+def _backing_off(current: ContainerState, now: float) -> bool:
+    ended = current.exit
+    return ended is not None and ended.finished < current.restart_at < float("inf") and now < current.restart_at
+
+
+def _last_state(pod: SimulatedPod, name: str, current: ContainerState, now: float) -> Doc:
+    last = current.exit if current.started_at is None and _backing_off(current, now) else current.previous
+    return {"terminated": _terminated(pod, name, last)} if last is not None else {}
+
+
+def _terminated(pod: SimulatedPod, name: str, ended: Exit) -> Doc:
+    return {
+        "exitCode": ended.code,
+        "reason": ended.reason,
+        "startedAt": instant(ended.started),
+        "finishedAt": instant(ended.finished),
+        "containerID": container_id(pod.uid, name, ended.run),
+    }
+
+
+def _go_seconds(seconds: float) -> str:
+    """As Go prints a duration of whole seconds: 10s, 1m20s, 5m0s."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"
+
+
+def container_id(uid: str, name: str, run: int) -> str:
+    """The identity of one run of a container: the same whenever it is asked for."""
+    return f"containerd://{sha256(f'{uid}/{name}/{run}'.encode()).hexdigest()}"
+
+
+def full_image(image: str) -> str:
+    """The name under which a container runtime keeps an image."""
+    head, slash, _ = image.partition("/")
+    if not slash:
+        image = f"docker.io/library/{image}"
+    elif "." not in head and ":" not in head and head != "localhost":
+        image = f"docker.io/{image}"
+    has_tag = ":" in image.rpartition("/")[2] or "@" in image
+    return image if has_tag else f"{image}:latest"
+
+
+def _image_id(image: str) -> str:
+    repository = image.partition("@")[0]
+    last = repository.rpartition("/")[2]
+    if ":" in last:
+        repository = repository[: repository.rindex(":")]
+    return f"{repository}@sha256:{sha256(image.encode()).hexdigest()}"
+
+
+def _resources(spec: SimulatedContainer) -> Doc:
+    doc: Doc = {}
+    if spec.resources is not None:
+        if spec.resources.limits:
+            doc["limits"] = spec.resources.limits
+        if spec.resources.requests:
+            doc["requests"] = spec.resources.requests
+    return doc
+
+
+def _mounts(spec: SimulatedContainer) -> list[Doc]:
+    mounts: list[Doc] = []
+    for mount in spec.volume_mounts:
+        doc: Doc = {"name": mount.name, "mountPath": mount.mount_path}
+        if mount.read_only:
+            doc["readOnly"] = True
+            recursive = mount.recursive_read_only in ("Enabled", "IfPossible")
+            doc["recursiveReadOnly"] = "Enabled" if recursive else "Disabled"
+        mounts.append(doc)
+    return mounts
+
+
+def instant(at: float) -> str:
+    """An instant as the API writes it."""
+    return format_time(datetime.fromtimestamp(at, UTC))

@@ -1,0 +1,161 @@
+"""The pods' side of the simulated kubelets: one informer, one queue and a few workers for all nodes.
+
+Guarantees: a status is written only if it differs from the last one; changes that come due while a write waits go
+out together; a pod is deleted (grace 0, uid as precondition) only after its last status was written.
+
+upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status/status_manager.go
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kcm_cli.api.core import Condition
+from kcm_cli.api.resource import Resource
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.planning.pods import is_terminal
+from kcm_cli.rest.client import STRATEGIC_MERGE, Client
+from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.sandbox.nodes import machine, script
+from kcm_cli.sandbox.nodes.agents import Agent, Agents
+from kcm_cli.sandbox.nodes.conditions import Reported
+from kcm_cli.sandbox.nodes.machine import PodState
+from kcm_cli.sandbox.nodes.script import PodScript
+from kcm_cli.sandbox.nodes.status import Place, render
+from kcm_cli.sandbox.views import BY_NODE, PODS, SimulatedPod, node_of
+from kcm_cli.sandbox.work import work_on
+
+WORKERS = 16
+_META = Resource(PODS.gvr, PODS.kind, PartialObject)
+
+
+@dataclass(slots=True)
+class Life:
+    """A pod on its node."""
+
+    uid: str
+    agent: Agent
+    pod: SimulatedPod
+    script: PodScript
+    state: PodState
+    place: Place
+    conditions: Sequence[Condition | Reported]
+    reported: Doc | None = None
+    version: str = ""
+
+
+class Kubelets:
+    """All simulated kubelets, as the keepers of pods."""
+
+    def __init__(self, client: Client, pods: Informer[SimulatedPod], clock: Clock) -> None:
+        self._client = client
+        self._pods = pods
+        self._clock = clock
+        self._lives: dict[str, Life] = {}
+        self._queue = WorkQueue("pods", clock)
+        self.agents: Agents
+        pods.store.add_index(BY_NODE, node_of)
+        pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._gone)
+
+    async def run(self) -> None:
+        """Play until cancelled."""
+        await work_on(self._queue, WORKERS, self._sync)
+
+    def node_changed(self, name: str) -> None:
+        """A node came, went, failed or recovered: look at its pods again."""
+        for pod in self._pods.store.by_index(BY_NODE, name):
+            self._queue.add(pod.key)
+
+    def _seen(self, pod: SimulatedPod) -> None:
+        if not pod.spec.node_name:
+            return
+        life = self._lives.get(pod.key)
+        if life is None or life.version != pod.metadata.resource_version:
+            self._queue.add(pod.key)
+
+    def _gone(self, pod: SimulatedPod) -> None:
+        if pod.key in self._lives:
+            self._queue.add(pod.key)
+
+    async def _sync(self, key: str) -> None:
+        pod, life = self._pods.store.get(key), self._lives.get(key)
+        if life is not None and (pod is None or life.uid != pod.uid):
+            self._forget(key, life)
+            life = None
+        if pod is None:
+            return
+        agent = self.agents.alive(pod.spec.node_name)
+        if agent is None:
+            return
+        if life is None and is_terminal(pod):
+            await self._bury(pod)
+            return
+        await self._play(key, pod, life or self._accept(key, pod, agent))
+
+    async def _play(self, key: str, pod: SimulatedPod, life: Life) -> None:
+        """Bring a pod's life up to now, report it, and come back when something changes."""
+        now = self._clock.now().timestamp()
+        if life.pod is not pod:
+            if life.pod.metadata.annotations != pod.metadata.annotations or life.pod.spec != pod.spec:
+                life.script = script.read(pod)
+            life.pod = pod
+        state = machine.advance(life.script, life.state, now)
+        if pod.deleting:
+            grace_s = pod.metadata.deletion_grace_period_seconds
+            state = machine.stop(state, now, life.script.grace_s if grace_s is None else float(grace_s))
+            state = machine.advance(life.script, state, now)
+        life.state = state
+        await self._report(pod, life, now)
+        if machine.finished(life.script, state):
+            self._forget(key, life)
+            if pod.deleting:
+                await self._bury(pod)
+            return
+        due_s = machine.due(life.script, state, now) - now
+        if due_s < float("inf"):
+            self._queue.add_after(key, due_s)
+
+    async def _report(self, pod: SimulatedPod, life: Life, now: float) -> None:
+        status, conditions = render(pod, life.script, life.state, life.place, now, life.conditions)
+        if status == life.reported:
+            return
+        body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
+        try:
+            answer = await self._client.patch(
+                _META, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource="status"
+            )
+        except (NotFound, Conflict):
+            return  # it is gone, or another of its name has come: the informer will tell
+        life.reported, life.conditions = status, conditions
+        life.version = answer.metadata.resource_version
+
+    async def _bury(self, pod: SimulatedPod) -> None:
+        """Confirm the deletion of a pod that has ended."""
+        if not pod.deleting:
+            return
+        try:
+            await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid, grace_s=0)
+        except (NotFound, Conflict):
+            return
+
+    def _accept(self, key: str, pod: SimulatedPod, agent: Agent) -> Life:
+        played = script.read(pod)
+        now = self._clock.now().timestamp()
+        if pod.spec.host_network:
+            address = agent.host_ip
+        elif pod.status.pod_ip:
+            address = pod.status.pod_ip
+            agent.addresses.claim(address)
+        else:
+            address = agent.addresses.take() or ""
+        place = Place(address, agent.host_ip)
+        life = Life(pod.uid, agent, pod, played, machine.accept(played, now), place, pod.status.conditions)
+        self._lives[key] = life
+        return life
+
+    def _forget(self, key: str, life: Life) -> None:
+        self._lives.pop(key, None)
+        life.agent.addresses.free(life.place.pod_ip)

@@ -1,0 +1,260 @@
+"""A pod's life on its node as a state machine: no clock and no I/O, time is passed in.
+
+Guarantees: changes happen at their own instants, however seldom ``advance`` is called, so
+``advance(a, t2) == advance(advance(a, t1), t2)``; ``due`` names the next instant at which anything changes.
+Instants are seconds since the epoch.
+
+upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go, staging/src/k8s.io/client-go/util/flowcontrol/backoff.go
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
+
+BACKOFF_S, BACKOFF_MAX_S = 10.0, 300.0
+KILLED = 137
+"""The exit code of a process that was killed (SIGKILL)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a run ended."""
+
+    code: int
+    reason: str
+    started: float
+    finished: float
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerState:
+    """One container. Running from ``started_at``; otherwise it has ended (``exit``) or has not begun.
+
+    ``previous`` is the end of the run before. ``restart_at`` is infinite where no run will follow.
+    """
+
+    starts: int = 0
+    started_at: float | None = None
+    exit: Exit | None = None
+    previous: Exit | None = None
+    restart_at: float = math.inf
+    backoff_s: float = 0.0
+    backoff_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The pod is being stopped since ``at``; what still runs at ``deadline`` is killed."""
+
+    at: float
+    deadline: float
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodState:
+    """A pod as its kubelet knows it. ``sandbox_at``: when it got its address and containers could start."""
+
+    accepted_at: float
+    containers: tuple[ContainerState, ...]
+    sandbox_at: float | None = None
+    stop: Stop | None = None
+
+
+DEADLINE_EXCEEDED = "DeadlineExceeded"
+_DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
+
+
+def accept(script: PodScript, now: float) -> PodState:
+    """A pod that its kubelet has just seen."""
+    return PodState(now, tuple(ContainerState() for _ in script.containers))
+
+
+def stop(state: PodState, now: float, grace_s: float) -> PodState:
+    """Ask a pod to end; asking again can only shorten its grace."""
+    deadline = now + grace_s
+    if state.stop is None:
+        return replace(state, stop=Stop(now, deadline))
+    if deadline < state.stop.deadline:
+        return replace(state, stop=replace(state.stop, deadline=deadline))
+    return state
+
+
+def advance(script: PodScript, state: PodState, now: float) -> PodState:
+    """The state at this instant."""
+    while True:
+        at, changed = _next(script, state)
+        if changed is None or at > now:
+            return state
+        state = changed
+
+
+def due(script: PodScript, state: PodState, now: float) -> float:
+    """The next instant after ``now`` at which something changes; infinite if nothing will. ``state`` is advanced."""
+    at, _ = _next(script, state)
+    for container, current in zip(script.containers, state.containers, strict=True):
+        if current.started_at is not None:
+            for delay_s in (container.started_s, container.ready_s):
+                instant = current.started_at + delay_s
+                if now < instant < at:
+                    at = instant
+    return at
+
+
+def finished(script: PodScript, state: PodState) -> bool:
+    """Nothing runs, and nothing will run again."""
+    if any(current.started_at is not None for current in state.containers):
+        return False
+    return state.stop is not None or _over(script, state) is not None
+
+
+def initialized(script: PodScript, state: PodState, now: float) -> bool:
+    """All init containers have done their part, or a regular container has started."""
+    for container, current in zip(script.containers, state.containers, strict=True):
+        if container.role is Role.MAIN and current.starts:
+            return True
+    return all(
+        _passed_at(container, current) <= now
+        for container, current in zip(script.containers, state.containers, strict=True)
+        if container.role is not Role.MAIN
+    )
+
+
+# -- what comes next
+
+_Change = tuple[float, PodState | None]
+_NOTHING: _Change = (math.inf, None)
+
+
+def _next(script: PodScript, state: PodState) -> _Change:
+    """The earliest change, and the state after it."""
+    best = _NOTHING
+    for change in _changes(script, state):
+        if change[0] < best[0]:
+            best = change
+    return best
+
+
+def _changes(script: PodScript, state: PodState) -> Iterator[_Change]:
+    over_at = _over(script, state)
+    stop_at = state.stop
+    if stop_at is None and over_at is None:
+        yield from _setting_up(script, state)
+    stopping = stop_at
+    if stopping is None and over_at is not None:
+        stopping = Stop(over_at, over_at + script.grace_s)
+    free_at = 0.0 if state.sandbox_at is None else state.sandbox_at
+    for index, container in enumerate(script.containers):
+        current = state.containers[index]
+        if current.started_at is not None:
+            yield _exit(state, index, container, _end(script, state, index, stopping))
+        elif stopping is None and state.sandbox_at is not None:
+            if current.starts == 0:
+                yield _start(state, index, free_at)
+            elif current.restart_at < math.inf:
+                yield _start(state, index, current.restart_at)
+        if container.role is not Role.MAIN:
+            free_at = max(free_at, _passed_at(container, current))
+
+
+def _setting_up(script: PodScript, state: PodState) -> Iterator[_Change]:
+    if state.sandbox_at is None:
+        at = state.accepted_at + script.start_delay_s
+        yield at, replace(state, sandbox_at=at)
+    at = state.accepted_at + script.deadline_s
+    if at < math.inf:
+        yield at, replace(state, stop=Stop(at, at + script.grace_s, DEADLINE_EXCEEDED, _DEADLINE_MESSAGE))
+
+
+def _passed_at(container: ContainerScript, current: ContainerState) -> float:
+    """When an init container let the next one start."""
+    if container.role is Role.SIDECAR:
+        return math.inf if current.started_at is None else current.started_at + container.started_s
+    ended = current.exit
+    return ended.finished if ended is not None and ended.code == 0 else math.inf
+
+
+def _over(script: PodScript, state: PodState) -> float | None:
+    """When the pod came to its own end: all regular containers ended, or an init container failed, for good."""
+    latest = 0.0
+    for container, current in zip(script.containers, state.containers, strict=True):
+        if container.role is Role.SIDECAR:
+            continue
+        ended = current.exit
+        for_good = ended is not None and current.started_at is None and current.restart_at == math.inf
+        if container.role is Role.INIT:
+            if for_good and ended is not None and ended.code != 0:
+                return ended.finished
+        elif not for_good or ended is None:
+            return None
+        else:
+            latest = max(latest, ended.finished)
+    return latest
+
+
+# -- starts and ends
+
+
+def _start(state: PodState, index: int, at: float) -> _Change:
+    if at == math.inf:
+        return _NOTHING
+    old = state.containers[index]
+    backoff_s, backoff_at = old.backoff_s, old.backoff_at
+    if old.starts:
+        expired = backoff_s == 0.0 or old.exit is None or old.exit.finished - backoff_at > 2 * BACKOFF_MAX_S
+        backoff_s = BACKOFF_S if expired else min(BACKOFF_MAX_S, backoff_s * 2)
+        backoff_at = at
+    new = ContainerState(old.starts + 1, at, None, old.exit, math.inf, backoff_s, backoff_at)
+    return at, _with(state, index, new)
+
+
+def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) -> Exit | None:
+    """How and when the current run of a container will end."""
+    container, current = script.containers[index], state.containers[index]
+    started = current.started_at or 0.0
+    run = container.nth_run(current.starts)
+    at, code, reason = started + run.lasts_s, run.exit_code, run.exit_reason
+    if stopping is not None:
+        asked_at = _asked_to_stop_at(script, state, index, stopping)
+        stopped_at = max(started, asked_at + container.stop_s)
+        if stopped_at < at:
+            at, code, reason = stopped_at, 0, ""
+        if asked_at < math.inf and stopping.deadline < at:
+            at, code, reason = max(stopping.deadline, asked_at), KILLED, ""
+    if at == math.inf:
+        return None
+    return Exit(code, reason or ("Completed" if code == 0 else "Error"), started, at, current.starts)
+
+
+def _asked_to_stop_at(script: PodScript, state: PodState, index: int, stopping: Stop) -> float:
+    """Sidecars are stopped last, in the reverse of their order."""
+    if script.containers[index].role is not Role.SIDECAR:
+        return stopping.at
+    at = stopping.at
+    for container, current in zip(script.containers[index + 1 :], state.containers[index + 1 :], strict=True):
+        if current.started_at is not None:
+            return math.inf
+        if container.role is not Role.INIT and current.exit is not None:
+            at = max(at, current.exit.finished)
+    return at
+
+
+def _exit(state: PodState, index: int, container: ContainerScript, ended: Exit | None) -> _Change:
+    if ended is None:
+        return _NOTHING
+    old = state.containers[index]
+    restart_at = math.inf
+    if container.restarts_after(ended.code) and not (container.role is Role.INIT and ended.code == 0):
+        waits = old.backoff_s > 0.0 and ended.finished - old.backoff_at <= 2 * BACKOFF_MAX_S
+        restart_at = ended.finished + (old.backoff_s if waits else 0.0)
+    new = replace(old, started_at=None, exit=ended, restart_at=restart_at)
+    return ended.finished, _with(state, index, new)
+
+
+def _with(state: PodState, index: int, new: ContainerState) -> PodState:
+    containers = state.containers
+    return replace(state, containers=(*containers[:index], new, *containers[index + 1 :]))

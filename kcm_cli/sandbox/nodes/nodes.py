@@ -1,0 +1,68 @@
+"""The simulated nodes of a sandbox: one entry point for all of them."""
+
+import asyncio
+import random
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.rest.client import MERGE, Client
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.sandbox.nodes import shape
+from kcm_cli.sandbox.nodes.agents import Agents
+from kcm_cli.sandbox.nodes.kubelet import Kubelets
+from kcm_cli.sandbox.views import NODE_LEASES, NODES, PODS
+
+PREFIX = "node-"
+
+
+class Nodes:
+    """Adds, removes, fails and recovers nodes, and plays their kubelets while ``run`` runs."""
+
+    def __init__(self, client: Client, informers: Informers, clock: Clock, rng: random.Random) -> None:
+        self._client = client
+        self._informer = informers.get(NODES)
+        self._kubelets = Kubelets(client, informers.get(PODS), clock)
+        self._agents = Agents(client, self._informer, clock, rng, self._kubelets.node_changed)
+        self._kubelets.agents = self._agents
+
+    async def run(self) -> None:
+        """Play until cancelled. The informers must run, too."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._agents.run(), name="simulated nodes")
+            group.create_task(self._kubelets.run(), name="simulated kubelets")
+
+    async def ensure(self, count: int) -> None:
+        """Make nodes 1 to ``count`` unless they exist. Raises ApiError, TransportError."""
+        for number in range(1, count + 1):
+            try:
+                await self._client.create(NODES, "", shape.node_doc(f"{PREFIX}{number}", number))
+            except AlreadyExists:
+                pass
+
+    async def add(self, name: str = "") -> str:
+        """Add a node; its name. Raises AlreadyExists and other errors of the API."""
+        number = self._agents.free_number()
+        name = name or f"{PREFIX}{number}"
+        await self._client.create(NODES, "", shape.node_doc(name, number))
+        return name
+
+    async def remove(self, name: str) -> None:
+        """Take a node away. Its pods stay for the pod garbage collector. Raises NotFound."""
+        await self._client.delete(NODES, "", name)
+        try:
+            await self._client.delete(NODE_LEASES, shape.LEASE_NAMESPACE, name)
+        except NotFound:
+            pass
+
+    async def fail(self, name: str) -> None:
+        """Stop a node's heartbeats and all that happens on it. Raises NotFound."""
+        await self._annotate(name, "true")
+
+    async def recover(self, name: str) -> None:
+        """Let a failed node go on. Raises NotFound."""
+        await self._annotate(name, None)
+
+    async def _annotate(self, name: str, failed: str | None) -> None:
+        patch: Doc = {"metadata": {"annotations": {shape.FAILED: failed}}}
+        await self._client.patch(NODES, "", name, patch, content_type=MERGE)

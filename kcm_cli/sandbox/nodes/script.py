@@ -1,0 +1,195 @@
+"""How a pod's containers will behave: read once from its spec and annotations, then played by ``machine``.
+
+Annotations ``sandbox.kcm.dev/NAME`` hold for all regular containers of a pod, ``sandbox.kcm.dev/NAME.CONTAINER`` for
+one container of any kind (docs/sandbox.md lists them). A value that cannot be read counts as absent and is
+reported in ``PodScript.problems``.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from kcm_cli.machinery.durations import parse_duration
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.sandbox.views import Probe, RestartRule, SimulatedContainer, SimulatedPod
+
+PREFIX = "sandbox.kcm.dev/"
+START_DELAY, READY_DELAY, RUN_TIME, STOP_TIME = "start-delay", "ready-delay", "run-time", "stop-time"
+EXIT_CODE, EXIT_REASON, RESTARTS = "exit-code", "exit-reason", "restarts"
+NEVER = "never"
+SHORT_RUN_S = 1.0
+"""How long a container runs that is meant to end and does not say when."""
+
+
+class Role(Enum):
+    """INIT runs to its end before the next; a SIDECAR is an init container that stays; MAIN are the others."""
+
+    INIT = "init"
+    SIDECAR = "sidecar"
+    MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a container: seconds until it ends by itself (infinite: not at all), and how."""
+
+    lasts_s: float
+    exit_code: int
+    exit_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerScript:
+    """A container's behaviour. Seconds from its start; ``stop_s`` from the request to stop to its end."""
+
+    name: str
+    role: Role
+    restart: str
+    rules: tuple[RestartRule, ...]
+    run: Run
+    failing_runs: int
+    last_run: Run
+    started_s: float
+    ready_s: float
+    stop_s: float
+
+    def nth_run(self, number: int) -> Run:
+        """The run with this number, counted from 1."""
+        return self.run if number <= self.failing_runs else self.last_run
+
+    def restarts_after(self, code: int) -> bool:
+        """Whether another run follows one that ended with this code."""
+        for rule in self.rules:
+            if rule.exit_codes is not None and _covers(rule, code):
+                return True
+        if self.restart == "OnFailure":
+            return code != 0
+        return self.restart == "Always"
+
+
+@dataclass(frozen=True, slots=True)
+class PodScript:
+    """A pod's behaviour: its containers in the order in which they start, init containers first."""
+
+    containers: tuple[ContainerScript, ...]
+    start_delay_s: float
+    deadline_s: float
+    grace_s: float
+    problems: tuple[str, ...] = ()
+
+
+def read(pod: SimulatedPod) -> PodScript:
+    """The behaviour that a pod asks for."""
+    wishes = _Wishes(pod.annotations)
+    spec = pod.spec
+    containers = [_script(c, _init_role(c), spec.restart_policy, wishes) for c in spec.init_containers]
+    containers += [_script(c, Role.MAIN, spec.restart_policy, wishes) for c in spec.containers]
+    grace_s = spec.termination_grace_period_seconds
+    return PodScript(
+        tuple(containers),
+        wishes.seconds(START_DELAY, "", 0.0),
+        math.inf if spec.active_deadline_seconds is None else float(spec.active_deadline_seconds),
+        30.0 if grace_s is None else float(grace_s),
+        tuple(wishes.problems),
+    )
+
+
+def _init_role(container: SimulatedContainer) -> Role:
+    return Role.SIDECAR if container.restart_policy == "Always" else Role.INIT
+
+
+def _script(container: SimulatedContainer, role: Role, pod_policy: str, wishes: "_Wishes") -> ContainerScript:
+    name = container.name
+    scope = name if role is not Role.MAIN else f"{name}*"
+    restart = container.restart_policy or _pod_policy(role, pod_policy)
+    restarts = wishes.number(RESTARTS, scope)
+    code = wishes.number(EXIT_CODE, scope)
+    ends = role is Role.INIT or restart != "Always"
+    natural_s = 0.0 if role is Role.INIT else SHORT_RUN_S if ends or code is not None else math.inf
+    lasts_s = wishes.seconds(RUN_TIME, scope, natural_s)
+    reason = wishes.text(EXIT_REASON, scope)
+    run = Run(lasts_s, code or 0, reason)
+    last = run
+    if restarts is not None:
+        run = Run(wishes.seconds(RUN_TIME, scope, SHORT_RUN_S), 1 if code is None else code, reason)
+        last = Run(lasts_s if ends else math.inf, 0)
+    started_s = _probe_s(container.startup_probe)
+    return ContainerScript(
+        name,
+        role,
+        restart,
+        container.restart_policy_rules,
+        run,
+        restarts or 0,
+        last,
+        started_s,
+        wishes.seconds(READY_DELAY, scope, max(started_s, _probe_s(container.readiness_probe))),
+        _pre_stop_s(container) + wishes.seconds(STOP_TIME, scope, 0.0),
+    )
+
+
+def _pod_policy(role: Role, policy: str) -> str:
+    if role is Role.INIT:
+        return "OnFailure" if policy != "Never" else "Never"
+    return policy or "Always"
+
+
+def _probe_s(probe: Probe | None) -> float:
+    """Seconds from a container's start until a probe that always answers well has succeeded."""
+    if probe is None:
+        return 0.0
+    return float(probe.initial_delay_seconds + (max(probe.success_threshold, 1) - 1) * probe.period_seconds)
+
+
+def _pre_stop_s(container: SimulatedContainer) -> float:
+    hook = container.lifecycle.pre_stop if container.lifecycle is not None else None
+    return float(hook.sleep.seconds) if hook is not None and hook.sleep is not None else 0.0
+
+
+def _covers(rule: RestartRule, code: int) -> bool:
+    codes = rule.exit_codes
+    return codes is not None and (code in codes.values) == (codes.operator == "In")
+
+
+class _Wishes:
+    """Annotations by name and container. A scope is a container's name; with ``*`` the pod's value holds, too."""
+
+    def __init__(self, annotations: Mapping[str, str]) -> None:
+        self._values = {k[len(PREFIX) :]: v for k, v in annotations.items() if k.startswith(PREFIX)}
+        self.problems: list[str] = []
+
+    def text(self, name: str, scope: str) -> str:
+        values = self._values
+        if not values:
+            return ""
+        own = values.get(f"{name}.{scope.rstrip('*')}", "") if scope else ""
+        if own or (scope and not scope.endswith("*")):
+            return own
+        return values.get(name, "")
+
+    def seconds(self, name: str, scope: str, default: float) -> float:
+        text = self.text(name, scope)
+        if not text:
+            return default
+        if text == NEVER:
+            return math.inf
+        try:
+            return max(0.0, parse_duration(text))
+        except FormatError as error:
+            self._complain(name, str(error))
+            return default
+
+    def number(self, name: str, scope: str) -> int | None:
+        text = self.text(name, scope)
+        if not text:
+            return None
+        if text.isascii() and text.isdigit():
+            return int(text)
+        self._complain(name, f"{text!r} is not a whole number")
+        return None
+
+    def _complain(self, name: str, why: str) -> None:
+        problem = f"{PREFIX}{name}: {why}"
+        if problem not in self.problems:
+            self.problems.append(problem)

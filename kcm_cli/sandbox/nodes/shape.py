@@ -1,0 +1,161 @@
+"""What a simulated node looks like: its addresses, and its Node and Lease documents.
+
+Node number N has the pod addresses 10.244.N.0/24 (the networks after 10.244.255.0 are those of 10.245 and so on)
+and the address 172.18.0.0 + N + 2.
+
+upstream: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
+"""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from ipaddress import IPv4Address, IPv4Network
+from uuid import NAMESPACE_URL, uuid5
+
+from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.machinery.codec import Doc
+
+SIMULATED = "sandbox.kcm.dev/simulated"
+FAILED = "sandbox.kcm.dev/failed"
+NOT_READY_TAINT = "node.kubernetes.io/not-ready"
+UNREACHABLE_TAINT = "node.kubernetes.io/unreachable"
+LEASE_NAMESPACE = "kube-node-lease"
+LEASE_DURATION_S = 40
+ZONES = ("zone-a", "zone-b", "zone-c")
+REGION = "sandbox"
+_PODS = int(IPv4Address("10.244.0.0"))
+_HOSTS = int(IPv4Address("172.18.0.2"))
+MOST_NODES = 12 * 256
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A node's size, as quantities."""
+
+    cpu: str = "32"
+    memory: str = "256Gi"
+    storage: str = "1Ti"
+    pods: str = "110"
+
+    def resources(self) -> dict[str, str]:
+        return {
+            "cpu": self.cpu,
+            "ephemeral-storage": self.storage,
+            "hugepages-1Gi": "0",
+            "hugepages-2Mi": "0",
+            "memory": self.memory,
+            "pods": self.pods,
+        }
+
+
+DEFAULT_SHAPE = Shape()
+
+
+def pod_network(number: int) -> str:
+    """The pod addresses of node ``number``. Raises ValueError beyond the last one."""
+    if not 0 <= number < MOST_NODES:
+        raise ValueError(f"there are addresses for {MOST_NODES} nodes only")
+    return f"{IPv4Address(_PODS + (number << 8))}/24"
+
+
+def number_of(network: str) -> int | None:
+    """The node whose pod addresses these are, if they are ours."""
+    try:
+        parsed = IPv4Network(network)
+    except ValueError:
+        return None
+    number, rest = divmod(int(parsed.network_address) - _PODS, 256)
+    return number if parsed.prefixlen == 24 and not rest and 0 <= number < MOST_NODES else None
+
+
+def host_address(number: int) -> str:
+    return str(IPv4Address(_HOSTS + number))
+
+
+def node_doc(name: str, number: int) -> Doc:
+    """The Node as it is registered."""
+    network = pod_network(number)
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels(name, number), "annotations": {**ANNOTATIONS, SIMULATED: "true"}},
+        "spec": {"podCIDR": network, "podCIDRs": [network]},
+    }
+
+
+ANNOTATIONS = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+
+
+def labels(name: str, number: int) -> dict[str, str]:
+    """The labels that a kubelet gives to its node."""
+    return {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": "simulated",
+        "topology.kubernetes.io/region": REGION,
+        "topology.kubernetes.io/zone": ZONES[number % len(ZONES)],
+    }
+
+
+_CONDITIONS = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+def status_doc(name: str, number: int, resources: dict[str, str], since: dict[str, str], time: str) -> Doc:
+    """The status of a healthy node at ``time``; ``since`` has the times from which its conditions hold already."""
+    return {
+        "addresses": [
+            {"type": "InternalIP", "address": host_address(number)},
+            {"type": "Hostname", "address": name},
+        ],
+        "allocatable": resources,
+        "capacity": resources,
+        "conditions": [
+            {
+                "type": type_,
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "lastHeartbeatTime": time,
+                "lastTransitionTime": since.get(f"{type_}={status}", time),
+            }
+            for type_, status, reason, message in _CONDITIONS
+        ],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "features": {"supplementalGroupsPolicy": True},
+        "nodeInfo": _info(name),
+        "runtimeHandlers": [{"name": "", "features": {"recursiveReadOnlyMounts": True, "userNamespaces": True}}],
+    }
+
+
+def _info(name: str) -> Doc:
+    machine = sha256(name.encode()).hexdigest()[:32]
+    return {
+        "architecture": "amd64",
+        "bootID": str(uuid5(NAMESPACE_URL, f"boot/{name}")),
+        "containerRuntimeVersion": "containerd://2.2.1",
+        "kernelVersion": "6.12.0-simulated",
+        "kubeProxyVersion": "",
+        "kubeletVersion": GIT_VERSION,
+        "machineID": machine,
+        "operatingSystem": "linux",
+        "osImage": "kcm sandbox (simulated)",
+        "systemUUID": str(uuid5(NAMESPACE_URL, f"system/{name}")),
+    }
+
+
+def lease_doc(name: str, uid: str, time: str) -> Doc:
+    """The Lease by which a node says that it is alive."""
+    owner: Doc = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": LEASE_DURATION_S, "renewTime": time},
+    }

@@ -1,0 +1,170 @@
+"""The objects that simulated kubelets and the scheduler read, with more of their fields than controllers need.
+
+Both share one informer per kind, so that a pod's change is decoded once.
+"""
+
+import msgspec
+
+from kcm_cli.api.core import Container, Node, NodeSpec, NodeStatus, Pod, PodSpec, PodStatus, Volume
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery.labels import LabelSelector
+from kcm_cli.machinery.meta import Object, View
+
+
+class Sleep(View, frozen=True, gc=False):
+    seconds: int = 0
+
+
+class LifecycleHandler(View, frozen=True, gc=False):
+    sleep: Sleep | None = None
+
+
+class Lifecycle(View, frozen=True, gc=False):
+    pre_stop: LifecycleHandler | None = None
+
+
+class Probe(View, frozen=True, gc=False):
+    """Only when a probe runs; what it asks is not simulated."""
+
+    initial_delay_seconds: int = 0
+    period_seconds: int = 10
+    success_threshold: int = 1
+
+
+class VolumeMount(View, frozen=True, gc=False):
+    name: str = ""
+    mount_path: str = ""
+    read_only: bool = False
+    recursive_read_only: str | None = None
+
+
+class ExitCodes(View, frozen=True, gc=False):
+    operator: str = ""
+    values: tuple[int, ...] = ()
+
+
+class RestartRule(View, frozen=True, gc=False):
+    action: str = ""
+    exit_codes: ExitCodes | None = None
+
+
+class SimulatedContainer(Container, frozen=True, gc=False):
+    image: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    lifecycle: Lifecycle | None = None
+    readiness_probe: Probe | None = None
+    startup_probe: Probe | None = None
+    restart_policy_rules: tuple[RestartRule, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
+
+
+class NodeSelectorRequirement(View, frozen=True, gc=False):
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(View, frozen=True, gc=False):
+    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
+    match_fields: tuple[NodeSelectorRequirement, ...] = ()
+
+
+class NodeSelector(View, frozen=True, gc=False):
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class PreferredSchedulingTerm(View, frozen=True, gc=False):
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(View, frozen=True, gc=False):
+    required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: tuple[PreferredSchedulingTerm, ...] = msgspec.field(
+        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class PodAffinityTerm(View, frozen=True, gc=False):
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    topology_key: str = ""
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class WeightedPodAffinityTerm(View, frozen=True, gc=False):
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(View, frozen=True, gc=False):
+    """Of affinity and of anti-affinity alike."""
+
+    required: tuple[PodAffinityTerm, ...] = msgspec.field(
+        default=(), name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: tuple[WeightedPodAffinityTerm, ...] = msgspec.field(
+        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class Affinity(View, frozen=True, gc=False):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(View, frozen=True, gc=False):
+    max_skew: int = 1
+    topology_key: str = ""
+    when_unsatisfiable: str = "DoNotSchedule"
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] = ()
+
+
+class ReadinessGate(View, frozen=True, gc=False):
+    condition_type: str = ""
+
+
+class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
+    containers: tuple[SimulatedContainer, ...] = ()
+    init_containers: tuple[SimulatedContainer, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    readiness_gates: tuple[ReadinessGate, ...] = ()
+    scheduler_name: str = ""
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    preemption_policy: str | None = None
+
+
+class SimulatedPod(Pod, frozen=True, gc=False, kw_only=True):
+    spec: SimulatedPodSpec = msgspec.field(default_factory=SimulatedPodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+class SimulatedNode(Node, frozen=True, gc=False, kw_only=True):
+    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+
+
+class NodeLease(Object, frozen=True, gc=False, kw_only=True):
+    """A Lease in kube-node-lease; edited as a document."""
+
+
+PODS = Resource(GVR("", "v1", "pods"), "Pod", SimulatedPod)
+NODES = Resource(GVR("", "v1", "nodes"), "Node", SimulatedNode, namespaced=False)
+NODE_LEASES = Resource(GVR("coordination.k8s.io", "v1", "leases"), "Lease", NodeLease, keeps_raw=True)
+
+BY_NODE = "node"
+"""The index of pods by the node that they are bound to; the empty name has those that are not."""
+
+
+def node_of(pod: SimulatedPod) -> tuple[str, ...]:
+    return (pod.spec.node_name,)
