@@ -1,0 +1,31 @@
+"""CEL, the expression language of policies and of schemas, with Kubernetes' libraries.
+
+``Program`` runs; ``check`` finds what cannot work before it runs. Expressions work on JSON values directly, and
+are compiled to closures: some microseconds a run.
+
+Compared: cel-python 0.5 (0.4 s to start, 0.3 to 1 ms a run, no optionals, no Kubernetes libraries, other error
+texts, no type check); the texts and the check are part of the API.
+
+upstream: cel-go 0.26, staging/src/k8s.io/apiserver/pkg/cel
+"""
+
+from kcm_cli.machinery.cel.errors import CelProblem, CelSyntaxError, CelTypeError, located
+from kcm_cli.machinery.cel.interpret import Lazy, MadeObject
+from kcm_cli.machinery.cel.program import Program
+from kcm_cli.machinery.cel.values import NONE, CelError, Duration, Optional, Uint, Value
+
+__all__ = [
+    "NONE",
+    "CelError",
+    "CelProblem",
+    "CelSyntaxError",
+    "CelTypeError",
+    "Duration",
+    "Lazy",
+    "MadeObject",
+    "Optional",
+    "Program",
+    "Uint",
+    "Value",
+    "located",
+]

@@ -1,0 +1,122 @@
+"""Macros that go through lists and maps.
+
+upstream: cel-go parser/macro.go, ext/comprehensions.go, cel/library.go (optionals)
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from kcm_cli.machinery.cel.operators import shown
+from kcm_cli.machinery.cel.syntax import Macro
+from kcm_cli.machinery.cel.values import NONE, CelError, Optional, Value
+
+Scope = Mapping[str, Value]
+Run = Callable[[Scope], Value]
+
+
+def run_of(node: Macro, source: Run, args: tuple[Run, ...]) -> Run:
+    """The closure of a macro, from those of its range and its arguments."""
+    if node.kind in ("optMap", "optFlatMap"):
+        return _optional_map(source, node.names[0], args[0], flat=node.kind == "optFlatMap")
+    each = _Each(node.names)
+    match node.kind:
+        case "all":
+            return lambda scope: _decided(each(source(scope), scope), args[0], False)
+        case "exists":
+            return lambda scope: _decided(each(source(scope), scope), args[0], True)
+        case "exists_one":
+            return lambda scope: sum(_true(args[0](inner)) for inner in each(source(scope), scope)) == 1
+        case "filter":
+            name = node.names[0]
+            return lambda scope: [inner[name] for inner in each(source(scope), scope) if _true(args[0](inner))]
+        case "map" | "transformList":
+            return _mapped(source, each, args)
+    return _transformed(source, each, args, entries=node.kind == "transformMapEntry")
+
+
+class _Each:
+    """The scopes of a comprehension's steps: one scope, whose variables change."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def __call__(self, source: Value, scope: Scope) -> Iterator[Scope]:
+        inner = dict(scope)
+        names = self._names
+        if isinstance(source, Mapping):
+            for key, value in source.items():
+                inner[names[0]] = key
+                if len(names) == 2:
+                    inner[names[1]] = value
+                yield inner
+        elif isinstance(source, (list, tuple)):
+            for position, value in enumerate(source):
+                inner[names[-1]] = value
+                if len(names) == 2:
+                    inner[names[0]] = position
+                yield inner
+        else:
+            raise CelError(f"got '{type(source).__name__}', expected iterable type")
+
+
+def _true(value: Value) -> bool:
+    if not isinstance(value, bool):
+        raise CelError("no such overload")
+    return value
+
+
+def _decided(scopes: Iterator[Scope], test: Run, decisive: bool) -> bool:
+    """One step that decides is enough, even if others fail."""
+    failure: CelError | None = None
+    for scope in scopes:
+        try:
+            if _true(test(scope)) is decisive:
+                return decisive
+        except CelError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+    return not decisive
+
+
+def _mapped(source: Run, each: _Each, args: tuple[Run, ...]) -> Run:
+    make = args[-1]
+    if len(args) == 1:
+        return lambda scope: [make(inner) for inner in each(source(scope), scope)]
+    test = args[0]
+    return lambda scope: [make(inner) for inner in each(source(scope), scope) if _true(test(inner))]
+
+
+def _transformed(source: Run, each: _Each, args: tuple[Run, ...], *, entries: bool) -> Run:
+    make, test, key_name = args[-1], args[0] if len(args) == 2 else None, each._names[0]
+
+    def run(scope: Scope) -> Value:
+        found: dict[Value, Value] = {}
+        for inner in each(source(scope), scope):
+            if test is not None and not _true(test(inner)):
+                continue
+            made = make(inner)
+            if not entries:
+                found[inner[key_name]] = made
+                continue
+            if not isinstance(made, Mapping):
+                raise CelError("no such overload")
+            for key, value in made.items():
+                if key in found:
+                    raise CelError(f"insert failed: key {shown(key)} already exists")
+                found[key] = value
+        return found
+
+    return run
+
+
+def _optional_map(source: Run, name: str, make: Run, *, flat: bool) -> Run:
+    def run(scope: Scope) -> Value:
+        value = source(scope)
+        if not isinstance(value, Optional):
+            raise CelError("no such overload")
+        if not value.present:
+            return NONE
+        made = make({**scope, name: value.value})
+        return made if flat else Optional(made, True)
+
+    return run

@@ -1,0 +1,27 @@
+"""What is wrong with the text of an expression, as clients are told: the message, the line, and where in it.
+
+CelProblem
+├── CelSyntaxError   the text is no expression
+└── CelTypeError     an expression that cannot work: an unknown name, operands that do not go together
+"""
+
+
+class CelProblem(Exception):
+    """An expression that cannot be run."""
+
+
+class CelSyntaxError(CelProblem):
+    """The text is no expression."""
+
+
+class CelTypeError(CelProblem):
+    """Names or types do not fit."""
+
+
+def located(text: str, offset: int, message: str) -> str:
+    """``ERROR: <input>:1:5: message``, the line, and a mark below it."""
+    line_start = text.rfind("\n", 0, offset) + 1
+    line_end = text.find("\n", offset)
+    line = text[line_start : line_end if line_end >= 0 else len(text)]
+    number, column = text.count("\n", 0, offset) + 1, offset - line_start
+    return f"ERROR: <input>:{number}:{column + 1}: {message}\n | {line}\n | {'.' * column}^"

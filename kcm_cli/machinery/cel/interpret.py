@@ -1,0 +1,341 @@
+"""Nodes to closures: an expression is compiled once and then run without looking at its text again.
+
+Errors are values of a kind in CEL: ``||`` and ``&&`` swallow one if the other side decides.
+
+upstream: cel-go interpreter
+"""
+
+from collections.abc import Callable, Mapping
+
+from kcm_cli.machinery.cel import comprehensions, operators
+from kcm_cli.machinery.cel.comprehensions import Run, Scope
+from kcm_cli.machinery.cel.functions import FUNCTIONS, METHODS
+from kcm_cli.machinery.cel.overloads import Function
+from kcm_cli.machinery.cel.syntax import (
+    Call,
+    Constant,
+    Ident,
+    ListNode,
+    Macro,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+)
+from kcm_cli.machinery.cel.values import NONE, TYPES, CelError, Optional, Value, equal
+
+_BINARY: Mapping[str, operators.Binary] = {
+    "_+_": operators.add,
+    "_-_": operators.subtract,
+    "_*_": operators.multiply,
+    "_/_": operators.divide,
+    "_%_": operators.modulus,
+    "_<_": operators.less,
+    "_<=_": operators.less_equal,
+    "_>_": operators.greater,
+    "_>=_": operators.greater_equal,
+    "_==_": equal,
+    "_!=_": lambda one, other: not equal(one, other),
+    "@in": operators.contained,
+    "_[_]": operators.index,
+    "_[?_]": operators.optional_index,
+}
+_ESCAPED = {"__underscores__": "__", "__dot__": ".", "__dash__": "-", "__slash__": "/"}
+
+
+def compile_node(node: Node) -> Run:
+    """The closure of a node. Running it raises CelError."""
+    match node:
+        case Constant(value=value):
+            return lambda scope: value
+        case Ident():
+            return _ident(node.name.lstrip("."))
+        case Select():
+            return _select(node)
+        case Call():
+            return _call(node)
+        case ListNode():
+            return _list(node)
+        case MapNode():
+            return _map(node)
+        case StructNode():
+            return _struct(node)
+        case Macro():
+            source = compile_node(node.range)
+            return comprehensions.run_of(node, source, tuple(compile_node(arg) for arg in node.args))
+
+
+def _ident(name: str) -> Run:
+    kind = TYPES.get(name)
+
+    def run(scope: Scope) -> Value:
+        try:
+            value = scope[name]
+        except KeyError:
+            if kind is not None:
+                return kind
+            raise CelError(f"no such attribute(s): {name}") from None
+        return value() if isinstance(value, Lazy) else value
+
+    return run
+
+
+class Lazy:
+    """A variable that is worked out when it is first asked for."""
+
+    __slots__ = ("_make", "_made", "_value")
+
+    def __init__(self, make: Callable[[], Value]) -> None:
+        self._make = make
+        self._made = False
+        self._value: Value = None
+
+    def __call__(self) -> Value:
+        if not self._made:
+            self._value = self._make()
+            self._made = True
+        return self._value
+
+
+def unescaped(field: str) -> str:
+    """A property's own name, where it was written in the form that CEL can read."""
+    if "__" not in field:
+        return field
+    for escape, text in _ESCAPED.items():
+        field = field.replace(escape, text)
+    if field.startswith("__") and field.endswith("__") and len(field) > 4:
+        return field[2:-2]
+    return field
+
+
+def _select(node: Select) -> Run:
+    qualified = _qualified(node)
+    if qualified in TYPES:
+        kind = TYPES[qualified]
+        return lambda scope: kind
+    operand, field = compile_node(node.operand), node.field
+    other = unescaped(field)
+    if node.test:
+        return lambda scope: _present(operand(scope), field, other)
+    if node.optional:
+        return lambda scope: _optional_field(operand(scope), field, other)
+
+    def run(scope: Scope) -> Value:
+        value = operand(scope)
+        if type(value) is dict:
+            try:
+                return value[field]
+            except KeyError:
+                pass
+        return _field(value, field, other)
+
+    return run
+
+
+def _qualified(node: Node) -> str:
+    if isinstance(node, Ident):
+        return node.name.lstrip(".")
+    if isinstance(node, Select) and not node.optional and not node.test:
+        prefix = _qualified(node.operand)
+        return f"{prefix}.{node.field}" if prefix else ""
+    return ""
+
+
+def _field(value: Value, field: str, other: str) -> Value:
+    if isinstance(value, Mapping):
+        if field in value:
+            return value[field]
+        if other in value:
+            return value[other]
+        raise CelError(f"no such key: {field}")
+    if isinstance(value, Optional):
+        return _optional_field(value, field, other)
+    raise CelError("no such overload")
+
+
+def _present(value: Value, field: str, other: str) -> bool:
+    if isinstance(value, Optional):
+        return value.present and _present(value.value, field, other)
+    if isinstance(value, Mapping):
+        return field in value or other in value
+    raise CelError("no such overload")
+
+
+def _optional_field(value: Value, field: str, other: str) -> Optional:
+    if isinstance(value, Optional):
+        if not value.present:
+            return value
+        value = value.value
+    if not isinstance(value, Mapping):
+        raise CelError("no such overload")
+    if field in value:
+        return Optional(value[field], True)
+    return Optional(value[other], True) if other in value else NONE
+
+
+# Calls
+
+
+def _call(node: Call) -> Run:
+    args = tuple(compile_node(arg) for arg in node.args)
+    match node.function:
+        case "_&&_":
+            return _logical(args[0], args[1], False)
+        case "_||_":
+            return _logical(args[0], args[1], True)
+        case "_?_:_":
+            return _conditional(*args)
+        case "!_" | "-_":
+            unary = operators.logical_not if node.function == "!_" else operators.negate
+            return lambda scope: unary(args[0](scope))
+    binary = _BINARY.get(node.function)
+    if binary is not None:
+        one, other = args
+        return lambda scope: binary(one(scope), other(scope))
+    if node.target is None:
+        return _applied(node.function, FUNCTIONS.get(node.function), args)
+    qualified = f"{_qualified(node.target)}.{node.function}"
+    if qualified in FUNCTIONS:
+        return _applied(qualified, FUNCTIONS[qualified], args)
+    if node.function in ("or", "orValue"):
+        return _alternative(compile_node(node.target), args[0], node.function)
+    return _applied(node.function, METHODS.get(node.function), (compile_node(node.target), *args))
+
+
+def _applied(name: str, function: Function | None, args: tuple[Run, ...]) -> Run:
+    def run(scope: Scope) -> Value:
+        values = [arg(scope) for arg in args]
+        if function is not None:
+            return function(*values)
+        method = getattr(values[0], "cel_methods", {}).get(name) if values else None
+        if method is None:
+            raise operators.no_overload(name, *values)
+        return method(*values)
+
+    return run
+
+
+def _logical(one: Run, other: Run, decisive: bool) -> Run:
+    """``||`` is decided by true, ``&&`` by false, from either side."""
+
+    def run(scope: Scope) -> Value:
+        first: CelError | None = None
+        try:
+            value = one(scope)
+            if value is decisive:
+                return decisive
+            if not isinstance(value, bool):
+                first = CelError("no such overload")
+        except CelError as error:
+            first = error
+        try:
+            value = other(scope)
+        except CelError as error:
+            raise first or error from None
+        if value is decisive:
+            return decisive
+        if first is not None:
+            raise first
+        if not isinstance(value, bool):
+            raise CelError("no such overload")
+        return value
+
+    return run
+
+
+def _conditional(condition: Run, chosen: Run, otherwise: Run) -> Run:
+    def run(scope: Scope) -> Value:
+        value = condition(scope)
+        if not isinstance(value, bool):
+            raise CelError("no such overload")
+        return chosen(scope) if value else otherwise(scope)
+
+    return run
+
+
+def _alternative(target: Run, otherwise: Run, function: str) -> Run:
+    def run(scope: Scope) -> Value:
+        value = target(scope)
+        if not isinstance(value, Optional):
+            raise CelError("no such overload")
+        if value.present:
+            return value if function == "or" else value.value
+        return otherwise(scope)
+
+    return run
+
+
+# Literals
+
+
+def _list(node: ListNode) -> Run:
+    elements = tuple(compile_node(element) for element in node.elements)
+    if not node.optional:
+        return lambda scope: [element(scope) for element in elements]
+
+    def run(scope: Scope) -> Value:
+        found: list[Value] = []
+        for position, element in enumerate(elements):
+            value = element(scope)
+            if position not in node.optional:
+                found.append(value)
+            elif isinstance(value, Optional):
+                found += [value.value] if value.present else []
+            else:
+                raise CelError(f"cannot initialize optional list element from non-optional value {value}")
+        return found
+
+    return run
+
+
+def _map(node: MapNode) -> Run:
+    entries = tuple((compile_node(key), compile_node(value), optional) for key, value, optional in node.entries)
+
+    def run(scope: Scope) -> Value:
+        found: dict[Value, Value] = {}
+        for make_key, make_value, optional in entries:
+            key, value = make_key(scope), make_value(scope)
+            if not isinstance(key, (str, bool, int)):
+                raise CelError(f"unsupported key type: {operators.shown(key)}")
+            if optional:
+                if not isinstance(value, Optional):
+                    raise CelError(f"cannot initialize optional entry '{key}' from non-optional value {value}")
+                if not value.present:
+                    continue
+                value = value.value
+            if operators.find(found, key)[0]:
+                raise CelError(f"Failed with repeated key: {operators.shown(key)}")
+            found[key] = value
+        return found
+
+    return run
+
+
+def _struct(node: StructNode) -> Run:
+    fields = tuple((name, compile_node(value), optional) for name, value, optional in node.fields)
+    type_name = node.type_name.lstrip(".")
+
+    def run(scope: Scope) -> Value:
+        found = MadeObject(type_name)
+        for name, make, optional in fields:
+            value = make(scope)
+            if optional:
+                if not isinstance(value, Optional):
+                    raise CelError(f"cannot initialize optional entry '{name}' from non-optional value {value}")
+                if not value.present:
+                    continue
+                value = value.value
+            found[unescaped(name)] = value
+        return found
+
+    return run
+
+
+class MadeObject(dict[str, Value]):
+    """An object that an expression made, with the name of its type."""
+
+    __slots__ = ("cel_type",)
+
+    def __init__(self, cel_type: str) -> None:
+        super().__init__()
+        self.cel_type = cel_type

@@ -1,0 +1,247 @@
+"""Kubernetes' own types in expressions: quantities, versions, named formats.
+
+upstream: staging/src/k8s.io/apiserver/pkg/cel/library/{quantity,semverlib,format}.go
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from kcm_cli.machinery import names, quantity
+from kcm_cli.machinery.cel.overloads import Function, overloaded
+from kcm_cli.machinery.cel.values import NONE, CelError, Optional, Value
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quantity import Quantity
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.times import parse_time
+
+_INT64 = range(-(1 << 63), 1 << 63)
+_semver = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?").fullmatch
+_uuid = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}").fullmatch
+Methods = Mapping[str, Function]
+
+
+@dataclass(frozen=True, slots=True)
+class QuantityValue:
+    """A quantity."""
+
+    quantity: Quantity
+    cel_type: ClassVar[str] = "kubernetes.Quantity"
+    cel_methods: ClassVar[Methods]
+
+    def __str__(self) -> str:
+        return str(self.quantity)
+
+    def plus(self, other: "QuantityValue | int", sign: int = 1) -> "QuantityValue":
+        """The sum; with a sign of -1 the difference."""
+        more = quantity.make(other) if isinstance(other, int) else other.quantity
+        return QuantityValue(self.quantity + more * sign)
+
+    def order(self, other: "QuantityValue") -> int:
+        return (self.quantity - other.quantity).sign
+
+    def integer(self) -> int:
+        """Raises CelError for a fraction, or too large a number."""
+        value = self.quantity.value()
+        if value not in _INT64 or self.quantity != quantity.make(value):
+            raise CelError("cannot convert value to integer")
+        return value
+
+    def is_integer(self) -> bool:
+        try:
+            self.integer()
+        except CelError:
+            return False
+        return True
+
+
+_Q = QuantityValue
+QuantityValue.cel_methods = {
+    "isInteger": overloaded("isInteger", ((_Q,), _Q.is_integer)),
+    "asInteger": overloaded("asInteger", ((_Q,), _Q.integer)),
+    "asApproximateFloat": overloaded("asApproximateFloat", ((_Q,), lambda value: value.quantity.approximate())),
+    "sign": overloaded("sign", ((_Q,), lambda value: value.quantity.sign)),
+    "add": overloaded("add", ((_Q, _Q), _Q.plus), ((_Q, int), _Q.plus)),
+    "sub": overloaded(
+        "sub",
+        ((_Q, _Q), lambda one, other: one.plus(other, -1)),
+        ((_Q, int), lambda one, other: one.plus(other, -1)),
+    ),
+    "isGreaterThan": overloaded("isGreaterThan", ((_Q, _Q), lambda one, other: one.order(other) > 0)),
+    "isLessThan": overloaded("isLessThan", ((_Q, _Q), lambda one, other: one.order(other) < 0)),
+    "compareTo": overloaded("compareTo", ((_Q, _Q), _Q.order)),
+}
+
+
+def _quantity(text: str) -> QuantityValue:
+    try:
+        return QuantityValue(quantity.parse(text))
+    except FormatError as error:
+        raise CelError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class SemverValue:
+    """A version; build metadata plays no part in the order."""
+
+    core: tuple[int, int, int]
+    prerelease: tuple[str, ...] = ()
+    cel_type: ClassVar[str] = "kubernetes.Semver"
+    cel_methods: ClassVar[Methods]
+
+    def order(self, other: "SemverValue") -> int:
+        one, two = self._key(), other._key()
+        return (one > two) - (one < two)
+
+    def _key(self) -> tuple[object, ...]:
+        parts = tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in self.prerelease)
+        return (self.core, 0 if self.prerelease else 1, parts)
+
+
+_S = SemverValue
+SemverValue.cel_methods = {
+    "major": overloaded("major", ((_S,), lambda version: version.core[0])),
+    "minor": overloaded("minor", ((_S,), lambda version: version.core[1])),
+    "patch": overloaded("patch", ((_S,), lambda version: version.core[2])),
+    "isGreaterThan": overloaded("isGreaterThan", ((_S, _S), lambda one, other: one.order(other) > 0)),
+    "isLessThan": overloaded("isLessThan", ((_S, _S), lambda one, other: one.order(other) < 0)),
+    "compareTo": overloaded("compareTo", ((_S, _S), _S.order)),
+}
+
+
+def _version(text: str, normalize: bool = False) -> SemverValue:
+    if normalize:
+        text = _normalized(text)
+    match = _semver(text)
+    if match is None:
+        parts = text.count(".") + 1
+        why = "No Major.Minor.Patch elements found" if parts < 3 else f"Invalid character(s) found in {quote(text)}"
+        raise CelError(why)
+    prerelease = tuple((match[4] or "").split(".")) if match[4] else ()
+    return SemverValue((int(match[1]), int(match[2]), int(match[3])), prerelease)
+
+
+def _normalized(text: str) -> str:
+    """Without a leading v, without leading zeros, with all three numbers."""
+    text = text.removeprefix("v")
+    end = next((i for i, char in enumerate(text) if char in "-+"), len(text))
+    numbers = [number.lstrip("0") or "0" for number in text[:end].split(".")] if text[:end] else []
+    if len(numbers) < 3 and end < len(text):
+        return text
+    return ".".join([*numbers, *["0"] * (3 - len(numbers))]) + text[end:]
+
+
+def _is(make: Callable[..., Value]) -> Callable[..., bool]:
+    def run(*args: Value) -> bool:
+        try:
+            make(*args)
+        except CelError:
+            return False
+        return True
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class FormatValue:
+    """A named form of text."""
+
+    name: str
+    problems: Callable[[str], list[str]]
+    cel_type: ClassVar[str] = "kubernetes.NamedFormat"
+    cel_methods: ClassVar[Methods]
+
+    def validate(self, text: str) -> Optional:
+        found = self.problems(text)
+        return Optional(found, True) if found else NONE
+
+
+FormatValue.cel_methods = {
+    "validate": overloaded("validate", ((FormatValue, str), FormatValue.validate)),
+}
+
+
+def _masked(text: str) -> str:
+    """A prefix of a name, without the dash that the rest would follow."""
+    return f"{text[:-1]}a" if len(text) > 1 and text.endswith("-") else text
+
+
+def _problem(judge: Callable[[str], bool], message: str) -> Callable[[str], list[str]]:
+    return lambda text: [] if judge(text) else [message]
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except binascii.Error:
+        return False
+    return True
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return len(text) == 10
+
+
+def _is_datetime(text: str) -> bool:
+    try:
+        parse_time(text)
+    except FormatError:
+        return False
+    return True
+
+
+def _uri_problems(text: str) -> list[str]:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return [f"parse {quote(text)}: invalid URI for request"]
+    if parts.scheme or text.startswith("/"):
+        return []
+    why = "empty url" if not text else "invalid URI for request"
+    return [f"parse {quote(text)}: {why}"]
+
+
+_FORMATS: Mapping[str, Callable[[str], list[str]]] = {
+    "dns1123Label": names.dns1123_label,
+    "dns1123Subdomain": names.dns1123_subdomain,
+    "dns1035Label": names.dns1035_label,
+    "qualifiedName": names.qualified_name,
+    "dns1123LabelPrefix": lambda text: names.dns1123_label(_masked(text)),
+    "dns1123SubdomainPrefix": lambda text: names.dns1123_subdomain(_masked(text)),
+    "dns1035LabelPrefix": lambda text: names.dns1035_label(_masked(text)),
+    "labelValue": names.label_value,
+    "uri": _uri_problems,
+    "uuid": _problem(lambda text: _uuid(text) is not None, "does not match the UUID format"),
+    "byte": _problem(_is_base64, "invalid base64"),
+    "date": _problem(_is_date, "invalid date"),
+    "datetime": _problem(_is_datetime, "invalid datetime"),
+}
+
+
+def _named(name: str) -> Optional:
+    found = _FORMATS.get(name)
+    return NONE if found is None else Optional(FormatValue(name, found), True)
+
+
+def _constant(name: str) -> Function:
+    value = FormatValue(name, _FORMATS[name])
+    return overloaded(f"format.{name}", ((), lambda: value))
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "quantity": overloaded("quantity", ((str,), _quantity)),
+    "isQuantity": overloaded("isQuantity", ((str,), _is(_quantity))),
+    "semver": overloaded("semver", ((str,), _version), ((str, bool), _version)),
+    "isSemver": overloaded("isSemver", ((str,), _is(_version)), ((str, bool), _is(_version))),
+    "format.named": overloaded("format.named", ((str,), _named)),
+    **{f"format.{name}": _constant(name) for name in _FORMATS},
+}

@@ -1,0 +1,195 @@
+"""URLs, IP addresses and networks in expressions.
+
+upstream: staging/src/k8s.io/apiserver/pkg/cel/library/{urls,ip,cidr}.go
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+from kcm_cli.machinery.cel.overloads import Function, overloaded
+from kcm_cli.machinery.cel.values import CelError, Value
+from kcm_cli.machinery.quoting import quote
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Methods = Mapping[str, Function]
+
+
+@dataclass(frozen=True, slots=True)
+class UrlValue:
+    """An absolute URL, or an absolute path."""
+
+    parts: SplitResult
+    cel_type: ClassVar[str] = "kubernetes.URL"
+    cel_methods: ClassVar[Methods]
+
+    def hostname(self) -> str:
+        return self.host().rpartition(":")[0].strip("[]") if self.port() else self.host().strip("[]")
+
+    def host(self) -> str:
+        return self.parts.netloc.rpartition("@")[2]
+
+    def port(self) -> str:
+        host = self.host()
+        return "" if host.endswith("]") or ":" not in host else host.rpartition(":")[2]
+
+
+_U = UrlValue
+UrlValue.cel_methods = {
+    "getScheme": overloaded("getScheme", ((_U,), lambda url: url.parts.scheme)),
+    "getHost": overloaded("getHost", ((_U,), _U.host)),
+    "getHostname": overloaded("getHostname", ((_U,), _U.hostname)),
+    "getPort": overloaded("getPort", ((_U,), _U.port)),
+    "getEscapedPath": overloaded("getEscapedPath", ((_U,), lambda url: url.parts.path)),
+    "getQuery": overloaded("getQuery", ((_U,), lambda url: parse_qs(url.parts.query, keep_blank_values=True))),
+}
+
+
+def _url(text: str) -> UrlValue:
+    try:
+        parts = urlsplit(text)
+        valid = bool(parts.scheme) or text.startswith("/")
+    except ValueError:
+        valid = False
+    if not valid or any(char <= " " for char in text):
+        why = f"parse {quote(text)}: invalid URI for request"
+        raise CelError(f"URL parse error during conversion from string: {why}")
+    return UrlValue(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class IpValue:
+    """An address."""
+
+    address: Address
+    cel_type: ClassVar[str] = "net.IP"
+    cel_methods: ClassVar[Methods]
+
+    def __str__(self) -> str:
+        return str(self.address)
+
+    def global_unicast(self) -> bool:
+        address = self.address
+        special = address.is_unspecified or address.is_loopback or address.is_multicast
+        broadcast = isinstance(address, ipaddress.IPv4Address) and str(address) == "255.255.255.255"
+        return not (special or broadcast or address.is_link_local)
+
+    def link_local_multicast(self) -> bool:
+        networks = {4: "224.0.0.0/24", 6: "ff02::/16"}
+        return self.address in ipaddress.ip_network(networks[self.address.version])
+
+
+_I = IpValue
+IpValue.cel_methods = {
+    "family": overloaded("family", ((_I,), lambda ip: ip.address.version)),
+    "isUnspecified": overloaded("isUnspecified", ((_I,), lambda ip: ip.address.is_unspecified)),
+    "isLoopback": overloaded("isLoopback", ((_I,), lambda ip: ip.address.is_loopback)),
+    "isLinkLocalMulticast": overloaded("isLinkLocalMulticast", ((_I,), _I.link_local_multicast)),
+    "isLinkLocalUnicast": overloaded("isLinkLocalUnicast", ((_I,), lambda ip: ip.address.is_link_local)),
+    "isGlobalUnicast": overloaded("isGlobalUnicast", ((_I,), _I.global_unicast)),
+}
+
+
+def _ip(text: str) -> IpValue:
+    try:
+        if "%" in text:
+            raise CelError(f"IP address {quote(text)} with zone value is not allowed")
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise CelError(f"IP Address {quote(text)} parse error during conversion from string: ") from None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        raise CelError(f"IPv4-mapped IPv6 address {quote(text)} is not allowed")
+    return IpValue(address)
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        _ip(text)
+    except CelError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class CidrValue:
+    """An address with the length of its network's prefix."""
+
+    address: Address
+    prefix: int
+    cel_type: ClassVar[str] = "net.CIDR"
+    cel_methods: ClassVar[Methods]
+
+    @property
+    def network(self) -> Network:
+        return ipaddress.ip_network(f"{self.address}/{self.prefix}", strict=False)
+
+    def __str__(self) -> str:
+        return f"{self.address}/{self.prefix}"
+
+    def holds_ip(self, other: "IpValue | str") -> bool:
+        ip = _ip(other) if isinstance(other, str) else other
+        return ip.address in self.network
+
+    def holds_cidr(self, other: "CidrValue | str") -> bool:
+        cidr = _cidr(other) if isinstance(other, str) else other
+        same_family = cidr.address.version == self.address.version
+        return same_family and cidr.prefix >= self.prefix and cidr.address in self.network
+
+    def masked(self) -> "CidrValue":
+        return CidrValue(self.network.network_address, self.prefix)
+
+
+_C = CidrValue
+CidrValue.cel_methods = {
+    "containsIP": overloaded("containsIP", ((_C, IpValue), _C.holds_ip), ((_C, str), _C.holds_ip)),
+    "containsCIDR": overloaded("containsCIDR", ((_C, _C), _C.holds_cidr), ((_C, str), _C.holds_cidr)),
+    "ip": overloaded("ip", ((_C,), lambda cidr: IpValue(cidr.address))),
+    "masked": overloaded("masked", ((_C,), _C.masked)),
+    "prefixLength": overloaded("prefixLength", ((_C,), lambda cidr: cidr.prefix)),
+}
+
+
+def _cidr(text: str) -> CidrValue:
+    try:
+        address, slash, prefix = text.partition("/")
+        if not slash:
+            raise ValueError
+        interface = ipaddress.ip_interface(text)
+        return CidrValue(ipaddress.ip_address(address), interface.network.prefixlen)
+    except ValueError:
+        why = f"netip.ParsePrefix({quote(text)}): no '/'" if "/" not in text else f"invalid CIDR {quote(text)}"
+        raise CelError(f"network address parse error during conversion from string: {why}") from None
+
+
+def _is_cidr(text: str) -> bool:
+    try:
+        _cidr(text)
+    except CelError:
+        return False
+    return True
+
+
+def _canonical(text: str) -> Value:
+    return str(_ip(text).address) == text
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "url": overloaded("url", ((str,), _url)),
+    "isURL": overloaded("isURL", ((str,), lambda text: _is_url(text))),
+    "ip": overloaded("ip", ((str,), _ip)),
+    "isIP": overloaded("isIP", ((str,), _is_ip)),
+    "ip.isCanonical": overloaded("ip.isCanonical", ((str,), _canonical)),
+    "cidr": overloaded("cidr", ((str,), _cidr)),
+    "isCIDR": overloaded("isCIDR", ((str,), _is_cidr)),
+}
+
+
+def _is_url(text: str) -> bool:
+    try:
+        _url(text)
+    except CelError:
+        return False
+    return True

@@ -1,0 +1,264 @@
+"""What operators do, for all the types that they know.
+
+upstream: cel-go common/types, common/stdlib
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from kcm_cli.machinery.cel.values import (
+    INT_MIN,
+    CelError,
+    Duration,
+    Optional,
+    Uint,
+    Value,
+    checked,
+    checked_uint,
+    equal,
+    is_number,
+    type_name,
+)
+
+Binary = Callable[[Value, Value], Value]
+_COMPARABLE = (str, bytes, bool, datetime, timedelta)
+
+
+def no_overload(function: str, *args: Value) -> CelError:
+    """A function or an operator that does not know such operands."""
+    return CelError(f"no such overload: {function}({', '.join(map(type_name, args))})")
+
+
+_NUMBERS: tuple[type, ...] = (int, float)
+_KNOWN: Mapping[str, tuple[type, ...]] = {
+    "_+_": (*_NUMBERS, str, bytes, list, tuple, timedelta, datetime),
+    "_-_": (*_NUMBERS, timedelta, datetime),
+    "_*_": _NUMBERS,
+    "_/_": _NUMBERS,
+    "_%_": (int,),
+}
+
+
+def _refused(function: str, one: Value, other: Value) -> CelError:
+    """A value that knows an operator says less about an operand that it does not know."""
+    known = _KNOWN.get(function)
+    if known is None:
+        knows = is_number(one) or isinstance(one, _COMPARABLE)
+    else:
+        knows = isinstance(one, known) and not isinstance(one, bool)
+    return CelError("no such overload") if knows else no_overload(function, one, other)
+
+
+def _arithmetic(one: Value, other: Value) -> type | None:
+    """The type that two numbers are computed in; None if they do not go together."""
+    for kind in (Uint, float, int):
+        if isinstance(one, kind) and not isinstance(one, bool):
+            fits = isinstance(other, kind) and not isinstance(other, bool)
+            return kind if fits and isinstance(one, Uint) == isinstance(other, Uint) else None
+    return None
+
+
+def _bounded(kind: type, value: int | float) -> Value:
+    if kind is Uint:
+        return checked_uint(int(value))
+    return checked(int(value)) if kind is int else value
+
+
+def add(one: Value, other: Value) -> Value:
+    """``_+_``"""
+    kind = _arithmetic(one, other)
+    if kind is not None:
+        return _bounded(kind, one + other)  # type: ignore[operator]  # both are numbers of this kind
+    if isinstance(one, str) and isinstance(other, str):
+        return one + other
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return [*one, *other]
+    if isinstance(one, bytes) and isinstance(other, bytes):
+        return one + other
+    if isinstance(one, timedelta) and isinstance(other, timedelta):
+        return Duration.of(one + other)
+    if isinstance(one, datetime) and isinstance(other, timedelta):
+        return _moved(one, other)
+    if isinstance(one, timedelta) and isinstance(other, datetime):
+        return _moved(other, one)
+    raise _refused("_+_", one, other)
+
+
+def subtract(one: Value, other: Value) -> Value:
+    """``_-_``"""
+    kind = _arithmetic(one, other)
+    if kind is not None:
+        return _bounded(kind, one - other)  # type: ignore[operator]  # both are numbers of this kind
+    if isinstance(one, timedelta) and isinstance(other, timedelta):
+        return Duration.of(one - other)
+    if isinstance(one, datetime) and isinstance(other, timedelta):
+        return _moved(one, -other)
+    if isinstance(one, datetime) and isinstance(other, datetime):
+        return Duration.of(one - other)
+    raise _refused("_-_", one, other)
+
+
+def _moved(moment: datetime, delta: timedelta) -> datetime:
+    try:
+        return moment + delta
+    except OverflowError:
+        raise CelError("timestamp overflow") from None
+
+
+def multiply(one: Value, other: Value) -> Value:
+    """``_*_``"""
+    kind = _arithmetic(one, other)
+    if kind is None:
+        raise _refused("_*_", one, other)
+    return _bounded(kind, one * other)  # type: ignore[operator]  # both are numbers of this kind
+
+
+def divide(one: Value, other: Value) -> Value:
+    """``_/_``; of integers, cut towards zero."""
+    kind = _arithmetic(one, other)
+    if kind is None:
+        raise _refused("_/_", one, other)
+    assert isinstance(one, (int, float)) and isinstance(other, (int, float))
+    if kind is float:
+        return _float_quotient(float(one), float(other))
+    if other == 0:
+        raise CelError("division by zero")
+    quotient = abs(int(one)) // abs(int(other))
+    return _bounded(kind, quotient if (one < 0) == (other < 0) else -quotient)
+
+
+def _float_quotient(one: float, other: float) -> float:
+    if other:
+        return one / other
+    return float("nan") if not one or one != one else float("inf") * (1 if one > 0 else -1)
+
+
+def modulus(one: Value, other: Value) -> Value:
+    """``_%_``, with the sign of the first."""
+    kind = _arithmetic(one, other)
+    if kind is None or kind is float:
+        raise _refused("_%_", one, other)
+    assert isinstance(one, int) and isinstance(other, int)
+    if other == 0:
+        raise CelError("modulus by zero")
+    rest = abs(one) % abs(other)
+    return _bounded(kind, rest if one >= 0 else -rest)
+
+
+def negate(value: Value) -> Value:
+    """``-_``"""
+    if isinstance(value, float):
+        return -value
+    if isinstance(value, int) and not isinstance(value, bool | Uint):
+        if value == INT_MIN:
+            raise CelError("integer overflow")
+        return -value
+    if isinstance(value, timedelta):
+        return Duration.of(-value)
+    raise no_overload("-_", value)
+
+
+def logical_not(value: Value) -> Value:
+    """``!_``"""
+    if isinstance(value, bool):
+        return not value
+    raise no_overload("!_", value)
+
+
+def _ordered(function: str, test: Callable[[int], bool]) -> Binary:
+    def compare(one: Value, other: Value) -> Value:
+        order = _order(one, other)
+        if order is None:
+            raise _refused(function, one, other)
+        return test(order)
+
+    return compare
+
+
+def _order(one: Value, other: Value) -> int | None:
+    """Below, at or above zero; None for values that have no order. Not-a-number is above all."""
+    if is_number(one) and is_number(other):
+        return 0 if one == other else -1 if one < other else 1  # type: ignore[operator]  # numbers
+    for kind in _COMPARABLE:
+        if isinstance(one, kind):
+            if not isinstance(other, kind):
+                return None
+            return (one > other) - (one < other)  # type: ignore[operator]  # both of a kind with an order
+    compare = getattr(one, "cel_compare", None)
+    return None if compare is None else compare(other)
+
+
+less = _ordered("_<_", lambda order: order < 0)
+less_equal = _ordered("_<=_", lambda order: order <= 0)
+greater = _ordered("_>_", lambda order: order > 0)
+greater_equal = _ordered("_>=_", lambda order: order >= 0)
+
+
+def contained(item: Value, where: Value) -> Value:
+    """``@in``"""
+    if isinstance(where, (list, tuple)):
+        return any(equal(item, each) for each in where)
+    if isinstance(where, Mapping):
+        return find(where, item)[0]
+    raise no_overload("@in", item, where)
+
+
+def find(where: Mapping[Value, Value], key: Value) -> tuple[bool, Value]:
+    """Whether a map has a key (numbers are found by value, a bool is no number), and what is there."""
+    if isinstance(key, (list, dict, tuple)):
+        return False, None
+    if key in where and (isinstance(key, str) or _same_key(where, key)):
+        return True, where[key]
+    return False, None
+
+
+def _same_key(where: Mapping[Value, Value], key: Value) -> bool:
+    """Python holds True and 1 for the same key; CEL does not."""
+    return any(equal(each, key) for each in where)
+
+
+def index(where: Value, key: Value) -> Value:
+    """``_[_]``. Raises CelError for what is not there."""
+    if isinstance(where, Optional):
+        return optional_index(where, key)
+    if isinstance(where, Mapping):
+        present, value = find(where, key)
+        if present:
+            return value
+        raise CelError(f"no such key: {shown(key)}")
+    if isinstance(where, (list, tuple)):
+        position = _position(key)
+        if not 0 <= position < len(where):
+            raise CelError(f"index out of bounds: {position}")
+        return where[position]
+    raise CelError("no such overload")
+
+
+def _position(key: Value) -> int:
+    if isinstance(key, float) and key == int(key):
+        return int(key)
+    if isinstance(key, int) and not isinstance(key, bool):
+        return key
+    raise CelError(f"unsupported index type '{type_name(key)}' in list")
+
+
+def optional_index(where: Value, key: Value) -> Optional:
+    """``_[?_]``"""
+    if isinstance(where, Optional):
+        if not where.present:
+            return where
+        where = where.value
+    if isinstance(where, (list, tuple)):
+        position = _position(key)
+        return Optional(where[position], True) if 0 <= position < len(where) else Optional()
+    if isinstance(where, Mapping):
+        present, value = find(where, key)
+        return Optional(value, True) if present else Optional()
+    raise CelError("no such overload")
+
+
+def shown(value: Value) -> str:
+    """A key as errors tell it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

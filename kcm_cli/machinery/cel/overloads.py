@@ -1,0 +1,47 @@
+"""Functions that choose by the types of their arguments."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from kcm_cli.machinery.cel.operators import no_overload
+from kcm_cli.machinery.cel.values import CelError, Uint, Value
+
+Function = Callable[..., Value]
+Kinds = tuple[type, ...]
+ANY = object
+LIST, MAP, TIMESTAMP, DURATION = list, Mapping, datetime, timedelta
+
+
+def is_a(value: Value, kind: type) -> bool:
+    """Whether a value has a type of CEL: a bool is no int, a uint neither."""
+    if kind is ANY:
+        return True
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool | Uint)
+    if kind is list:
+        return isinstance(value, (list, tuple))
+    return isinstance(value, kind)
+
+
+def overloaded(name: str, *choices: tuple[Kinds, Function]) -> Function:
+    """The function that calls the first choice whose types fit. Raises CelError if none does."""
+
+    def run(*args: Value) -> Value:
+        for kinds, function in choices:
+            if len(kinds) == len(args) and all(map(is_a, args, kinds)):
+                return function(*args)
+        raise no_overload(name, *args)
+
+    return run
+
+
+def failing(function: Callable[..., Value], error: type[Exception]) -> Function:
+    """The function, with its own errors told as CEL's."""
+
+    def run(*args: Value) -> Value:
+        try:
+            return function(*args)
+        except error as problem:
+            raise CelError(str(problem)) from None
+
+    return run

@@ -1,0 +1,149 @@
+"""What CEL expressions compute with: JSON values as they are, and a few types that JSON does not have.
+
+int and float are 64 bits wide in CEL: operations check for overflow. A bool is no number.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from kcm_cli.machinery.durations import format_duration
+
+Value = object
+"""Any value of CEL."""
+
+INT_MIN, INT_MAX, UINT_MAX = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
+
+
+class CelError(Exception):
+    """An expression failed while it ran; the text is the one that clients see."""
+
+
+class Uint(int):
+    """An unsigned integer."""
+
+    __slots__ = ()
+
+
+Literal = None | bool | int | float | str | bytes | Uint
+"""What can be written as a literal."""
+
+
+class Duration(timedelta):
+    """A length of time."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, delta: timedelta) -> "Duration":
+        return cls(days=delta.days, seconds=delta.seconds, microseconds=delta.microseconds)
+
+    def __str__(self) -> str:
+        return format_duration(self.total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type as a value."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A value that may be missing (``present`` false)."""
+
+    value: Value = None
+    present: bool = False
+
+
+NONE = Optional()
+
+_TYPE_NAMES: tuple[tuple[type, str], ...] = (
+    (bool, "bool"),
+    (Uint, "uint"),
+    (int, "int"),
+    (float, "double"),
+    (str, "string"),
+    (bytes, "bytes"),
+    (list, "list"),
+    (tuple, "list"),
+    (Mapping, "map"),
+    (datetime, "google.protobuf.Timestamp"),
+    (timedelta, "google.protobuf.Duration"),
+    (TypeValue, "type"),
+    (Optional, "optional_type"),
+)
+TYPES = {
+    name: TypeValue(name)
+    for name in (
+        "bool",
+        "bytes",
+        "double",
+        "dyn",
+        "google.protobuf.Duration",
+        "google.protobuf.Timestamp",
+        "int",
+        "list",
+        "map",
+        "null_type",
+        "optional_type",
+        "string",
+        "type",
+        "uint",
+    )
+}
+
+
+def type_name(value: Value) -> str:
+    """The name of a value's type."""
+    if value is None:
+        return "null_type"
+    for python, name in _TYPE_NAMES:
+        if isinstance(value, python):
+            return name
+    return str(getattr(value, "cel_type", type(value).__name__))
+
+
+def is_number(value: Value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def equal(one: Value, other: Value) -> bool:
+    """Equality across types: numbers by their value, nothing else equals a value of another type."""
+    kind, other_kind = type(one), type(other)
+    if kind is other_kind and kind in (str, int, bool, float):
+        return one == other
+    if isinstance(one, bool) or isinstance(other, bool):
+        return kind is other_kind and one == other
+    if isinstance(one, (list, tuple)):
+        if not isinstance(other, (list, tuple)) or len(one) != len(other):
+            return False
+        return all(equal(first, second) for first, second in zip(one, other, strict=True))
+    if isinstance(one, Mapping):
+        if not isinstance(other, Mapping) or len(one) != len(other):
+            return False
+        return all(key in other and equal(value, other[key]) for key, value in one.items())
+    if isinstance(one, Optional):
+        if not isinstance(other, Optional) or one.present != other.present:
+            return False
+        return not one.present or equal(one.value, other.value)
+    return one == other
+
+
+def checked(value: int) -> int:
+    """Raises CelError for what does not fit 64 bits."""
+    if not INT_MIN <= value <= INT_MAX:
+        raise CelError("integer overflow")
+    return value
+
+
+def checked_uint(value: int) -> Uint:
+    """Raises CelError for what does not fit 64 bits without a sign."""
+    if not 0 <= value <= UINT_MAX:
+        raise CelError("unsigned integer overflow")
+    return Uint(value)
+
+
+def as_utc(moment: datetime) -> datetime:
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)

@@ -1,0 +1,178 @@
+"""What expressions give, and how they fail."""
+
+import pytest
+
+from kcm_cli.machinery.cel import CelError, CelSyntaxError, Program
+
+OBJECT = {
+    "metadata": {"name": "a", "labels": {"x": "1"}},
+    "spec": {"replicas": 3, "ports": [80, 443], "ratio": 0.5, "on": True, "none": None},
+}
+
+GIVES = {
+    "1 + 2 * 3": 7,
+    "(1 + 2) * 3": 9,
+    "-7 / 2": -3,
+    "-7 % 3": -1,
+    "7.0 / 2.0": 3.5,
+    "2u + 3u == 5u": True,
+    "1 == 1.0": True,
+    "1 == true": False,
+    "'1' == 1": False,
+    "[1, 2] == [1.0, 2.0]": True,
+    "{'a': 1} == {'a': 1u}": True,
+    "1 < 1.5 && 2u > 1": True,
+    "'a' < 'b'": True,
+    "!true || false": False,
+    "true ? 'y' : 'n'": "y",
+    "object.spec.replicas > 2": True,
+    "object.spec.ports[1]": 443,
+    "object['metadata']['name']": "a",
+    "has(object.spec.on) && !has(object.spec.off)": True,
+    "object.spec.none == null": True,
+    "'x' in object.metadata.labels": True,
+    "80 in object.spec.ports": True,
+    "object.spec.ports.all(p, p > 79)": True,
+    "object.spec.ports.exists(p, p == 443)": True,
+    "object.spec.ports.exists_one(p, p == 443)": True,
+    "object.spec.ports.map(p, p + 1)": [81, 444],
+    "object.spec.ports.map(p, p > 80, p * 2)": [886],
+    "object.spec.ports.filter(p, p < 100)": [80],
+    "object.metadata.labels.all(k, k == 'x')": True,
+    "object.metadata.labels.transformList(k, v, k + v)": ["x1"],
+    "object.metadata.labels.transformMap(k, v, v + '!')": {"x": "1!"},
+    "[1, 2].all(i, v, i < v)": True,
+    "['a', 'b'].transformMapEntry(i, v, {v: i})": {"a": 0, "b": 1},
+    "true || object.missing": True,
+    "object.missing || true": True,
+    "false && object.missing": False,
+    "[1, 2].exists(x, x == 2 || x / 0 == 1)": True,
+    "object.?spec.?off.orValue(5)": 5,
+    "object.?spec.?replicas.orValue(5)": 3,
+    "object.spec.?ports[?7].hasValue()": False,
+    "optional.of(3).optMap(x, x + 1).value()": 4,
+    "optional.none().or(optional.of(1)).value()": 1,
+    "[1, ?optional.none(), ?optional.of(3)]": [1, 3],
+    "{?'a': optional.none(), 'b': 1}": {"b": 1},
+    "size('héllo')": 5,
+    "'abc'.size() + [1].size() + {'a': 1}.size()": 5,
+    "type(1) == int && type('') == string && type([]) == list": True,
+    "string(1) + string(1.5) + string(true) + string(2.0)": "11.5true2",
+    "int('7') + int(7.9)": 14,
+    "double('1.5')": 1.5,
+    "bytes('a') == b'a'": True,
+    r"b'\x61\141' == b'aa'": True,
+    r"'\u00e9\n'": "é\n",
+    r"r'\n'": "\\n",
+    "'''a\"b'''": 'a"b',
+    "0x1F": 31,
+    "1e3": 1000.0,
+    "// comment\n1": 1,
+    "'abc'.startsWith('a') && 'abc'.endsWith('c') && 'abc'.contains('b')": True,
+    "'abc'.matches('^a.c$')": True,
+    "'a,b,c'.split(',')": ["a", "b", "c"],
+    "'a,b,c'.split(',', 2)": ["a", "b,c"],
+    "['a', 'b'].join('-')": "a-b",
+    "'aba'.replace('a', 'x', 1)": "xba",
+    "'abc'.substring(1)": "bc",
+    "'abc'.substring(0, 2)": "ab",
+    "'ABC'.lowerAscii() + 'x'.upperAscii()": "abcX",
+    "' a '.trim()": "a",
+    "'abcb'.indexOf('b') + 'abcb'.lastIndexOf('b')": 4,
+    "'%s is %d, %.2f'.format(['a', 1, 1.0])": "a is 1, 1.00",
+    "'123 abc 456'.findAll('[0-9]+')": ["123", "456"],
+    "'abc 123'.find('[0-9]+')": "123",
+    "[3, 1, 2].sort()": [1, 2, 3],
+    "[1, 2, 3].sum() == 6 && [1, 3].max() == 3 && [1, 3].min() == 1": True,
+    "[1, 1, 2].distinct()": [1, 2],
+    "[[1], [2, [3]]].flatten()": [1, 2, [3]],
+    "[1, 2, 3].slice(1, 3)": [2, 3],
+    "[1, 2].isSorted()": True,
+    "lists.range(3)": [0, 1, 2],
+    "sets.contains([1, 2], [2]) && sets.equivalent([1, 1], [1]) && !sets.intersects([1], [2])": True,
+    "duration('1h') > duration('30m')": True,
+    "timestamp('2020-01-01T00:00:00Z') + duration('24h') == timestamp('2020-01-02T00:00:00Z')": True,
+    "timestamp('2020-03-05T01:02:03Z').getMonth()": 2,
+    "timestamp('2020-03-05T23:02:03Z').getHours('+02:00')": 1,
+    "duration('90m').getHours()": 1,
+    "string(duration('90s'))": "90s",
+    "string(timestamp('2020-01-01T00:00:00.5Z'))": "2020-01-01T00:00:00.5Z",
+    "quantity('50k').add(20) == quantity('50020')": True,
+    "quantity('50M').compareTo(quantity('50Mi'))": -1,
+    "quantity('1.5').isInteger()": False,
+    "isQuantity('200K')": False,
+    "url('https://u@example.com:80/a?b=c').getHostname()": "example.com",
+    "url('https://example.com:80/a?b=c&b=d').getQuery()": {"b": ["c", "d"]},
+    "isURL('x') || isURL('/p')": True,
+    "ip('127.0.0.1').isLoopback() && ip('::1').family() == 6": True,
+    "cidr('10.0.0.0/8').containsIP('10.1.2.3')": True,
+    "cidr('10.0.0.0/8').containsCIDR('10.0.0.0/7')": False,
+    "string(cidr('10.1.0.0/8').masked())": "10.0.0.0/8",
+    "semver('1.2.3').isLessThan(semver('1.10.0'))": True,
+    "semver('v1', true).major()": 1,
+    "isSemver('1.0')": False,
+    "format.dns1123Label().validate('A').hasValue()": True,
+    "format.named('nothing').hasValue()": False,
+    "Object{metadata: Object.metadata{labels: {'a': 'b'}}}": {"metadata": {"labels": {"a": "b"}}},
+}
+
+FAILS = {
+    "object.data['x']": "no such key: data",
+    "object.metadata.labels['y']": "no such key: y",
+    "object.spec.ports[5]": "index out of bounds: 5",
+    "nobody": "no such attribute(s): nobody",
+    "1 / 0": "division by zero",
+    "1 % 0": "modulus by zero",
+    "9223372036854775807 + 1": "integer overflow",
+    "0u - 1u": "unsigned integer overflow",
+    "1 + 'a'": "no such overload",
+    "'a' < 1": "no such overload",
+    "null + 1": "no such overload: _+_(null_type, int)",
+    "{} < 1": "no such overload: _<_(map, int)",
+    "object.spec.replicas.x": "no such overload",
+    "size(1)": "no such overload",
+    "int('x')": 'strconv.ParseInt: parsing "x": invalid syntax',
+    "duration('x')": 'time: invalid duration "x"',
+    "[].min()": "min called on empty list",
+    "{'a': 1, 'a': 2}": "Failed with repeated key: a",
+    "optional.none().value()": "optional.none() dereference",
+    "object.spec.ports.all(p, p / 0 == 1)": "division by zero",
+    "1 ? 2 : 3": "no such overload",
+    "nofunction(1)": "no such overload: nofunction(int)",
+    "quantity('x')": "quantities must match the regular expression",
+    "'a'.substring(5)": "index out of range: 5",
+    "'(' .matches('(')": "error parsing regexp",
+}
+
+SYNTAX = {
+    "object.x +": "ERROR: <input>:1:11: Syntax error: mismatched input '<EOF>' expecting "
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+    "\n | object.x +\n | ..........^",
+    "1 1": "ERROR: <input>:1:3: Syntax error: extraneous input '1' expecting <EOF>\n | 1 1\n | ..^",
+    "a\n+ for": "ERROR: <input>:2:3: reserved identifier: for\n | + for\n | ..^",
+    "'a": "ERROR: <input>:1:1: Syntax error: token recognition error at: ''a'\n | 'a\n | ^",
+    "has(x)": "ERROR: <input>:1:4: invalid argument to has() macro\n | has(x)\n | ...^",
+}
+
+
+@pytest.mark.parametrize(("text", "value"), GIVES.items(), ids=GIVES)
+def test_gives(text: str, value: object) -> None:
+    found = Program(text).evaluate({"object": OBJECT})
+    assert found == value
+    assert isinstance(found, bool) == isinstance(value, bool)
+
+
+@pytest.mark.parametrize(("text", "message"), FAILS.items(), ids=FAILS)
+def test_fails(text: str, message: str) -> None:
+    with pytest.raises(CelError) as failure:
+        Program(text).evaluate({"object": OBJECT})
+    assert str(failure.value).startswith(message)
+    if message == "no such overload":
+        assert str(failure.value) in (message, f"{message}: {text.partition('(')[0]}(int)")
+
+
+@pytest.mark.parametrize(("text", "message"), SYNTAX.items(), ids=SYNTAX)
+def test_refuses_what_is_no_expression(text: str, message: str) -> None:
+    with pytest.raises(CelSyntaxError) as failure:
+        Program(text)
+    assert str(failure.value) == message
