@@ -4,15 +4,18 @@
 may they, and the verb that does it.
 """
 
+import logging
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.discovery.serve import Discovery
+from kcm_cli.sandbox.apiserver.refusals import internal
 from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.answers import error_response, text_response, with_warnings
 from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
@@ -28,6 +31,8 @@ from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
 from kcm_cli.sandbox.apiserver.tables.media import media
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
+
+_log = logging.getLogger(__name__)
 
 Answer = Response | Stream
 
@@ -84,6 +89,9 @@ class ApiServer:
             return _refused(request, error, notes)
         except NoSuchGroup:
             return text_response(404, PLAIN_404)
+        except Exception:  # noqa: BLE001 - the one boundary: a bug costs its request, and is seen
+            _log.exception("request failed", extra={"method": request.method, "path": request.path})
+            return error_response(internal("the server met an error in itself, see its log"))
         return with_warnings(answer, notes) if notes else answer
 
     async def _answer(self, user: User, request: Request, warnings: list[str]) -> Answer:
@@ -94,6 +102,8 @@ class ApiServer:
         if not info.is_resource:
             return self._plain(request, info)
         served = route(self.catalog, info, request.method, rest, request.path)
+        if served.info.gvr == _ENDPOINTS:
+            warnings.append(_ENDPOINTS_WARNING)
         hub = served if not served.converts else self._hub(served)
         form = media(served, request, query, stream=info.verb == "watch")
         call = Call(request, info, served, hub, user, query, form, rest, warnings)
@@ -115,6 +125,8 @@ class ApiServer:
         await create_missing(self, documents)
 
 
+_ENDPOINTS = GVR("", "v1", "endpoints")
+_ENDPOINTS_WARNING = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 _HEALTH = ("/healthz", "/livez", "/readyz", "/healthz/ping", "/livez/ping", "/readyz/ping")
 
 

@@ -30,11 +30,21 @@ class Subresource:
     version: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where an object has what its Scale shows: dotted paths; ``selector`` may be empty."""
+
+    spec: str
+    status: str
+    selector: str = ""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Served:
     """A resource with what the request path needs at hand.
 
-    storage: where its objects are kept. selectable: the fields of a custom resource that selectors may name.
+    storage: where its objects are kept. selectable, scale: of a custom resource, the
+    fields that selectors may name, and where its Scale comes from.
     """
 
     info: ResourceInfo
@@ -43,6 +53,7 @@ class Served:
     storage_hash: str = ""
     list_kind: str = ""
     selectable: Mapping[str, str] | None = None
+    scale: ScalePaths | None = None
 
     @property
     def converts(self) -> bool:

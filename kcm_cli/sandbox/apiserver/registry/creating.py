@@ -13,6 +13,7 @@ from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, write_optio
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree, invalid
+from kcm_cli.sandbox.apiserver.validation.errors import required
 
 _NAME_ATTEMPTS = 8
 
@@ -93,6 +94,8 @@ class Creator:
         rules.prepare_create(doc, Context(meta["creationTimestamp"], call.user))
         if errors := rules.validate_create(doc):
             raise invalid(hub, meta.get("name") or "", errors)
+        if not meta.get("name"):
+            raise invalid(hub, "", [required("metadata.name", "name or generateName is required")])
         call.warnings += rules.warnings(doc)
         await core.admission.validate(attrs)
         if meta.get("resourceVersion"):

@@ -10,7 +10,7 @@ from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver import strategy
 from kcm_cli.sandbox.apiserver.refusals import conflict
-from kcm_cli.sandbox.apiserver.registry import conversion, objects, refusals
+from kcm_cli.sandbox.apiserver.registry import conversion, namespaces, objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, delete_options, list_options
@@ -71,21 +71,26 @@ class Deleter:
             call.warnings += [text for text in one.warnings if text not in call.warnings]
         return call.media.list(chosen, page.revision, page.more, page.left)
 
-    async def remove(self, call: Call, options: DeleteOptions) -> _Outcome:
-        """Delete the object that the call names, or mark it. Raises ApiError."""
+    async def remove(self, call: Call, options: DeleteOptions, *, admit: bool = True) -> _Outcome:
+        """Delete the object that the call names, or mark it. Raises ApiError.
+
+        admit: ask admission; what another verb deletes has been admitted by that.
+        """
         while True:
             current = self._core.store.get(call.hub.storage, call.namespace, call.name)
             if current is None:
                 raise refusals.not_found(call.resource, call.name)
             try:
-                return await self._attempt(call, options, current)
+                return await self._attempt(call, options, current, admit=admit)
             except (Conflict, NotFound):
                 continue
 
-    async def _attempt(self, call: Call, options: DeleteOptions, current: Stored) -> _Outcome:
+    async def _attempt(self, call: Call, options: DeleteOptions, current: Stored, *, admit: bool) -> _Outcome:
         old: Tree = current.doc
+        if call.hub.info.group_resource == "namespaces" and (done := await self._namespace(call, options, current)):
+            return done
         rules = strategy.for_resource(call.hub.info)
-        self._check_preconditions(call, options, old["metadata"])
+        self.check_preconditions(call, options, old["metadata"])
         self._warn(call, options, rules)
         doc = current.copy()
         meta: Tree = doc["metadata"]  # type: ignore[assignment]  # every stored object has metadata
@@ -96,7 +101,8 @@ class Deleter:
         graceful_s = mark.grace(doc)
         finalizers = _finalizers(meta, options, rules)
         changed = set(finalizers) != set(meta.get("finalizers") or ())
-        await self._admit(call, options, old)
+        if admit:
+            await self._admit(call, options, old)
         if graceful_s is None and not finalizers and not changed:
             return self._remove(call, options, rules, current)
         if changed:
@@ -112,6 +118,21 @@ class Deleter:
         if finalizers or graceful_s:
             return _Outcome(stored, uid, False)
         return self._remove(call, options, rules, stored)
+
+    async def _namespace(self, call: Call, options: DeleteOptions, current: Stored) -> _Outcome | None:
+        """What is special about namespaces; None where the rest is as for any object."""
+        old: Tree = current.doc
+        namespaces.check_preconditions(call, options, old["metadata"])
+        uid: str = old["metadata"]["uid"]
+        if not old["metadata"].get("deletionTimestamp"):
+            await self._admit(call, options, old)
+            doc: Tree = current.copy()
+            namespaces.mark_terminating(doc, options, self._core.clock.now())
+            doc = objects.ordered(call.hub.info, doc)
+            if options.dry:
+                return _Outcome(doc, uid, False)
+            return _Outcome(self._core.store.update(call.hub.storage, "", call.name, doc, current.revision), uid, False)
+        return _Outcome(current, uid, False) if namespaces.held(old) else None
 
     def _remove(self, call: Call, options: DeleteOptions, rules: Strategy, current: Stored) -> _Outcome:
         uid: str = current.doc["metadata"]["uid"]  # type: ignore[index]
@@ -134,7 +155,8 @@ class Deleter:
         await self._core.admission.mutate(attrs)
         await self._core.admission.validate(attrs)
 
-    def _check_preconditions(self, call: Call, options: DeleteOptions, meta: Tree) -> None:
+    def check_preconditions(self, call: Call, options: DeleteOptions, meta: Tree) -> None:
+        """Raises ApiError 409."""
         wanted = options.preconditions
         if wanted is None:
             return

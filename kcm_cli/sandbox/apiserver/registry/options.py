@@ -64,7 +64,9 @@ def agent_name(request: Request) -> str:
     return "".join(letter for letter in agent if letter.isprintable())[:_MANAGER_LENGTH]
 
 
-class _Preconditions(msgspec.Struct):
+class Preconditions(msgspec.Struct):
+    """metav1.Preconditions."""
+
     uid: str | None = None
     resourceVersion: str | None = None
 
@@ -75,7 +77,7 @@ class DeleteOptions(msgspec.Struct, rename="camel"):
     kind: str = ""
     api_version: str = ""
     grace_period_seconds: int | None = None
-    preconditions: _Preconditions | None = None
+    preconditions: Preconditions | None = None
     orphan_dependents: bool | None = None
     propagation_policy: str | None = None
     dry_run: list[str] | None = None

@@ -3,15 +3,24 @@
 from collections.abc import Awaitable, Callable
 
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.refusals import method_not_allowed
+from kcm_cli.sandbox.apiserver.refusals import method_not_allowed, not_found
+from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator
 from kcm_cli.sandbox.apiserver.registry.deleting import Deleter
-from kcm_cli.sandbox.apiserver.registry.reading import Reader
+from kcm_cli.sandbox.apiserver.registry.options import write_options
+from kcm_cli.sandbox.apiserver.registry.pods import PodWrites
+from kcm_cli.sandbox.apiserver.registry.reading import Reader, fetch
+from kcm_cli.sandbox.apiserver.registry.scale import Scaling
 from kcm_cli.sandbox.apiserver.registry.updating import Updater
 from kcm_cli.sandbox.apiserver.registry.watching import Watching
+from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.security.assembly import Security
+
+_PARTS = ("status", "finalize", "approval", "ephemeralcontainers", "resize")
+_KUBELET = frozenset(["log", "exec", "attach", "portforward", "proxy"])
+_TOKEN_REQUEST = Target("authentication.k8s.io", "v1", "TokenRequest")
 
 Handler = Callable[[Call], Awaitable[Response | Stream]]
 
@@ -21,8 +30,10 @@ class Verbs:
 
     def __init__(self, core: Core, security: Security) -> None:
         self._core = core
+        self._security = security
         creator = Creator(core)
         reader, deleter, updater = Reader(core), Deleter(core), Updater(core, creator)
+        pods, scaling = PodWrites(core, deleter), Scaling(core, updater)
         self.watching = Watching(core)
         self._main: dict[str, Handler] = {
             "get": reader.get,
@@ -34,12 +45,60 @@ class Verbs:
             "delete": deleter.delete,
             "deletecollection": deleter.delete_collection,
         }
-        self._parts: dict[str, Handler] = {"get": reader.get, "update": updater.update, "patch": updater.patch}
+        part: dict[str, Handler] = {"get": reader.get, "update": updater.update, "patch": updater.patch}
+        self._parts: dict[str, dict[str, Handler]] = dict.fromkeys(_PARTS, part) | {
+            "scale": {"get": scaling.get, "update": scaling.update, "patch": scaling.patch},
+            "binding": {"create": pods.bind},
+            "eviction": {"create": pods.evict},
+            "token": {"create": self._token},
+        }
+        self._special: dict[tuple[str, str], Handler] = {
+            ("", "bindings"): pods.bind,
+            ("", "componentstatuses"): self._component_status,
+        }
 
     async def run(self, call: Call) -> Response | Stream:
         """Raises ApiError."""
-        table = self._parts if call.subresource else self._main
-        handler = table.get(call.info.verb)
+        if call.subresource:
+            if call.subresource in _KUBELET:
+                return await self._of_kubelet(call)
+            handler = self._parts[call.subresource].get(call.info.verb)
+        else:
+            gvr = call.resource.gvr
+            handler = self._special.get((gvr.group, gvr.plural))
+            if handler is None and self._security.reviews.answers(gvr.group, gvr.plural):
+                handler = self._review
+            handler = handler or self._main.get(call.info.verb)
         if handler is None:
             raise method_not_allowed()
         return await handler(call)
+
+    async def _review(self, call: Call) -> Response:
+        options = write_options("CreateOptions", call.request, call.query)
+        doc, warnings = self._core.schemas.decode_body(
+            call.resource, call.request.body, call.content_type, options.validation
+        )
+        call.warnings += warnings
+        plural = call.resource.gvr.plural
+        made = self._security.reviews.create(plural, call.info.namespace, doc, call.user, call.warnings)
+        return call.media.document(201, made)
+
+    async def _token(self, call: Call) -> Response:
+        options = write_options("CreateOptions", call.request, call.query)
+        doc, warnings = self._core.schemas.decode_body(
+            call.resource, call.request.body, call.content_type, options.validation, target=_TOKEN_REQUEST
+        )
+        call.warnings += warnings
+        made = self._security.token_requests.create(call.namespace, call.name, doc)
+        return call.media.document(201, made)
+
+    async def _of_kubelet(self, call: Call) -> Response:
+        fetch(self._core, call)
+        what = f"{call.resource.gvr.plural}/{call.subresource}"
+        raise refusals.not_implemented(f"{what} needs a kubelet, which this local control plane does not have")
+
+    async def _component_status(self, call: Call) -> Response:
+        call.warnings.append("v1 ComponentStatus is deprecated in v1.19+")
+        if call.info.verb == "list" and not call.name:
+            return call.media.list([], "", "", None)
+        raise not_found("", "componentstatus", call.name)

@@ -1,0 +1,51 @@
+"""The end of a namespace: first it is marked Terminating, and goes when nothing holds it any more.
+
+upstream: pkg/registry/core/namespace/storage/storage.go#Delete (v1.36)
+"""
+
+from datetime import datetime
+
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions
+from kcm_cli.sandbox.apiserver.types import Tree
+
+_ORPHAN, _FOREGROUND = "orphan", "foregroundDeletion"
+
+
+def check_preconditions(call: Call, options: DeleteOptions, meta: Tree) -> None:
+    """Raises ApiError 409."""
+    wanted = options.preconditions
+    if wanted is None:
+        return
+    for word, given, known in (
+        ("UID", wanted.uid, meta["uid"]),
+        ("ResourceVersion", wanted.resourceVersion, meta["resourceVersion"]),
+    ):
+        if given is not None and given != known:
+            why = f"Precondition failed: {word} in precondition: {given}, {word} in object meta: {known}"
+            raise refusals.conflict(call.resource, call.name, why)
+
+
+def mark_terminating(doc: Tree, options: DeleteOptions, now: datetime) -> None:
+    """What the first deletion does to a namespace."""
+    meta = doc["metadata"]
+    meta["deletionTimestamp"] = format_time(now)
+    doc["status"] = {**(doc.get("status") or {}), "phase": "Terminating"}
+    finalizers: list[str] = list(meta.get("finalizers") or ())
+    policy, orphan = options.propagation_policy, options.orphan_dependents
+    if orphan is not None:
+        policy = "Orphan" if orphan else "Foreground"
+    if policy is not None:
+        finalizers = [name for name in finalizers if name not in (_ORPHAN, _FOREGROUND)]
+        finalizers += {"Orphan": [_ORPHAN], "Foreground": [_FOREGROUND]}.get(policy, [])
+    if finalizers:
+        meta["finalizers"] = finalizers
+    else:
+        meta.pop("finalizers", None)
+
+
+def held(doc: Tree) -> bool:
+    """Whether the namespace's own finalizers keep it."""
+    return bool((doc.get("spec") or {}).get("finalizers"))

@@ -1,0 +1,142 @@
+"""The scale subresource: a Scale made of an object, and the object's replicas set through it.
+
+upstream: pkg/registry/apps/{deployment,replicaset,statefulset}/storage, pkg/registry/core/replicationcontroller,
+apiextensions-apiserver pkg/registry/customresource/etcd.go#ScaleREST (v1.36)
+"""
+
+from collections.abc import Callable
+
+from kcm_cli.machinery import codec, labels
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.refusals import invalid_kind
+from kcm_cli.sandbox.apiserver.registry import objects, refusals
+from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, write_options
+from kcm_cli.sandbox.apiserver.registry.reading import fetch
+from kcm_cli.sandbox.apiserver.registry.updating import Change, Updater
+from kcm_cli.sandbox.apiserver.schema import Target
+from kcm_cli.sandbox.apiserver.store import Stored
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+
+SCALE = Target("autoscaling", "v1", "Scale")
+SUBRESOURCE = "scale"
+_SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_BUILTIN = ScalePaths("spec.replicas", "status.replicas", "")
+
+
+class Scaling:
+    """Answers get, update and patch of scales."""
+
+    def __init__(self, core: Core, updater: Updater) -> None:
+        self._core = core
+        self._updater = updater
+
+    async def get(self, call: Call) -> Response:
+        """Raises ApiError 404."""
+        return call.media.document(200, scale_of(call, fetch(self._core, call).doc))
+
+    async def update(self, call: Call) -> Response:
+        """PUT. Raises ApiError."""
+        options = write_options("UpdateOptions", call.request, call.query)
+        scale: Tree
+        scale, call.warnings[len(call.warnings) :] = self._core.schemas.decode_body(
+            call.resource, call.request.body, call.content_type, options.validation, target=SCALE
+        )
+        meta = scale.setdefault("metadata", {})
+        objects.match_namespace(meta, call.namespace)
+        objects.check_name(meta, call.name)
+        return await self._write(call, options, lambda current: scale)
+
+    async def patch(self, call: Call) -> Response:
+        """PATCH. Raises ApiError."""
+        media = call.content_type.partition(";")[0].strip()
+        applies = media in APPLY_TYPES
+        options = write_options("PatchOptions", call.request, call.query, apply=applies)
+        if applies:
+            applied: Tree = self._core.patching.applied(call.resource, call.request.body, options.validation)
+            return await self._write(call, options, lambda current: {**current, "spec": applied.get("spec") or {}})
+
+        def patched(current: Tree) -> Tree:
+            done = self._core.patching.patch(
+                call.resource, current, call.request.body, media, options.validation, target=SCALE
+            )
+            call.warnings[:] = done.warnings
+            doc: Tree = done.doc
+            objects.match_namespace(doc["metadata"], call.namespace)
+            objects.check_name(doc["metadata"], call.name)
+            return doc
+
+        return await self._write(call, options, patched)
+
+    async def _write(self, call: Call, options: WriteOptions, make: Callable[[Tree], Tree]) -> Response:
+        def produce(current: Stored | None) -> Tree:
+            if current is None:
+                raise refusals.not_found(call.resource, call.name)
+            doc: Tree = current.copy()
+            scale = make(codec.decode_doc(codec.encode(scale_of(call, doc))))
+            replicas = (scale.get("spec") or {}).get("replicas") or 0
+            if replicas < 0:
+                error = errors.invalid("spec.replicas", replicas, errors.NEGATIVE)
+                raise invalid_kind(SCALE.group, SCALE.kind, call.name, [error])
+            version = (scale.get("metadata") or {}).get("resourceVersion")
+            doc["metadata"]["resourceVersion"] = version or str(current.revision)
+            _set(doc, paths(call).spec, replicas)
+            now = self._core.clock.now()
+            self._core.patching.track_update(call.resource, SUBRESOURCE, current.doc, doc, options.manager, now)
+            return doc
+
+        # The parent is what is written; its own rules apply.
+        made, _ = await self._updater.write(call, Change(produce, options, SUBRESOURCE))
+        return call.media.document(200, scale_of(call, made.doc if isinstance(made, Stored) else made))
+
+
+def paths(call: Call) -> ScalePaths:
+    """Where the object has what a Scale shows."""
+    return call.served.scale or _BUILTIN
+
+
+def scale_of(call: Call, doc: Doc) -> Tree:
+    """The Scale of an object."""
+    parent: Tree = doc
+    where = paths(call)
+    spec: Tree = {}
+    if replicas := _get(parent, where.spec):
+        spec["replicas"] = replicas
+    status: Tree = {"replicas": _get(parent, where.status) or 0}
+    if selector := _selector(call, parent, where):
+        status["selector"] = selector
+    known = parent["metadata"]
+    metadata = {field: known[field] for field in _SHOWN if field in known}
+    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
+
+
+def _selector(call: Call, parent: Tree, where: ScalePaths) -> str:
+    if call.resource.custom:
+        return str(_get(parent, where.selector) or "") if where.selector else ""
+    selector = (parent.get("spec") or {}).get("selector")
+    if selector is None:
+        return ""
+    if call.resource.gvr.plural == "replicationcontrollers":
+        return labels.format_set(selector)
+    compiled = labels.from_label_selector(codec.decode(codec.encode(selector), labels.LabelSelector))
+    return str(compiled)
+
+
+def _get(doc: Tree, path: str) -> object:
+    value: object = doc
+    for part in path.split("."):
+        if not isinstance(value, dict):
+            return None
+        value = value.get(part)
+    return value
+
+
+def _set(doc: Tree, path: str, value: int) -> None:
+    *parents, last = path.split(".")
+    for part in parents:
+        doc = doc.setdefault(part, {})
+    doc[last] = value
