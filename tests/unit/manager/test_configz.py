@@ -72,7 +72,8 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "int32": st.integers(-(2**31), 2**31 - 1),
     "float32": st.floats(width=32, allow_nan=False, allow_infinity=False).map(to_float32),
     "float": st.floats(allow_nan=False, allow_infinity=False),
-    "duration": st.integers(0, 10**12).map(lambda ms: ms / 1000),
+    # float seconds hold every nanosecond of some hundred days, and whole seconds of any span
+    "duration": st.one_of(st.integers(0, 10**9).map(lambda ms: ms / 1000), st.integers(0, 10**9).map(float)),
     "strings": st.lists(st.text(st.characters(codec="ascii", exclude_categories=["Cc"])), max_size=4).map(tuple),
     "ip": st.ip_addresses().map(str),
     "": st.lists(st.tuples(st.text("abc./"), st.text("abc./")), max_size=3).map(tuple),
