@@ -22,6 +22,7 @@ SOURCE = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema" / 
 _REF = "#/$defs/"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_VERSION_INFO = "io.k8s.apimachinery.pkg.version."
 _SPECIAL = {
     _META + "Time": "time",
     _META + "MicroTime": "microtime",
@@ -35,6 +36,11 @@ _SPECIAL = {
     _EXTENSIONS + "JSONSchemaPropsOrArray": "any",
     _EXTENSIONS + "JSONSchemaPropsOrStringArray": "any",
 }
+_UNIONS = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"},
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"format": "int-or-string", "type": "string"},
+}
+"""Types of two forms, as OpenAPI v2 has to put it."""
 _FORMATS = {"int32": "int32", "int64": "int64", "byte": "bytes", "double": "number"}
 _STABLE = re.compile(r"^v\d+$")
 
@@ -45,7 +51,7 @@ def main() -> None:
     definitions = json.loads((SOURCE / "_definitions.json").read_text())["$defs"]
     wanted = _reachable(definitions)
     _write_types(definitions, wanted)
-    kept = {name: _clean(definitions[name]) for name in sorted(wanted)}
+    kept = {name: _UNIONS.get(name) or _clean(definitions[name]) for name in sorted(wanted)}
     text = json.dumps(kept, separators=(",", ":"), sort_keys=True).replace(_REF, "#/definitions/")
     (HERE / "definitions.json.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
@@ -58,6 +64,7 @@ def _kinds(definition: Json) -> Iterator[tuple[str, str, str]]:
 def _reachable(definitions: dict[str, Json]) -> set[str]:
     """The definitions of stable kinds and all that they refer to."""
     todo = [name for name, d in definitions.items() if any(_STABLE.match(v) for _, v, _ in _kinds(d))]
+    todo += [name for name in definitions if name.startswith((_META, _VERSION_INFO))]
     found: set[str] = set()
     while todo:
         name = todo.pop()

@@ -1,0 +1,288 @@
+"""What can be asked of a resource, said once for both versions of OpenAPI.
+
+upstream: apiserver pkg/endpoints/installer.go (paths, operation ids, actions)
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kcm_cli.sandbox.apiserver.registry.catalog import Served, Subresource
+
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+STATUS = META + "Status"
+PATCH_TYPES = (
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "application/apply-patch+yaml",
+)
+MEDIA_TYPES = ("application/json", "application/yaml")
+_WATCH_TYPES = ("application/json;stream=watch",)
+
+PARAMETERS: dict[str, tuple[str, str]] = {
+    "allowWatchBookmarks": ("boolean", "Whether bookmarks may be sent in a watch."),
+    "continue": ("string", "Where a list in chunks goes on: the token of the chunk before."),
+    "dryRun": ("string", "All: go through every stage, but store nothing."),
+    "fieldManager": ("string", "Who makes the change, for the ownership of fields."),
+    "fieldSelector": ("string", "Selects objects by their fields."),
+    "fieldValidation": ("string", "What to do about unknown and repeated fields: Ignore, Warn or Strict."),
+    "force": ("boolean", "In an apply patch: take fields over from other managers."),
+    "gracePeriodSeconds": ("integer", "Seconds until the object is deleted; 0 is at once."),
+    "ignoreStoreReadErrorWithClusterBreakingPotential": ("boolean", "Delete even what cannot be read."),
+    "labelSelector": ("string", "Selects objects by their labels."),
+    "limit": ("integer", "How many objects a chunk of a list may have."),
+    "name": ("string", "Name of the object."),
+    "namespace": ("string", "Namespace of the object."),
+    "orphanDependents": ("boolean", "Deprecated: use propagationPolicy."),
+    "path": ("string", "What is asked of the proxied server."),
+    "pretty": ("string", "Whether the answer is indented."),
+    "propagationPolicy": ("string", "What happens to dependents: Orphan, Background or Foreground."),
+    "resourceVersion": ("string", "From which version on, or how fresh."),
+    "resourceVersionMatch": ("string", "How resourceVersion is meant in a list."),
+    "sendInitialEvents": ("boolean", "Whether a watch begins with what is there."),
+    "timeoutSeconds": ("integer", "How long a list or watch may take."),
+    "watch": ("boolean", "Watch instead of listing."),
+}
+_LIST = (
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+    "watch",
+)
+_DELETE = (
+    "dryRun",
+    "gracePeriodSeconds",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+    "orphanDependents",
+    "propagationPolicy",
+)
+_WRITE = ("dryRun", "fieldManager", "fieldValidation")
+_CONNECTED = frozenset(["attach", "exec", "portforward", "proxy"])
+_PROXY_METHODS = ("delete", "get", "head", "options", "patch", "post", "put")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind as ``x-kubernetes-group-version-kind`` states it."""
+
+    group: str
+    version: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path. ``body`` and ``answer`` are names of definitions; an empty answer is any text."""
+
+    path: str
+    method: str
+    id: str
+    action: str
+    description: str
+    kind: Kind | None
+    tag: str
+    query: tuple[str, ...] = ()
+    body: str = ""
+    body_types: tuple[str, ...] = ("*/*",)
+    body_required: bool = True
+    answer: str = ""
+    answer_types: tuple[str, ...] = MEDIA_TYPES
+    codes: tuple[int, ...] = (200,)
+
+
+def tag(group: str, version: str) -> str:
+    """``apps_v1``, ``core_v1``, ``rbacAuthorization_v1``."""
+    return f"{_group_word(group, first_upper=False)}_{version}"
+
+
+def _group_word(group: str, *, first_upper: bool = True) -> str:
+    """``RbacAuthorization`` for ``rbac.authorization.k8s.io``; a part's first letter is raised."""
+    if not group:
+        word = "Core"
+    else:
+        word = "".join(part[:1].upper() + part[1:] for part in group.removesuffix(".k8s.io").split("."))
+    return word if first_upper else word[:1].lower() + word[1:]
+
+
+class Names:
+    """How the operations of one resource are called."""
+
+    def __init__(self, served: Served) -> None:
+        gvr = served.info.gvr
+        self.kind = served.info.kind
+        self.namespaced = served.info.namespaced
+        self.tag = tag(gvr.group, gvr.version)
+        self._word = _group_word(gvr.group) + gvr.version[:1].upper() + gvr.version[1:]
+
+    def id(self, verb: str, suffix: str = "", *, collection: bool = False) -> str:
+        scope = "Namespaced" if self.namespaced else ""
+        whole = "Collection" if collection else ""
+        return f"{verb}{self._word}{whole}{scope}{self.kind}{suffix}"
+
+    def everywhere(self, verb: str, suffix: str = "") -> str:
+        return f"{verb}{self._word}{self.kind}{suffix}ForAllNamespaces"
+
+
+def operations(served: Served, definition: str) -> Iterator[Operation]:
+    """Everything that can be asked of a resource. ``definition`` is the name of its kind's definition."""
+    info = served.info
+    names = Names(served)
+    kind = Kind(info.gvr.group, info.gvr.version, info.kind)
+    base = info.gvr.base
+    plural = info.gvr.plural
+    collection = f"{base}/namespaces/{{namespace}}/{plural}" if info.namespaced else f"{base}/{plural}"
+    yield from _collection(served, names, kind, collection, definition)
+    yield from _single(served, names, kind, f"{collection}/{{name}}", definition)
+    if info.namespaced and "list" in info.verbs:
+        yield _list(names.everywhere("list"), f"{base}/{plural}", names, kind, definition)
+    if "watch" in info.verbs:
+        yield from _watches(served, names, kind)
+    for name in sorted(served.subresources):
+        yield from _subresource(served.subresources[name], names, kind, f"{collection}/{{name}}", definition)
+
+
+def _collection(served: Served, names: Names, kind: Kind, path: str, definition: str) -> Iterator[Operation]:
+    verbs = served.info.verbs
+    if "list" in verbs:
+        yield _list(names.id("list"), path, names, kind, definition)
+    if "create" in verbs:
+        yield Operation(
+            path, "post", names.id("create"), "post", f"create {names.kind}", kind, names.tag, _WRITE,
+            body=definition, answer=definition, codes=(200, 201, 202),
+        )  # fmt: skip
+    if "deletecollection" in verbs:
+        query = tuple(sorted({*_LIST, *_DELETE} - {"allowWatchBookmarks", "watch"}))
+        yield Operation(
+            path, "delete", names.id("delete", collection=True), "deletecollection",
+            f"delete a collection of {names.kind}", kind, names.tag, query,
+            body=META + "DeleteOptions", body_required=False, answer=STATUS,
+        )  # fmt: skip
+
+
+def _list(id_: str, path: str, names: Names, kind: Kind, definition: str) -> Operation:
+    return Operation(
+        path, "get", id_, "list", f"list or watch {names.kind}", kind, names.tag, _LIST, answer=f"{definition}List",
+        answer_types=MEDIA_TYPES + _WATCH_TYPES,
+    )  # fmt: skip
+
+
+def _single(served: Served, names: Names, kind: Kind, path: str, definition: str) -> Iterator[Operation]:
+    verbs = served.info.verbs
+    if "get" in verbs:
+        yield Operation(path, "get", names.id("read"), "get", f"read {names.kind}", kind, names.tag, answer=definition)
+    if "update" in verbs:
+        yield Operation(
+            path, "put", names.id("replace"), "put", f"replace {names.kind}", kind, names.tag, _WRITE,
+            body=definition, answer=definition, codes=(200, 201),
+        )  # fmt: skip
+    if "patch" in verbs:
+        yield _patch(path, names.id("patch"), names, kind, definition, custom=served.info.custom)
+    if "delete" in verbs:
+        yield Operation(
+            path, "delete", names.id("delete"), "delete", f"delete {names.kind}", kind, names.tag, _DELETE,
+            body=META + "DeleteOptions", body_required=False, answer=STATUS, codes=(200, 202),
+        )  # fmt: skip
+
+
+def _patch(path: str, id_: str, names: Names, kind: Kind, definition: str, *, custom: bool) -> Operation:
+    types = tuple(t for t in PATCH_TYPES if not custom or "strategic" not in t)
+    return Operation(
+        path, "patch", id_, "patch", f"change part of {names.kind}", kind, names.tag, (*_WRITE, "force"),
+        body=META + "Patch", body_types=types, answer=definition, codes=(200, 201),
+    )  # fmt: skip
+
+
+def _watches(served: Served, names: Names, kind: Kind) -> Iterator[Operation]:
+    """The deprecated paths of watches."""
+    info = served.info
+    base = f"{info.gvr.base}/watch"
+    scoped = f"{base}/namespaces/{{namespace}}/{info.gvr.plural}" if info.namespaced else f"{base}/{info.gvr.plural}"
+    said = f"watch {names.kind}; deprecated: use the watch parameter of a list"
+
+    def watch(path: str, id_: str, action: str) -> Operation:
+        return Operation(
+            path, "get", id_, action, said, kind, names.tag, _LIST, answer=META + "WatchEvent",
+            answer_types=MEDIA_TYPES + _WATCH_TYPES,
+        )  # fmt: skip
+
+    yield watch(scoped, names.id("watch", "List"), "watchlist")
+    if "get" in info.verbs:
+        yield watch(f"{scoped}/{{name}}", names.id("watch"), "watch")
+    if info.namespaced:
+        yield watch(f"{base}/{info.gvr.plural}", names.everywhere("watch", "List"), "watchlist")
+
+
+def _subresource(sub: Subresource, names: Names, parent: Kind, path: str, definition: str) -> Iterator[Operation]:
+    own = sub.kind != parent.kind
+    kind = Kind(sub.group or parent.group, sub.version or parent.version, sub.kind) if own else parent
+    path = f"{path}/{sub.name}"
+    suffix = sub.name[:1].upper() + sub.name[1:]
+    if sub.name in _CONNECTED:
+        yield from _connections(sub, names, kind, path, suffix)
+        return
+    body = DEFINITIONS.get((kind.group, kind.version, kind.kind), definition) if own else definition
+    if sub.name == "log":
+        yield Operation(
+            path, "get", names.id("read", suffix), "get", f"read {sub.name} of {names.kind}", parent, names.tag,
+            answer_types=("text/plain", *MEDIA_TYPES),
+        )  # fmt: skip
+        return
+    for verb in sorted(sub.verbs):
+        operation = _sub_operation(verb, sub, names, kind, path, suffix, body)
+        if operation is not None:
+            yield operation
+
+
+def _sub_operation(
+    verb: str, sub: Subresource, names: Names, kind: Kind, path: str, suffix: str, body: str
+) -> Operation | None:
+    said = f"{sub.name} of {names.kind}"
+    match verb:
+        case "get":
+            return Operation(path, "get", names.id("read", suffix), "get", f"read {said}", kind, names.tag, answer=body)
+        case "update":
+            return Operation(
+                path, "put", names.id("replace", suffix), "put", f"replace {said}", kind, names.tag, _WRITE,
+                body=body, answer=body, codes=(200, 201),
+            )  # fmt: skip
+        case "patch":
+            return _patch(path, names.id("patch", suffix), names, kind, body, custom=False)
+        case "create":
+            return Operation(
+                path, "post", names.id("create", suffix), "post", f"create {said}", kind, names.tag, _WRITE,
+                body=body, answer=body, codes=(200, 201, 202),
+            )  # fmt: skip
+    return None
+
+
+def _connections(sub: Subresource, names: Names, kind: Kind, path: str, suffix: str) -> Iterator[Operation]:
+    methods = _PROXY_METHODS if sub.name == "proxy" else ("get", "post")
+    for place, more in ((path, ""), (f"{path}/{{path}}", "WithPath")) if sub.name == "proxy" else ((path, ""),):
+        for method in methods:
+            verb = "connect"
+            yield Operation(
+                place, method, _connect_id(names, verb, method, suffix + more), verb,
+                f"connect to {sub.name} of {names.kind}", kind, names.tag, answer_types=("*/*",),
+            )  # fmt: skip
+
+
+def _connect_id(names: Names, verb: str, method: str, suffix: str) -> str:
+    plain = names.id(verb, suffix)
+    scope = "Namespaced" if names.namespaced else names.kind
+    head, found, rest = plain.partition(scope)
+    return f"{head}{method.capitalize()}{found}{rest}"
+
+
+DEFINITIONS = {
+    ("autoscaling", "v1", "Scale"): "io.k8s.api.autoscaling.v1.Scale",
+    ("policy", "v1", "Eviction"): "io.k8s.api.policy.v1.Eviction",
+    ("authentication.k8s.io", "v1", "TokenRequest"): "io.k8s.api.authentication.v1.TokenRequest",
+    ("", "v1", "Binding"): "io.k8s.api.core.v1.Binding",
+}
+"""Kinds that subresources take and give."""

@@ -1,0 +1,57 @@
+"""Requests to /openapi: which form is asked for, and whether the client has it already.
+
+upstream: kube-openapi pkg/handler, pkg/handler3
+"""
+
+from collections.abc import Callable
+
+from kcm_cli.rest.transport import Request, Response
+from kcm_cli.sandbox.apiserver.openapi.document import Document, OpenApi
+
+PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
+_JSON = frozenset(["application/json", "application/*", "*/*"])
+
+
+def answer(openapi: OpenApi, request: Request) -> Response | None:
+    """The answer to a GET below /openapi; None for a path that is not there."""
+    path = request.path.rstrip("/")
+    if path == "/openapi/v2":
+        return _negotiated(request, openapi.v2)
+    if path == "/openapi/v3":
+        found = openapi.index()
+        return _document(request, found, "text/plain; charset=utf-8")
+    if not path.startswith("/openapi/v3/"):
+        return None
+    place = path.removeprefix("/openapi/v3/")
+    document = openapi.v3(place)
+    if document is None:
+        return None
+    asked = dict(request.query).get("hash", "")
+    if asked:
+        current = openapi.hash(place)
+        if asked != current:
+            return Response(301, {"location": f"{path}?hash={current}"}, b"")
+        return _negotiated(request, lambda: document, cached=True)
+    return _negotiated(request, lambda: document)
+
+
+def _negotiated(request: Request, make: Callable[[], Document], *, cached: bool = False) -> Response:
+    if not _wants_json(request.headers.get("accept", "")):
+        return Response(406, {"content-type": "text/plain; charset=utf-8"}, b"")
+    return _document(request, make(), "application/json", cached=cached)
+
+
+def _wants_json(accept: str) -> bool:
+    """Whether JSON will do; the protobuf forms are not served, so that clients fall back."""
+    ranges = [part.partition(";")[0].strip() for part in accept.split(",")]
+    return not accept.strip() or any(part in _JSON for part in ranges)
+
+
+def _document(request: Request, document: Document, media: str, *, cached: bool = False) -> Response:
+    headers = {"content-type": media, "etag": document.etag, "vary": "Accept"}
+    if cached:
+        headers["cache-control"] = "public, immutable"
+    if document.etag in [tag.strip() for tag in request.headers.get("if-none-match", "").split(",")]:
+        return Response(304, headers, b"")
+    return Response(200, headers, document.body)

@@ -1,0 +1,92 @@
+"""The OpenAPI documents are whole, and are negotiated and kept as clients expect."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver.openapi import OpenApi
+from kcm_cli.sandbox.apiserver.openapi.serve import PROTOBUF_V2, answer
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
+
+RECORDED = Path("/work/shared/apicases/expected/discovery-openapi.json")
+
+
+@pytest.fixture(scope="module")
+def openapi():
+    return OpenApi(Catalog(), BuiltIn())
+
+
+def get(openapi, path, accept="application/json", **headers):
+    path, _, query = path.partition("?")
+    pairs = tuple(tuple(pair.split("=")) for pair in query.split("&") if pair)
+    return answer(openapi, Request("GET", path, pairs, {"accept": accept, **headers}))
+
+
+def index(openapi):
+    return json.loads(get(openapi, "/openapi/v3").body)["paths"]
+
+
+@pytest.mark.skipif(not RECORDED.exists(), reason="needs the recordings")
+def test_the_index_and_the_paths_are_those_of_a_real_server(openapi):
+    recorded = [request["body"] for request in json.loads(RECORDED.read_text())["requests"]]
+    assert sorted(index(openapi)) == recorded[0]["paths[keys]"]
+    apps = json.loads(get(openapi, "/openapi/v3/apis/apps/v1").body)
+    assert sorted(apps) == recorded[2]["[keys]"] and sorted(apps["paths"]) == recorded[2]["paths[keys]"]
+    assert sorted(json.loads(get(openapi, "/openapi/v2").body)) == recorded[1]["[keys]"]
+
+
+def test_every_reference_leads_somewhere(openapi):
+    for place in index(openapi):
+        body = get(openapi, f"/openapi/v3/{place}").body.decode()
+        schemas = json.loads(body)["components"]["schemas"]
+        assert set(re.findall(r'"#/components/schemas/([^"]+)"', body)) <= set(schemas), place
+    body = get(openapi, "/openapi/v2").body.decode()
+    assert set(re.findall(r'"#/definitions/([^"]+)"', body)) <= set(json.loads(body)["definitions"])
+
+
+def test_operations_have_names_of_their_own(openapi):
+    paths = json.loads(get(openapi, "/openapi/v2").body)["paths"]
+    ids = [op["operationId"] for item in paths.values() for method, op in item.items() if method != "parameters"]
+    assert len(ids) == len(set(ids)) > 700
+
+
+def test_kubectl_finds_that_patches_take_field_validation(openapi):
+    paths = json.loads(get(openapi, "/openapi/v3/apis/apps/v1").body)["paths"]
+    patch = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"]
+    assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
+    assert "fieldValidation" in {parameter["name"] for parameter in patch["parameters"]}
+
+
+def test_a_field_of_another_type_keeps_its_own_text(openapi):
+    schemas = json.loads(get(openapi, "/openapi/v3/apis/apps/v1").body)["components"]["schemas"]
+    template = schemas["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["template"]
+    assert template["allOf"] == [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodTemplateSpec"}]
+    assert template["description"].startswith("Template")
+
+
+def test_protobuf_is_refused_and_json_is_found_among_alternatives(openapi):
+    assert get(openapi, "/openapi/v2", PROTOBUF_V2).status == 406
+    assert get(openapi, "/openapi/v2", f"{PROTOBUF_V2},application/json").status == 200
+    assert get(openapi, "/openapi/v2", "*/*").status == 200
+
+
+def test_documents_are_not_sent_twice(openapi):
+    first = get(openapi, "/openapi/v3/apis/apps/v1")
+    again = get(openapi, "/openapi/v3/apis/apps/v1", **{"if-none-match": first.headers["etag"]})
+    assert (again.status, again.body) == (304, b"")
+
+
+def test_addresses_with_a_hash_may_be_kept_and_old_ones_lead_on(openapi):
+    address = index(openapi)["apis/apps/v1"]["serverRelativeURL"]
+    assert get(openapi, address).headers["cache-control"] == "public, immutable"
+    moved = get(openapi, "/openapi/v3/apis/apps/v1?hash=OLD")
+    assert (moved.status, moved.headers["location"]) == (301, address)
+
+
+def test_what_is_not_there(openapi):
+    assert get(openapi, "/openapi/v3/nope") is None
+    assert get(openapi, "/openapi/v3/apis/apps/v2") is None
