@@ -26,7 +26,8 @@ from kcm_cli.sandbox.apiserver.server import ApiServer, Parts
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
 from kcm_cli.sandbox.apiserver.types import User
 
-ADMIN = User("kubernetes-admin", groups=("system:masters", "system:authenticated"))
+ADMIN = User("admin", "admin", ("system:masters",))
+"""Whose the token is."""
 STOP_S = 1.0
 """How long running requests may go on after the end was asked for."""
 

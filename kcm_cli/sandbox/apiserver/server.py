@@ -114,20 +114,17 @@ class ApiServer:
         return served if found is None else found
 
     def _plain(self, request: Request, info: RequestInfo) -> Response:
-        path = info.path.rstrip("/")
-        if path in _HEALTH:
-            return text_response(200, "ok")
-        metadata = self._security.openid.answer(path)
+        metadata = self._security.openid.answer(info.path.rstrip("/"))
         return metadata or self._discovery.answer(request)
 
     async def bootstrap(self, documents: Sequence[Doc]) -> None:
-        """Create those of the given objects that are missing."""
+        """Create those of the given objects that are missing. History begins after that."""
         await create_missing(self, documents)
+        self.core.store.compact(self.core.store.revision)
 
 
 _ENDPOINTS = GVR("", "v1", "endpoints")
 _ENDPOINTS_WARNING = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
-_HEALTH = ("/healthz", "/livez", "/readyz", "/healthz/ping", "/livez/ping", "/readyz/ping")
 
 
 def _refused(request: Request, error: ApiError, warnings: list[str]) -> Response:

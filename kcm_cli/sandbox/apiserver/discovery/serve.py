@@ -1,109 +1,139 @@
-"""/api, /apis and what is below them down to the resources."""
+"""Answers for paths that are no resources: discovery, version, health, the list of paths.
 
+Documents are encoded once and kept until the catalogue changes.
+"""
+
+import hashlib
+from collections.abc import Callable
+
+from kcm_cli.component.version import BINARY, GIT_VERSION
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response
-from kcm_cli.sandbox.apiserver.registry import refusals
-from kcm_cli.sandbox.apiserver.registry.answers import doc_response, text_response
-from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served
+from kcm_cli.sandbox.apiserver.discovery import documents
+from kcm_cli.sandbox.apiserver.refusals import method_not_allowed
+from kcm_cli.sandbox.apiserver.registry import negotiation, refusals
+from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS, text_response
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
 
-
-class Discovery:
-    """Answers discovery requests."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-
-    def answer(self, request: Request) -> Response:
-        match request.path.strip("/").split("/"):
-            case ["version"]:
-                return doc_response(200, VERSION)
-            case ["api"]:
-                return doc_response(200, {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
-            case ["apis"]:
-                return doc_response(200, self._groups())
-            case ["api", version]:
-                return self._resources("", version)
-            case ["apis", group]:
-                return self._group(group)
-            case ["apis", group, version]:
-                return self._resources(group, version)
-        return text_response(404, "404 page not found\n")
-
-    def _groups(self) -> Doc:
-        groups = [_group(group) for group in self._catalog.groups if group.group]
-        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
-
-    def _group(self, name: str) -> Response:
-        for group in self._catalog.groups:
-            if group.group == name:
-                return doc_response(200, {"kind": "APIGroup", "apiVersion": "v1", **_group(group)})
-        return text_response(404, "404 page not found\n")
-
-    def _resources(self, group: str, version: str) -> Response:
-        if not self._catalog.has_version(group, version):
-            raise refusals.no_such_path()
-        entries = [entry for served in self._catalog.resources(group, version) for entry in _entries(served)]
-        document: Doc = {
-            "kind": "APIResourceList",
-            "apiVersion": "v1",
-            "groupVersion": f"{group}/{version}" if group else version,
-            "resources": entries,
-        }
-        if not group:
-            del document["apiVersion"]
-        return doc_response(200, document)
-
+_AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_CHECKS = ("ping", "log", "etcd", "poststarthook/rbac/bootstrap-roles")
+_PROBES = ("healthz", "livez", "readyz")
+_NOT_FOUND = "404 page not found\n"
+_PREVIOUS = BINARY.previous()
 
 VERSION: Doc = {
-    "major": "1",
-    "minor": "36",
-    "emulationMajor": "1",
-    "emulationMinor": "36",
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.0+kcm",
+    "major": str(BINARY.major),
+    "minor": str(BINARY.minor),
+    "emulationMajor": str(BINARY.major),
+    "emulationMinor": str(BINARY.minor),
+    "minCompatibilityMajor": str(_PREVIOUS.major),
+    "minCompatibilityMinor": str(_PREVIOUS.minor),
+    "gitVersion": GIT_VERSION,
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "go1.26",
-    "compiler": "gc",
+    "goVersion": "",
+    "compiler": "",
     "platform": "linux/amd64",
 }
 
 
-def _version(group: Group, version: str) -> Doc:
-    return {"groupVersion": f"{group.group}/{version}", "version": version}
+class Discovery:
+    """See the module."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._kept: dict[str, bytes] = {}
+        catalog.changed.append(self._kept.clear)
+
+    def answer(self, request: Request) -> Response:
+        """Raises ApiError 404, 405, 406."""
+        parts = request.path.strip("/").split("/")
+        if parts[0] in _PROBES:
+            return _health(request, parts)
+        match parts:
+            case [""]:
+                return self._document(request, lambda: {"paths": documents.root_paths(self._catalog)})
+            case ["apis"]:
+                return self._aggregated(request) or self._document(request, lambda: documents.group_list(self._catalog))
+        if request.method != "GET" and parts[0] in ("version", "api", "apis"):
+            raise method_not_allowed()
+        match parts:
+            case ["version"]:
+                return self._document(request, lambda: VERSION)
+            case ["api"] if request.path in ("/api", "/api/"):
+                return self._aggregated(request) or self._document(request, lambda: _core_versions(request))
+            case ["api", version] if "//" not in request.path:
+                return self._listed(request, "", version)
+            case ["apis", group]:
+                return self._found(request, lambda: documents.group(self._catalog, group))
+            case ["apis", group, version] if self._catalog.has_group(group):
+                return self._listed(request, group, version)
+        if parts[0] == "api":
+            raise refusals.no_such_path()
+        return text_response(404, _NOT_FOUND)
+
+    def _listed(self, request: Request, group: str, version: str) -> Response:
+        if not self._catalog.has_version(group, version):
+            raise refusals.no_such_path()
+        return self._found(request, lambda: documents.resource_list(self._catalog, group, version))
+
+    def _found(self, request: Request, make: Callable[[], Doc | None]) -> Response:
+        document = make() if request.path not in self._kept else {}
+        if document is None:
+            return text_response(404, _NOT_FOUND)
+        return self._document(request, lambda: document or {})
+
+    def _document(self, request: Request, make: Callable[[], Doc]) -> Response:
+        form = negotiation.negotiate(request.headers.get("accept", ""))
+        if form is None or form.transform:
+            raise negotiation.refused(request.headers.get("accept", ""))
+        key = request.path
+        body = self._kept.get(key)
+        if body is None:
+            body = self._kept[key] = codec.encode(make()) + b"\n"
+        response = Response(200, JSON_HEADERS, body)
+        return negotiation.as_yaml(response) if form.yaml else response
+
+    def _aggregated(self, request: Request) -> Response | None:
+        """None where the client did not ask for it."""
+        if not _wants_aggregated(request.headers.get("accept", "")):
+            return None
+        core = request.path.startswith("/api/") or request.path == "/api"
+        key = f"aggregated {core}"
+        body = self._kept.get(key)
+        if body is None:
+            document = documents.aggregated(self._catalog, core=core)
+            body = self._kept[key] = codec.encode(document) + b"\n"
+        tag = f'"{hashlib.sha512(body).hexdigest().upper()}"'
+        headers = {"content-type": _AGGREGATED_TYPE, "etag": tag, "vary": "Accept"}
+        if request.headers.get("if-none-match") == tag:
+            return Response(304, headers, b"")
+        return Response(200, headers, body)
 
 
-def _group(group: Group) -> Doc:
-    return {
-        "name": group.group,
-        "versions": [_version(group, version) for version in group.versions],
-        "preferredVersion": _version(group, group.preferred or group.versions[0]),
-    }
+def _wants_aggregated(header: str) -> bool:
+    for clause in negotiation.clauses(header):
+        asked = (clause.param("g"), clause.param("v"), clause.param("as"))
+        if clause.accepts(negotiation.JSON) and asked == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
+            return True
+    return False
 
 
-def _entries(served: Served) -> list[Doc]:
-    info = served.info
-    main: Doc = {
-        "name": info.gvr.plural,
-        "singularName": info.singular,
-        "namespaced": info.namespaced,
-        "kind": info.kind,
-        "verbs": sorted(info.verbs),
-    }
-    if info.short_names:
-        main["shortNames"] = info.short_names
-    if info.categories:
-        main["categories"] = info.categories
-    if served.storage_hash:
-        main["storageVersionHash"] = served.storage_hash
-    entries = [main]
-    for name, sub in sorted(served.subresources.items()):
-        entry: Doc = {"name": f"{info.gvr.plural}/{name}", "singularName": "", "namespaced": info.namespaced}
-        if sub.group:
-            entry["group"] = sub.group
-        if sub.version:
-            entry["version"] = sub.version
-        entries.append({**entry, "kind": sub.kind, "verbs": sorted(sub.verbs)})
-    return entries
+def _core_versions(request: Request) -> Doc:
+    address = {"clientCIDR": "0.0.0.0/0", "serverAddress": request.headers.get("host", "")}
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]}
+
+
+def _health(request: Request, parts: list[str]) -> Response:
+    probe, check = parts[0], "/".join(parts[1:])
+    if check:
+        return text_response(200, "ok") if check in _CHECKS else text_response(404, _NOT_FOUND)
+    query = dict(request.query)
+    if "verbose" not in query or not truthy(query["verbose"]):
+        return text_response(200, "ok")
+    excluded = [value for key, value in request.query if key == "exclude"]
+    lines = [f"[+]{one} excluded: ok\n" if one in excluded else f"[+]{one} ok\n" for one in _CHECKS]
+    return text_response(200, "".join(lines) + f"{probe} check passed\n")

@@ -75,6 +75,17 @@ class HttpConnection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._closing = True
+        except httptools.HttpParserInvalidMethodError:
+            self._unknown_method(data)
+        except httptools.HttpParserError:
+            self._refuse(400, b"400 Bad Request")
+
+    def _unknown_method(self, data: bytes) -> None:
+        """Go on as if a method had been sent that the parser knows, and that no path has."""
+        _, _, rest = data.partition(b" ")
+        self._parser = httptools.HttpRequestParser(self)
+        try:
+            self._parser.feed_data(b"TRACE " + rest)
         except httptools.HttpParserError:
             self._refuse(400, b"400 Bad Request")
 

@@ -1,7 +1,7 @@
 """Answers made of what the store holds, without decoding it again.
 
-Stored bytes begin with kind and apiVersion (``objects.ordered``). Items of a built-in list have neither, so a list is made
-by cutting that prefix off.
+Stored bytes begin with kind and apiVersion (``objects.ordered``). Items of a built-in list have neither, so a list
+is made by cutting that prefix off.
 """
 
 from collections.abc import Iterable, Mapping

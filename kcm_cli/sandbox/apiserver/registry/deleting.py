@@ -91,7 +91,7 @@ class Deleter:
             return done
         rules = strategy.for_resource(call.hub.info)
         self.check_preconditions(call, options, old["metadata"])
-        self._warn(call, options, rules)
+        self._warn(call, options)
         doc = current.copy()
         meta: Tree = doc["metadata"]  # type: ignore[assignment]  # every stored object has metadata
         uid: str = meta["uid"]
@@ -174,11 +174,11 @@ class Deleter:
         if why:
             raise conflict(call.resource.gvr.group, call.resource.kind, call.name, why)
 
-    def _warn(self, call: Call, options: DeleteOptions, rules: Strategy) -> None:
+    def _warn(self, call: Call, options: DeleteOptions) -> None:
         job = call.resource.gvr.plural == "jobs" and call.resource.gvr.group == "batch"
-        if job and options.propagation_policy is None and options.orphan_dependents is None:
-            if _JOB_WARNING not in call.warnings:
-                call.warnings.append(_JOB_WARNING)
+        says = options.propagation_policy is not None or options.orphan_dependents is not None
+        if job and not says and _JOB_WARNING not in call.warnings:
+            call.warnings.append(_JOB_WARNING)
 
 
 class _Mark:

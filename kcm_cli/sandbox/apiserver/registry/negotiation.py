@@ -80,9 +80,9 @@ def negotiate(header: str, *, stream: bool = False) -> Wanted | None:
         return Wanted()
     for clause in clauses(header):
         kind, group, version = clause.param("as"), clause.param("g"), clause.param("v")
-        if kind or group or version:
-            if kind not in _TRANSFORMS or group != "meta.k8s.io" or version not in _META_VERSIONS:
-                continue
+        known = kind in _TRANSFORMS and group == "meta.k8s.io" and version in _META_VERSIONS
+        if (kind or group or version) and not known:
+            continue
         if clause.param("stream") not in ("", "watch" if stream else ""):
             continue
         if clause.accepts(JSON):

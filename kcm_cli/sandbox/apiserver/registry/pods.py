@@ -188,7 +188,7 @@ class PodWrites:
         objects.match_namespace(doc.setdefault("metadata", {}), call.namespace)
         return doc
 
-    async def _admit(self, call: Call, subresource: str, name: str, doc: Tree, dry_run: bool) -> None:  # noqa: FBT001
+    async def _admit(self, call: Call, subresource: str, name: str, doc: Tree, dry_run: bool) -> None:
         attrs = Attributes(
             "CREATE", self._pods(), subresource, call.namespace, name, call.user, doc, None, dry_run, {}, call.warnings
         )

@@ -4,7 +4,7 @@ A list is as of one revision: the newest, an exact one, or the one that its cont
 store keeps the history, that holds however many writes came in between; after that the answer is 410 with a token
 for going on inconsistently.
 
-upstream: apiserver pkg/storage/{interfaces,continue}.go, pkg/storage/etcd3/{store,errors}.go, pkg/storage/cacher (v1.36)
+upstream: apiserver pkg/storage/{interfaces,continue}.go, etcd3/{store,errors}.go, cacher (v1.36)
 """
 
 import base64

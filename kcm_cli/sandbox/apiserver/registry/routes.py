@@ -56,6 +56,6 @@ def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
         raise method_not_allowed()
     if info.verb == "create" and not info.subresource and not collection:
         raise method_not_allowed()
-    if collection and served.info.namespaced and not info.namespace and info.verb not in ("list", "watch"):
-        if served.info.verbs != frozenset(["create"]) or info.verb != "create":
-            raise method_not_allowed()
+    everywhere = collection and served.info.namespaced and not info.namespace
+    if everywhere and info.verb not in ("list", "watch"):
+        raise method_not_allowed()

@@ -16,14 +16,13 @@ from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, write_options
 from kcm_cli.sandbox.apiserver.registry.reading import fetch
-from kcm_cli.sandbox.apiserver.registry.updating import Change, Updater
+from kcm_cli.sandbox.apiserver.registry.updating import SCALE, Change, Updater
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
-SCALE = Target("autoscaling", "v1", "Scale")
-SUBRESOURCE = "scale"
+_SCALE = Target("autoscaling", "v1", "Scale")
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _BUILTIN = ScalePaths("spec.replicas", "status.replicas", "")
 
@@ -44,7 +43,7 @@ class Scaling:
         options = write_options("UpdateOptions", call.request, call.query)
         scale: Tree
         scale, call.warnings[len(call.warnings) :] = self._core.schemas.decode_body(
-            call.resource, call.request.body, call.content_type, options.validation, target=SCALE
+            call.resource, call.request.body, call.content_type, options.validation, target=_SCALE
         )
         meta = scale.setdefault("metadata", {})
         objects.match_namespace(meta, call.namespace)
@@ -62,7 +61,7 @@ class Scaling:
 
         def patched(current: Tree) -> Tree:
             done = self._core.patching.patch(
-                call.resource, current, call.request.body, media, options.validation, target=SCALE
+                call.resource, current, call.request.body, media, options.validation, target=_SCALE
             )
             call.warnings[:] = done.warnings
             doc: Tree = done.doc
@@ -81,16 +80,16 @@ class Scaling:
             replicas = (scale.get("spec") or {}).get("replicas") or 0
             if replicas < 0:
                 error = errors.invalid("spec.replicas", replicas, errors.NEGATIVE)
-                raise invalid_kind(SCALE.group, SCALE.kind, call.name, [error])
+                raise invalid_kind(_SCALE.group, _SCALE.kind, call.name, [error])
             version = (scale.get("metadata") or {}).get("resourceVersion")
             doc["metadata"]["resourceVersion"] = version or str(current.revision)
             _set(doc, paths(call).spec, replicas)
             now = self._core.clock.now()
-            self._core.patching.track_update(call.resource, SUBRESOURCE, current.doc, doc, options.manager, now)
+            self._core.patching.track_update(call.resource, SCALE, current.doc, doc, options.manager, now)
             return doc
 
         # The parent is what is written; its own rules apply.
-        made, _ = await self._updater.write(call, Change(produce, options, SUBRESOURCE))
+        made, _ = await self._updater.write(call, Change(produce, options, SCALE))
         return call.media.document(200, scale_of(call, made.doc if isinstance(made, Stored) else made))
 
 

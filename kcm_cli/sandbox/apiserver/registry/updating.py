@@ -23,7 +23,7 @@ from kcm_cli.sandbox.apiserver.strategy import Context
 from kcm_cli.sandbox.apiserver.types import Attributes, RequestInfo, Tree, invalid
 from kcm_cli.sandbox.apiserver.validation import errors as field_errors
 
-STATUS = "status"
+STATUS, SCALE = "status", "scale"
 
 _PATCH_TYPES = ("application/json-patch+json", "application/merge-patch+json")
 _STRATEGIC = "application/strategic-merge-patch+json"
@@ -196,7 +196,7 @@ class Updater:
             errors = rules.validate_status(doc, old)
             warnings = [] if errors else rules.status_warnings(doc, old)
         else:
-            rules = strategy.for_resource(hub, change.subresource)
+            rules = strategy.for_resource(hub, "" if change.subresource == SCALE else change.subresource)
             rules.prepare_update(doc, old, context)
             errors = rules.validate_update(doc, old)
             warnings = [] if errors else rules.warnings(doc, old)

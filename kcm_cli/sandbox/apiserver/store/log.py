@@ -114,11 +114,8 @@ class Watcher:
         while True:
             events = self._log.read(self._position, limit)
             self._position += len(events)
-            namespace = self._namespace
-            if namespace:
-                chosen = [event for event in events if event.stored.namespace == namespace]
-            else:
-                chosen = list(events)
+            wanted = self._namespace
+            chosen = [event for event in events if event.stored.namespace == wanted] if wanted else list(events)
             if chosen or not events:
                 return chosen
 

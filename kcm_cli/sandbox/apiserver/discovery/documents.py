@@ -1,0 +1,132 @@
+"""The discovery documents, made of the catalogue.
+
+upstream: apiserver pkg/endpoints/discovery (v1.36)
+"""
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served, Subresource
+
+AGGREGATED = "apidiscovery.k8s.io/v2"
+
+
+def group_list(catalog: Catalog) -> Doc:
+    """APIGroupList."""
+    groups = [_group(group) for group in catalog.groups if group.group]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def group(catalog: Catalog, name: str) -> Doc | None:
+    """APIGroup, or None for a group that is not served."""
+    for one in catalog.groups:
+        if one.group == name and name:
+            return {"kind": "APIGroup", "apiVersion": "v1", **_group(one)}
+    return None
+
+
+def resource_list(catalog: Catalog, name: str, version: str) -> Doc | None:
+    """APIResourceList, or None for a version that is not served."""
+    if not catalog.has_version(name, version):
+        return None
+    entries = [entry for served in catalog.resources(name, version) for entry in _entries(served)]
+    head: Doc = {"kind": "APIResourceList"}
+    if name:
+        head["apiVersion"] = "v1"
+    return {**head, "groupVersion": f"{name}/{version}" if name else version, "resources": entries}
+
+
+def aggregated(catalog: Catalog, *, core: bool) -> Doc:
+    """APIGroupDiscoveryList: all of the core group, or of all others."""
+    items = [_discovered(catalog, one) for one in catalog.groups if bool(one.group) != core]
+    return {"kind": "APIGroupDiscoveryList", "apiVersion": AGGREGATED, "metadata": {}, "items": items}
+
+
+def root_paths(catalog: Catalog) -> list[str]:
+    """What / lists."""
+    found = {"/.well-known/openid-configuration", "/api", "/apis", "/apis/", "/healthz", "/livez", "/metrics"}
+    found |= {"/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/readyz", "/version"}
+    for one in catalog.groups:
+        base = f"/apis/{one.group}" if one.group else "/api"
+        found.add(base)
+        found |= {f"{base}/{version}" for version in one.versions}
+    return sorted(found)
+
+
+def _version(group_: Group, version: str) -> Doc:
+    return {"groupVersion": f"{group_.group}/{version}", "version": version}
+
+
+def _group(group_: Group) -> Doc:
+    return {
+        "name": group_.group,
+        "versions": [_version(group_, version) for version in group_.versions],
+        "preferredVersion": _version(group_, group_.preferred or group_.versions[0]),
+    }
+
+
+def _entries(served: Served) -> list[Doc]:
+    info = served.info
+    main: Doc = {
+        "name": info.gvr.plural,
+        "singularName": info.singular,
+        "namespaced": info.namespaced,
+        "kind": info.kind,
+        "verbs": sorted(info.verbs),
+    }
+    if info.short_names:
+        main["shortNames"] = info.short_names
+    if info.categories:
+        main["categories"] = info.categories
+    if served.storage_hash:
+        main["storageVersionHash"] = served.storage_hash
+    return [main, *(_sub_entry(served, sub) for _, sub in sorted(served.subresources.items()))]
+
+
+def _sub_entry(served: Served, sub: Subresource) -> Doc:
+    info = served.info
+    entry: Doc = {"name": f"{info.gvr.plural}/{sub.name}", "singularName": "", "namespaced": info.namespaced}
+    if sub.group:
+        entry["group"] = sub.group
+    if sub.version:
+        entry["version"] = sub.version
+    return {**entry, "kind": sub.kind, "verbs": sorted(sub.verbs)}
+
+
+def _discovered(catalog: Catalog, group_: Group) -> Doc:
+    versions = [
+        {
+            "version": version,
+            "resources": [_discovered_resource(served) for served in catalog.resources(group_.group, version)],
+            "freshness": "Current",
+        }
+        for version in group_.versions
+    ]
+    metadata: Doc = {"name": group_.group} if group_.group else {}
+    return {"metadata": metadata, "versions": versions}
+
+
+def _discovered_resource(served: Served) -> Doc:
+    info = served.info
+    own = {"group": "", "version": "", "kind": info.kind}
+    if info.custom:
+        own = {"group": info.gvr.group, "version": info.gvr.version, "kind": info.kind}
+    entry: Doc = {
+        "resource": info.gvr.plural,
+        "responseKind": own,
+        "scope": "Namespaced" if info.namespaced else "Cluster",
+        "singularResource": info.singular,
+        "verbs": sorted(info.verbs),
+    }
+    if info.short_names:
+        entry["shortNames"] = info.short_names
+    if info.categories:
+        entry["categories"] = info.categories
+    if served.subresources:
+        entry["subresources"] = [_discovered_sub(served, sub) for _, sub in sorted(served.subresources.items())]
+    return entry
+
+
+def _discovered_sub(served: Served, sub: Subresource) -> Doc:
+    kind = {"group": sub.group, "version": sub.version, "kind": sub.kind}
+    if served.info.custom and not sub.group:
+        kind |= {"group": served.info.gvr.group, "version": served.info.gvr.version}
+    return {"subresource": sub.name, "responseKind": kind, "verbs": sorted(sub.verbs)}

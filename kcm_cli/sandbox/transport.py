@@ -1,0 +1,80 @@
+"""Requests to an API server in the same process: no sockets, no encoding, so it runs on virtual time, too.
+
+Simulated nodes, the scheduler, the manager and tests use it, each as the user they are.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from typing import Any
+
+from kcm_cli.rest.transport import Request, Response, Stream, TransportError
+from kcm_cli.sandbox.apiserver.server import ApiServer
+from kcm_cli.sandbox.apiserver.types import User
+
+
+class InProcessTransport:
+    """Implements ``rest.transport.Transport`` as one user of one server, on that server's loop.
+
+    token: where given, the bearer token says who asks, as it would over a socket.
+    """
+
+    def __init__(self, server: ApiServer, user: User | None = None, *, token: str = "") -> None:
+        self._server = server
+        self._user = user
+        self._token = token
+        self._closed = False
+
+    async def send(self, request: Request) -> Response:
+        """Raises TransportError after ``close``."""
+        answer = await self._ask(request)
+        if isinstance(answer, Response):
+            return Response(answer.status, _plain(answer.headers), answer.body)
+        chunks: Any = answer.chunks
+        async with aclosing(chunks):
+            body = b"".join([chunk async for chunk in chunks])
+        return Response(answer.status, _plain(answer.headers), body)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        """Open a watch. Raises TransportError."""
+        return self._opened(request)
+
+    async def close(self) -> None:
+        """Refuse further requests."""
+        self._closed = True
+
+    @asynccontextmanager
+    async def _opened(self, request: Request) -> AsyncIterator[Stream]:
+        answer = await self._ask(request)
+        if isinstance(answer, Response):
+            yield Stream(answer.status, _plain(answer.headers), _once(answer.body))
+            return
+        chunks: Any = answer.chunks
+        async with aclosing(chunks):
+            yield Stream(answer.status, _plain(answer.headers), self._until_closed(chunks))
+
+    async def _until_closed(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            if self._closed:
+                raise TransportError("the transport is closed")
+            yield chunk
+
+    async def _ask(self, request: Request) -> Response | Stream:
+        if self._closed:
+            raise TransportError("the transport is closed")
+        if self._user is not None:
+            return await self._server.handle_as(self._user, request)
+        headers = {**request.headers, "authorization": f"Bearer {self._token}"} if self._token else request.headers
+        return await self._server.handle(
+            Request(request.method, request.path, request.query, headers, request.body, request.timeout_s)
+        )
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+def _plain(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Several values of a header in one line."""
+    if not any("\n" in value for value in headers.values()):
+        return headers
+    return {name: value.replace("\n", ", ") for name, value in headers.items()}
