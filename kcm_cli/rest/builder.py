@@ -48,12 +48,16 @@ class ClientSettings:
 
     qps: float = 20.0
     burst: int = 30
-    command: str = "kcm"
+    command: str = "kube-controller-manager"
     version: str = GIT_VERSION
     commit: str = "unknown"
 
     def user_agent(self, name: str) -> str:
-        """``kcm/v1.36.0 (linux/amd64) kubernetes/unknown/NAME``."""
+        """``kube-controller-manager/v1.36.0 (linux/amd64) kubernetes/unknown/NAME``.
+
+        The command is the original's: API servers take the name of the field manager from it, and a drop-in must
+        not show up as another owner of fields.
+        """
         system = platform.system().lower()
         return f"{self.command}/{self.version} ({system}/{_ARCH}) kubernetes/{self.commit}/{name}"
 

@@ -64,7 +64,7 @@ def cluster(script, answer, failure):
 def test_user_agent_has_the_form_of_client_go():
     agent = ClientSettings(version="v1.36.0", commit="abcdef0").user_agent("deployment-controller")
     system, _, rest = agent.partition(" (")
-    assert system == "kcm/v1.36.0"
+    assert system == "kube-controller-manager/v1.36.0"
     assert rest.endswith(") kubernetes/abcdef0/deployment-controller")
 
 
