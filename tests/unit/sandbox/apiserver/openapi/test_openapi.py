@@ -32,7 +32,7 @@ def index(openapi):
 
 @pytest.mark.skipif(not RECORDED.exists(), reason="needs the recordings")
 def test_the_index_and_the_paths_are_those_of_a_real_server(openapi):
-    recorded = [request["body"] for request in json.loads(RECORDED.read_text())["requests"]]
+    recorded = [request.get("body") for request in json.loads(RECORDED.read_text())["requests"]]
     assert sorted(index(openapi)) == recorded[0]["paths[keys]"]
     apps = json.loads(get(openapi, "/openapi/v3/apis/apps/v1").body)
     assert sorted(apps) == recorded[2]["[keys]"] and sorted(apps["paths"]) == recorded[2]["paths[keys]"]
