@@ -8,7 +8,7 @@ import msgspec
 from kcm_cli.api.core import Container, Node, NodeSpec, NodeStatus, Pod, PodSpec, PodStatus, Volume
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.labels import LabelSelector
-from kcm_cli.machinery.meta import Object, View
+from kcm_cli.machinery.meta import Object, PartialObject, View
 
 
 class Sleep(View, frozen=True, gc=False):
@@ -159,6 +159,9 @@ class NodeLease(Object, frozen=True, gc=False, kw_only=True):
 
 
 PODS = Resource(GVR("", "v1", "pods"), "Pod", SimulatedPod)
+POD_METADATA = Resource(GVR("", "v1", "pods"), "Pod", PartialObject)
+"""For writes whose answer is only looked at for its version."""
+
 NODES = Resource(GVR("", "v1", "nodes"), "Node", SimulatedNode, namespaced=False)
 NODE_LEASES = Resource(GVR("coordination.k8s.io", "v1", "leases"), "Lease", NodeLease, keeps_raw=True)
 

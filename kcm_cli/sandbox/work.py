@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from kcm_cli.machinery.codec import DecodeError
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.workqueue import WorkQueue
@@ -24,7 +25,7 @@ async def _worker(queue: WorkQueue, sync: Callable[[str], Awaitable[None]]) -> N
         try:
             await sync(key)
             queue.forget(key)
-        except (ApiError, TransportError) as error:
+        except (ApiError, TransportError, DecodeError) as error:
             log.info("Will try again", extra={"fields": {"queue": queue.name, "key": key, "err": str(error)}})
             queue.add_rate_limited(key)
         finally:

@@ -10,6 +10,7 @@ upstream: pkg/kubelet/kubelet_node_status.go, staging/src/k8s.io/component-helpe
 import random
 from collections.abc import Callable
 
+from kcm_cli.api.core import Taint
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_micro_time, format_time
@@ -97,7 +98,7 @@ class Agents:
             agent.reported_at = float("-inf")
             self._queue.add(node.name)
             self._changed(node.name)
-        elif not failed and _unwell(node):
+        elif not failed and (_unwell(node) or any(map(_keeps_pods_away, node.spec.taints))):
             self._queue.add(node.name)
 
     def _gone(self, node: SimulatedNode) -> None:
@@ -129,6 +130,11 @@ class Agents:
         patch: Doc = {"metadata": metadata} if metadata else {}
         if not node.spec.pod_cidr:
             patch["spec"] = {"podCIDR": agent.network, "podCIDRs": [agent.network]}
+        elif not _unwell(node) and any(_keeps_pods_away(taint) for taint in node.spec.taints):
+            # The node lifecycle controller does the same; the sandbox has to work without it, too.
+            stay: list[object] = [taint for taint in node.spec.taints if not _keeps_pods_away(taint)]
+            patch["spec"] = {"taints": stay}
+            patch["metadata"] = {**metadata, "resourceVersion": node.metadata.resource_version}
         if patch:
             await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE)
 
@@ -155,6 +161,11 @@ class Agents:
         except AlreadyExists:
             self._queue.add(agent.name)
         agent.leased = True
+
+
+def _keeps_pods_away(taint: Taint) -> bool:
+    """The taint that a node has until it is ready."""
+    return taint.key == shape.NOT_READY_TAINT and taint.effect == "NoSchedule"
 
 
 def _unwell(node: SimulatedNode) -> bool:

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kcm_cli.api.core import Condition
-from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.client import STRATEGIC_MERGE, Client
 from kcm_cli.rest.errors import Conflict, NotFound
@@ -25,11 +23,10 @@ from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.nodes.machine import PodState
 from kcm_cli.sandbox.nodes.script import PodScript
 from kcm_cli.sandbox.nodes.status import Place, render
-from kcm_cli.sandbox.views import BY_NODE, PODS, SimulatedPod, node_of
+from kcm_cli.sandbox.views import BY_NODE, POD_METADATA, PODS, SimulatedPod, node_of
 from kcm_cli.sandbox.work import work_on
 
 WORKERS = 16
-_META = Resource(PODS.gvr, PODS.kind, PartialObject)
 
 
 @dataclass(slots=True)
@@ -125,7 +122,7 @@ class Kubelets:
         body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
         try:
             answer = await self._client.patch(
-                _META, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource="status"
+                POD_METADATA, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource="status"
             )
         except (NotFound, Conflict):
             return  # it is gone, or another of its name has come: the informer will tell

@@ -10,7 +10,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
-from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedNode, SimulatedPod, node_of
+from kcm_cli.sandbox.views import BY_NODE, NODES, POD_METADATA, PODS, SimulatedNode, SimulatedPod, node_of
 from kcm_cli.sandbox.work import work_on
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Scheduler:
             "target": {"kind": "Node", "name": node},
         }
         try:
-            await self._client.create(PODS, pod.namespace, binding, name=pod.name, subresource="binding")
+            await self._client.create(POD_METADATA, pod.namespace, binding, name=pod.name, subresource="binding")
         except (NotFound, Conflict):
             self._assumed.pop(key, None)
 
