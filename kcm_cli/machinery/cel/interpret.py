@@ -150,6 +150,9 @@ def _field(value: Value, field: str, other: str) -> Value:
         raise CelError(f"no such key: {field}")
     if isinstance(value, Optional):
         return _optional_field(value, field, other)
+    own = getattr(value, "cel_fields", {}).get(field)
+    if own is not None:
+        return own(value)
     raise CelError("no such overload")
 
 

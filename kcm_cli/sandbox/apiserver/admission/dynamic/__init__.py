@@ -1,0 +1,1 @@
+"""Admission that users define: policies and webhooks."""

@@ -1,0 +1,147 @@
+"""Which writes a policy or a webhook is about: rules, selectors of namespaces and of objects.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/{policy/matching,webhook/predicates}
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.sandbox.apiserver.refusals import not_found
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+from kcm_cli.sandbox.apiserver.validation.labels import compile_selector, selector_is_empty
+
+NAMESPACES = GVR("", "v1", "namespaces")
+REGISTRATION = "admissionregistration.k8s.io"
+_EXEMPT = frozenset(
+    {
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+    }
+)
+_REVIEWS = frozenset(
+    {
+        "localsubjectaccessreviews",
+        "selfsubjectaccessreviews",
+        "selfsubjectreviews",
+        "selfsubjectrulesreviews",
+        "subjectaccessreviews",
+        "tokenreviews",
+    }
+)
+
+
+def exempt(gvr: GVR, *, reviews: bool) -> bool:
+    """What no policy and no webhook may stop: their own configuration; for policies also reviews."""
+    if gvr.group == REGISTRATION:
+        return gvr.plural in _EXEMPT
+    return reviews and gvr.plural in _REVIEWS and gvr.group in ("authentication.k8s.io", "authorization.k8s.io")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """RuleWithOperations, with the names that policies may add."""
+
+    operations: frozenset[str]
+    groups: frozenset[str]
+    versions: frozenset[str]
+    resources: tuple[tuple[str, str], ...]
+    scope: str
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, doc: Tree) -> "_Rule":
+        pairs = tuple((r.partition("/")[0], r.partition("/")[2]) for r in doc.get("resources") or ())
+        return cls(
+            frozenset(doc.get("operations") or ()),
+            frozenset(doc.get("apiGroups") or ()),
+            frozenset(doc.get("apiVersions") or ()),
+            pairs,
+            doc.get("scope") or "*",
+            frozenset(doc.get("resourceNames") or ()),
+        )
+
+    def matches_kind(self, attrs: Attributes) -> bool:
+        """As far as all writes of a kind and an operation are alike."""
+        gvr = attrs.resource.gvr
+        return (
+            _has(self.operations, attrs.operation)
+            and _has(self.groups, gvr.group)
+            and _has(self.versions, gvr.version)
+            and any(
+                resource in ("*", gvr.plural) and subresource in ("*", attrs.subresource)
+                for resource, subresource in self.resources
+            )
+            and self._in_scope(attrs)
+        )
+
+    def matches_name(self, attrs: Attributes) -> bool:
+        return not self.names or attrs.name in self.names
+
+    def _in_scope(self, attrs: Attributes) -> bool:
+        if self.scope == "*":
+            return True
+        return (self.scope == "Namespaced") is attrs.resource.namespaced
+
+
+def _has(items: frozenset[str], wanted: str) -> bool:
+    return "*" in items or wanted in items
+
+
+class Match:
+    """Compiled from MatchResources, or from a webhook (whose rules have another name)."""
+
+    def __init__(self, doc: Tree, rules: Sequence[Tree], *, empty_matches: bool) -> None:
+        self._rules = tuple(map(_Rule.of, rules))
+        self._excluded = tuple(map(_Rule.of, doc.get("excludeResourceRules") or ()))
+        self._namespaces = _selector(doc.get("namespaceSelector"))
+        self._objects = _selector(doc.get("objectSelector"))
+        self._everything = empty_matches and not self._rules
+
+    def may_match(self, attrs: Attributes) -> bool:
+        """Whether writes of this kind and operation can match at all."""
+        return self._everything or any(rule.matches_kind(attrs) for rule in self._rules)
+
+    def matches(self, attrs: Attributes, store: Store) -> bool:
+        """Raises ApiError (404) if the namespace, that a selector asks about, is not there."""
+        if not self.may_match(attrs):
+            return False
+        if not (self._everything or _any(self._rules, attrs)) or _any(self._excluded, attrs):
+            return False
+        if self._objects is not None and not any(_selected(self._objects, doc) for doc in (attrs.obj, attrs.old)):
+            return False
+        return self._namespaces is None or self._namespace_matches(attrs, store)
+
+    def _namespace_matches(self, attrs: Attributes, store: Store) -> bool:
+        assert self._namespaces is not None
+        is_namespace = attrs.resource.gvr.plural == "namespaces" and not attrs.resource.gvr.group
+        if not attrs.namespace and not is_namespace:
+            return True
+        if is_namespace and not attrs.subresource and attrs.operation in ("CREATE", "UPDATE"):
+            return _selected(self._namespaces, attrs.obj)
+        stored = store.get(NAMESPACES, "", attrs.namespace or attrs.name)
+        if stored is None:
+            raise not_found("", "namespaces", attrs.namespace or attrs.name)
+        return _selected(self._namespaces, stored.doc)
+
+
+def _any(rules: tuple[_Rule, ...], attrs: Attributes) -> bool:
+    return any(rule.matches_kind(attrs) and rule.matches_name(attrs) for rule in rules)
+
+
+def _selector(doc: Tree | None) -> Selector | None:
+    """None for one that selects everything."""
+    return None if selector_is_empty(doc) else compile_selector(doc)
+
+
+def _selected(selector: Selector, doc: Tree | None) -> bool:
+    if doc is None:
+        return False
+    labels: Mapping[str, str] = (doc.get("metadata") or {}).get("labels") or {}
+    return selector.matches(labels)

@@ -1,0 +1,59 @@
+"""Apply configurations of policies: merged by the rules of server-side apply, without owners.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch/smd.go
+"""
+
+from collections.abc import Iterator
+from typing import cast
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.apply import typed
+from kcm_cli.sandbox.apiserver.schema import Schemas
+from kcm_cli.sandbox.apiserver.schema.bodies import target_of
+from kcm_cli.sandbox.apiserver.schema.model import Node
+from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
+
+
+class MergeError(Exception):
+    """A configuration does not fit the type, or replaces what it may not."""
+
+
+class Merger:
+    """Merges configurations into objects of a server's types."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+
+    def merge(self, resource: ResourceInfo, doc: Tree, configuration: Tree) -> Tree:
+        """A new document. Raises MergeError."""
+        node = self._schemas.node(target_of(resource))
+        if node is None:
+            raise MergeError(f"no type found matching: {resource.kind}")
+        config: Doc = {"apiVersion": resource.api_version, "kind": resource.kind, **configuration}
+        problems = typed.problems(node, config)
+        if problems:
+            listed = problems[0] if len(problems) == 1 else "\n  ".join(["errors:", *problems])
+            raise MergeError(f"failed to convert patch object to typed object: {listed}")
+        atomics = list(_atomics(node, config, ""))
+        if atomics:
+            why = f"may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
+            raise MergeError(f"invalid ApplyConfiguration: {why}")
+        live: Doc = {"apiVersion": resource.api_version, "kind": resource.kind, **doc}
+        return cast("Tree", typed.merge(node, live, config))
+
+
+def _atomics(node: Node, value: object, path: str) -> Iterator[str]:
+    """The paths in a configuration that can only be set as a whole."""
+    if node.kind in ("struct", "map", "object") and isinstance(value, dict):
+        if node.atomic or node.kind == "object":
+            yield path
+        for key, item in value.items():
+            below = node.fields[key].node if key in node.fields else node.item
+            if below is not None:
+                yield from _atomics(below, item, f"{path}.{key}")
+    elif node.kind == "list" and isinstance(value, list):
+        if node.list_type == "atomic":
+            yield path
+        for index, item in enumerate(value):
+            if node.item is not None:
+                yield from _atomics(node.item, item, f"{path}[{index}]")

@@ -1,0 +1,154 @@
+"""What validating and mutating policies share: compiled policies, their bindings, and the parameters.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/generic
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import MatchConditions
+from kcm_cli.sandbox.apiserver.admission.dynamic.matching import Match
+from kcm_cli.sandbox.apiserver.admission.dynamic.scope import Condition
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+from kcm_cli.sandbox.apiserver.validation.labels import compile_selector
+
+T = TypeVar("T")
+
+
+class ConfigurationError(Exception):
+    """A policy or a binding asks for what cannot be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A compiled binding."""
+
+    name: str
+    spec: Tree
+    match: Match | None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy(Generic[T]):
+    """A compiled policy; ``body`` is what it does."""
+
+    name: str
+    spec: Tree
+    match: Match
+    conditions: MatchConditions
+    variables: tuple[tuple[str, Condition], ...]
+    bindings: tuple[Binding, ...]
+    body: T
+
+    @property
+    def ignores_failures(self) -> bool:
+        return bool(self.spec.get("failurePolicy") == "Ignore")
+
+
+class Policies(Generic[T]):
+    """All policies of a kind with their bindings, compiled when they change."""
+
+    def __init__(self, store: Store, policies: GVR, bindings: GVR, compile_body: Callable[[Tree], T]) -> None:
+        self._store = store
+        self._policies, self._bindings = policies, bindings
+        self._compile_body = compile_body
+        self._compiled: dict[str, tuple[int, T]] = {}
+        self._all: list[Policy[T]] | None = None
+        self._chosen: dict[tuple[object, ...], list[Policy[T]]] = {}
+        for gvr in (policies, bindings):
+            store.subscribe(gvr, self._changed)
+
+    def for_write(self, attrs: Attributes) -> list[Policy[T]]:
+        """The policies that a write of this kind may concern, by name."""
+        if self._all is None:
+            self._all = list(self._compile())
+            self._chosen.clear()
+        if not self._all:
+            return self._all
+        key = (attrs.resource.gvr, attrs.resource.namespaced, attrs.operation, attrs.subresource)
+        chosen = self._chosen.get(key)
+        if chosen is None:
+            chosen = self._chosen[key] = [policy for policy in self._all if policy.match.may_match(attrs)]
+        return chosen
+
+    def _changed(self, event: Event) -> None:
+        self._all = None
+
+    def _compile(self) -> Iterator[Policy[T]]:
+        bound: dict[str, list[Binding]] = {}
+        for stored in self._store.scan(self._bindings):
+            spec = _spec(stored)
+            resources: Tree | None = spec.get("matchResources")
+            match = None
+            if resources is not None:
+                match = Match(resources, resources.get("resourceRules") or (), empty_matches=True)
+            bound.setdefault(spec.get("policyName", ""), []).append(Binding(stored.name, spec, match))
+        for stored in self._store.scan(self._policies):
+            if stored.name in bound:
+                yield self._policy(stored, tuple(bound[stored.name]))
+
+    def _policy(self, stored: Stored, bindings: tuple[Binding, ...]) -> Policy[T]:
+        spec = _spec(stored)
+        constraints: Tree = spec.get("matchConstraints") or {}
+        ignore = spec.get("failurePolicy") == "Ignore"
+        variables = tuple((each["name"], Condition(each["expression"])) for each in spec.get("variables") or ())
+        return Policy(
+            stored.name,
+            spec,
+            Match(constraints, constraints.get("resourceRules") or (), empty_matches=True),
+            MatchConditions(spec.get("matchConditions") or (), ignore_failures=ignore),
+            variables,
+            bindings,
+            self._compile_body(spec),
+        )
+
+
+def _spec(stored: Stored) -> Tree:
+    doc: Tree = stored.doc
+    return doc.get("spec") or {}
+
+
+class Params:
+    """Finds the objects that a binding names as parameters."""
+
+    def __init__(self, store: Store, catalog: Catalog) -> None:
+        self._store = store
+        self._catalog = catalog
+
+    def collect(self, policy: Tree, binding: Tree, namespace: str) -> list[Tree | None]:
+        """One entry per run of the policy; None: without parameters. Raises ConfigurationError."""
+        kind: Tree | None = policy.get("paramKind")
+        ref: Tree | None = binding.get("paramRef")
+        if kind is None or ref is None:
+            return [None]
+        served = self._catalog.by_kind(kind.get("apiVersion", ""), kind.get("kind", ""))
+        if served is None:
+            shown = f"&ParamKind{{Kind:{kind.get('kind', '')},APIVersion:{kind.get('apiVersion', '')},}}"
+            raise ConfigurationError(f"paramKind kind `{shown}` not known")
+        where = ""
+        if served.info.namespaced:
+            where = ref.get("namespace") or namespace
+            if not where:
+                raise ConfigurationError(
+                    "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+                )
+        elif ref.get("namespace"):
+            raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+        found = self._find(served.storage, where, ref)
+        if not found and ref.get("parameterNotFoundAction") == "Deny":
+            raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
+        return [{"apiVersion": kind["apiVersion"], "kind": kind["kind"], **doc} for doc in found]
+
+    def _find(self, gvr: GVR, namespace: str, ref: Tree) -> list[Tree]:
+        if name := ref.get("name"):
+            stored = self._store.get(gvr, namespace, name)
+            return [] if stored is None else [stored.doc]
+        selector = compile_selector(ref.get("selector"))
+        if selector is None:
+            raise ConfigurationError("invalid label selector")
+        found: list[Tree] = [stored.doc for stored in self._store.list(gvr, namespace)]
+        return [doc for doc in found if selector.matches(doc["metadata"].get("labels") or {})]

@@ -1,0 +1,148 @@
+"""The variables that expressions of policies and of match conditions see.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/cel
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from kcm_cli.machinery import cel
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.admission.dynamic.authorizer_value import AuthorizerValue
+from kcm_cli.sandbox.apiserver.admission.dynamic.matching import NAMESPACES
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+
+_HIDDEN_METADATA = ("managedFields", "ownerReferences")
+Scope = dict[str, cel.Value]
+
+
+class Condition:
+    """An expression that may not have compiled: then each run fails with the reason."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._program: cel.Program | None = None
+        self._problem = ""
+        try:
+            self._program = cel.Program(text)
+        except cel.CelProblem as problem:
+            self._problem = f"compilation failed: {problem}"
+
+    def evaluate(self, scope: Mapping[str, cel.Value]) -> cel.Value:
+        """Raises CelError, worded as clients are told."""
+        if self._program is None:
+            raise cel.CelError(f"compilation error: {self._problem}")
+        try:
+            return self._program.evaluate(scope)
+        except cel.CelError as error:
+            raise cel.CelError(f"expression '{self.text}' resulted in error: {error}") from None
+
+    def plain(self, scope: Mapping[str, cel.Value]) -> cel.Value:
+        """Raises CelError, worded as the end of a sentence about a variable."""
+        if self._program is None:
+            raise cel.CelError(f"compile: {self._problem}")
+        try:
+            return self._program.evaluate(scope)
+        except cel.CelError as error:
+            raise cel.CelError(f"evaluate: {error}") from None
+
+
+def request_scope(attrs: Attributes, store: Store, authorizer: Authorizer) -> Scope:
+    """``object``, ``oldObject``, ``request``, ``namespaceObject``, ``authorizer``."""
+    return {
+        "object": _typed(attrs, attrs.obj),
+        "oldObject": _typed(attrs, attrs.old),
+        "request": cel.Lazy(lambda: admission_request(attrs)),
+        "namespaceObject": cel.Lazy(lambda: namespace_object(attrs, store)),
+        "authorizer": AuthorizerValue(authorizer, attrs.user, attrs),
+    }
+
+
+def with_variables(scope: Scope, variables: Sequence[tuple[str, Condition]]) -> Scope:
+    """With ``variables``, each worked out when it is first asked for; later ones may use earlier ones."""
+    found: dict[str, cel.Value] = {}
+    inner = {**scope, "variables": LazyFields(found)}
+    for name, condition in variables:
+        found[name] = cel.Lazy(_evaluation(name, condition, inner))
+    return inner
+
+
+def _evaluation(name: str, condition: Condition, scope: Scope) -> Callable[[], cel.Value]:
+    def run() -> cel.Value:
+        try:
+            return condition.plain(scope)
+        except cel.CelError as error:
+            raise cel.CelError(f"composited variable {quote(name)} fails to {error}") from None
+
+    return run
+
+
+class LazyFields(Mapping[str, cel.Value]):
+    """A map whose values are worked out when they are asked for."""
+
+    def __init__(self, fields: Mapping[str, cel.Value]) -> None:
+        self._fields = fields
+
+    def __getitem__(self, key: str) -> cel.Value:
+        value = self._fields[key]
+        return value() if isinstance(value, cel.Lazy) else value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+
+def _typed(attrs: Attributes, doc: Tree | None) -> Tree | None:
+    """With its kind, which expressions may ask for."""
+    if doc is None or "kind" in doc:
+        return doc
+    return {"apiVersion": attrs.resource.api_version, "kind": attrs.resource.kind, **doc}
+
+
+def admission_request(attrs: Attributes) -> Tree:
+    """AdmissionRequest without its objects: as expressions see it, and as webhooks get it."""
+    gvr = attrs.resource.gvr
+    kind = {"group": gvr.group, "version": gvr.version, "kind": attrs.resource.kind}
+    resource = {"group": gvr.group, "version": gvr.version, "resource": gvr.plural}
+    request: Tree = {
+        "uid": "",
+        "kind": kind,
+        "resource": resource,
+        "requestKind": kind,
+        "requestResource": resource,
+    }
+    if attrs.subresource:
+        request["subResource"] = request["requestSubResource"] = attrs.subresource
+    if attrs.name:
+        request["name"] = attrs.name
+    if attrs.namespace:
+        request["namespace"] = attrs.namespace
+    user: Tree = {"username": attrs.user.name}
+    if attrs.user.uid:
+        user["uid"] = attrs.user.uid
+    if attrs.user.groups:
+        user["groups"] = list(attrs.user.groups)
+    if attrs.user.extra:
+        user["extra"] = {key: list(values) for key, values in attrs.user.extra.items()}
+    request |= {
+        "operation": attrs.operation,
+        "userInfo": user,
+        "dryRun": attrs.dry_run,
+        "options": attrs.options or None,
+    }
+    return request
+
+
+def namespace_object(attrs: Attributes, store: Store) -> Tree | None:
+    """The namespace of the object, without what does not concern others; none for cluster-scoped objects."""
+    if not attrs.resource.namespaced:
+        return None
+    stored = store.get(NAMESPACES, "", attrs.namespace)
+    if stored is None:
+        return None
+    doc: Tree = stored.doc
+    metadata = {key: value for key, value in doc["metadata"].items() if key not in _HIDDEN_METADATA}
+    return {"metadata": metadata, "spec": doc.get("spec") or {}, "status": doc.get("status") or {}}

@@ -1,0 +1,168 @@
+"""ValidatingAdmissionPolicy.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import cel
+from kcm_cli.sandbox.apiserver.admission.denial import denied
+from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import ConditionError
+from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION, exempt
+from kcm_cli.sandbox.apiserver.admission.dynamic.policies import (
+    Binding,
+    ConfigurationError,
+    Params,
+    Policies,
+    Policy,
+)
+from kcm_cli.sandbox.apiserver.admission.dynamic.scope import (
+    Condition,
+    Scope,
+    request_scope,
+    with_variables,
+)
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
+
+POLICIES = GVR(REGISTRATION, "v1", "validatingadmissionpolicies")
+BINDINGS = GVR(REGISTRATION, "v1", "validatingadmissionpolicybindings")
+_MAX_MESSAGE = 5 * 1024
+_CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413, "Invalid": 422}
+
+
+@dataclass(frozen=True, slots=True)
+class _Validation:
+    """One expression and what is said when it is false."""
+
+    expression: Condition
+    message: str
+    message_expression: Condition | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    validations: tuple[_Validation, ...]
+    annotations: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """By whom (without a binding: by the policy itself), why, and as what."""
+
+    policy: str
+    binding: str
+    message: str
+    reason: str
+
+    def error(self, attrs: Attributes) -> ApiError:
+        """The answer for the client."""
+        with_binding = f" with binding '{self.binding}'" if self.binding else ""
+        message = f"ValidatingAdmissionPolicy '{self.policy}'{with_binding} denied request: {self.message}"
+        error = denied(attrs, message, [{"message": message}])
+        reason = self.reason or "Invalid"
+        error.code = error.status["code"] = _CODES.get(reason, 422)
+        error.status["reason"] = reason
+        return error
+
+
+def _compile(spec: Tree) -> _Body:
+    validations = tuple(
+        _Validation(
+            Condition(each.get("expression", "")),
+            (each.get("message") or "").strip(),
+            Condition(each["messageExpression"]) if each.get("messageExpression") else None,
+            each.get("reason") or "",
+        )
+        for each in spec.get("validations") or ()
+    )
+    annotations = tuple(Condition(each.get("valueExpression", "")) for each in spec.get("auditAnnotations") or ())
+    return _Body(validations, annotations)
+
+
+class ValidatingPolicies:
+    """See the module."""
+
+    def __init__(self, store: Store, authorizer: Authorizer, catalog: Catalog) -> None:
+        self._store = store
+        self._authorizer = authorizer
+        self._params = Params(store, catalog)
+        self._policies = Policies(store, POLICIES, BINDINGS, _compile)
+
+    def validate(self, attrs: Attributes) -> None:
+        """Raises ApiError."""
+        policies = self._policies.for_write(attrs)
+        if not policies or exempt(attrs.resource.gvr, reviews=True):
+            return
+        scope = request_scope(attrs, self._store, self._authorizer)
+        refusals: list[_Refusal] = []
+        for policy in policies:
+            if policy.match.matches(attrs, self._store):
+                for binding in policy.bindings:
+                    refusals += self._judge(attrs, policy, binding, scope)
+        if refusals:
+            raise refusals[0].error(attrs)
+
+    def _judge(self, attrs: Attributes, policy: Policy[_Body], binding: Binding, scope: Scope) -> Iterator[_Refusal]:
+        """What a policy has against a write, by one of its bindings. Warns where the binding says so."""
+        if binding.match is not None and not binding.match.matches(attrs, self._store):
+            return
+        try:
+            params = self._params.collect(policy.spec, binding.spec, attrs.namespace)
+        except ConfigurationError as error:
+            if not policy.ignores_failures:
+                yield _Refusal(policy.name, binding.name, f"failed to configure binding: {error}", "")
+            return
+        actions = binding.spec.get("validationActions") or ()
+        for param in params:
+            for message, reason in _objections(policy, {**scope, "params": param}):
+                if "Warn" in actions:
+                    attrs.warnings.append(
+                        f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding "
+                        f"'{binding.name}': {message}"
+                    )
+                if "Deny" in actions:
+                    yield _Refusal(policy.name, binding.name, message, reason)
+
+
+def _objections(policy: Policy[_Body], scope: Scope) -> Iterator[tuple[str, str]]:
+    """Message and reason of each expression that is false, or fails."""
+    try:
+        if not policy.conditions.hold(scope):
+            return
+    except ConditionError as error:
+        yield str(error), ""
+        return
+    scope = with_variables(scope, policy.variables)
+    for validation in policy.body.validations:
+        try:
+            value = validation.expression.evaluate(scope)
+        except cel.CelError as error:
+            if not policy.ignores_failures:
+                yield str(error), ""
+            continue
+        if value is not True:
+            yield _message(validation, scope), validation.reason
+    for annotation in policy.body.annotations:
+        try:
+            annotation.evaluate(scope)
+        except cel.CelError as error:
+            if not policy.ignores_failures:
+                yield str(error), ""
+
+
+def _message(validation: _Validation, scope: Scope) -> str:
+    if validation.message_expression is not None:
+        try:
+            value = validation.message_expression.evaluate(scope)
+        except cel.CelError:
+            value = None
+        text = value.strip() if isinstance(value, str) else ""
+        if text and "\n" not in text and len(text.encode()) <= _MAX_MESSAGE:
+            return text
+    return validation.message or f"failed expression: {validation.expression.text.strip()}"
