@@ -105,7 +105,7 @@ class ApiServer:
         if served.info.gvr == _ENDPOINTS:
             warnings.append(_ENDPOINTS_WARNING)
         hub = served if not served.converts else self._hub(served)
-        form = media(served, request, query, stream=info.verb == "watch")
+        form = media(served, request, query, self.core.clock, stream=info.verb == "watch", subresource=info.subresource)
         call = Call(request, info, served, hub, user, query, form, rest, warnings)
         return await self._verbs.run(call)
 

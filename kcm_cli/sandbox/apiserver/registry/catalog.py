@@ -8,6 +8,7 @@ import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
+from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.types import ResourceInfo
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -43,8 +44,8 @@ class ScalePaths:
 class Served:
     """A resource with what the request path needs at hand.
 
-    storage: where its objects are kept. selectable, scale: of a custom resource, the
-    fields that selectors may name, and where its Scale comes from.
+    storage: where its objects are kept. selectable, scale, table: of a custom
+    resource, the fields that selectors may name, where its Scale comes from, and its columns.
     """
 
     info: ResourceInfo
@@ -54,6 +55,7 @@ class Served:
     list_kind: str = ""
     selectable: Mapping[str, str] | None = None
     scale: ScalePaths | None = None
+    table: Layout | None = None
 
     @property
     def converts(self) -> bool:

@@ -6,7 +6,7 @@ upstream: apiserver pkg/endpoints/handlers/{update,patch}.go, pkg/registry/gener
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
@@ -20,7 +20,7 @@ from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions
 from kcm_cli.sandbox.apiserver.security.authorizer import refusal
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
-from kcm_cli.sandbox.apiserver.types import Attributes, RequestInfo, Tree, invalid
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree, invalid
 from kcm_cli.sandbox.apiserver.validation import errors as field_errors
 
 STATUS, SCALE = "status", "scale"
@@ -141,10 +141,7 @@ class Updater:
         if not change.creates:
             raise refusals.not_found(call.resource, call.name)
         doc = change.produce(None)
-        info = call.info
-        create = RequestInfo(
-            "create", info.path, True, info.group, info.version, info.plural, info.subresource, info.namespace, info.name
-        )  # fmt: skip
+        create = replace(call.info, verb="create")
         decision = self._core.authorizer.authorize(call.user, create)
         if not decision.allowed:
             raise refusal(call.user, create, decision.reason)

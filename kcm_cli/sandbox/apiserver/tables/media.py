@@ -1,17 +1,117 @@
-"""The form of an answer for a request, tables included."""
+"""The form of an answer for a request: a table, or what ``registry.negotiation`` has.
 
-from collections.abc import Mapping
+upstream: apiserver pkg/endpoints/handlers/response.go (v1.36)
+"""
 
-from kcm_cli.rest.transport import Request
-from kcm_cli.sandbox.apiserver.registry import negotiation
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.rest.transport import Request, Response
+from kcm_cli.sandbox.apiserver.refusals import bad_request
+from kcm_cli.sandbox.apiserver.registry import answers, conversion, negotiation
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
-from kcm_cli.sandbox.apiserver.registry.media import Media, PlainJson
+from kcm_cli.sandbox.apiserver.registry.media import Media, PlainJson, YamlMedia, partial
+from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
+from kcm_cli.sandbox.apiserver.tables.column import Layout
+from kcm_cli.sandbox.apiserver.tables.layouts import layout_for
+from kcm_cli.sandbox.apiserver.types import Tree
+
+_PLAIN_HEADERS = ("", "application/json", "*/*")
+_INCLUDED = ("", "Metadata", "Object", "None")
 
 
-def media(served: Served, request: Request, query: Mapping[str, str], *, stream: bool) -> Media:
-    """Raises ApiError 406."""
+def media(
+    served: Served, request: Request, query: Mapping[str, str], clock: Clock, *, stream: bool, subresource: str
+) -> Media:
+    """Raises ApiError 400, 406."""
     header = request.headers.get("accept", "")
-    if header in ("", "application/json", "*/*") and not served.converts:
+    if header in _PLAIN_HEADERS and not served.converts:
         return PlainJson(served)
     form = negotiation.wanted(header, custom=served.info.custom, stream=stream)
-    return negotiation.media_for(served, form)
+    if form.transform != "Table":
+        return negotiation.media_for(served, form)
+    included = query.get("includeObject", "")
+    if included not in _INCLUDED:
+        why = f"includeObject: Invalid value: \"{included}\": must be 'Metadata', 'Object', 'None', or empty"
+        raise bad_request(f"Unable to convert to Table as requested: {why}")
+    table = TableMedia(served, layout_for(served, subresource), f"meta.k8s.io/{form.version}", included, clock)
+    return YamlMedia(table) if form.yaml else table
+
+
+class TableMedia:
+    """Tables. A watch tells the columns with its first event only."""
+
+    def __init__(self, served: Served, layout: Layout, api_version: str, included: str, clock: Clock) -> None:
+        self._served = served
+        self._layout = layout
+        self._version = api_version
+        self._included = included
+        self._clock = clock
+        self._told = False
+
+    def object(self, status: int, stored: Stored) -> Response:
+        return answers.doc_response(status, self._table([stored.doc], _version_of(stored.doc)))
+
+    def document(self, status: int, doc: Doc) -> Response:
+        if doc.get("kind") == "Status":
+            return answers.doc_response(status, doc)
+        return answers.doc_response(status, self._table([doc], _version_of(doc)))
+
+    def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
+        metadata = answers.list_metadata(revision, more, left)
+        return answers.doc_response(200, self._table([stored.doc for stored in items], metadata))
+
+    def frame(self, type_: str, stored: Stored) -> bytes:
+        table = self._table([stored.doc], _version_of(stored.doc))
+        if self._told:
+            table["columnDefinitions"] = None
+        self._told = True
+        return frame_of(type_, codec.encode(table))
+
+    def event(self, event: Event) -> bytes:
+        return self.frame(event.type, event.stored)
+
+    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
+        info = self._served.info
+        metadata: Tree = {"resourceVersion": str(revision)}
+        if initial_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        doc: Tree = {"kind": info.kind, "apiVersion": info.api_version, "metadata": {"name": "", **metadata}}
+        table = self._table([doc], {"resourceVersion": str(revision)})
+        if self._told:
+            table["columnDefinitions"] = None
+        return frame_of("BOOKMARK", codec.encode(table))
+
+    def _table(self, docs: Sequence[Doc], metadata: Doc) -> Doc:
+        now = self._clock.now()
+        return {
+            "kind": "Table",
+            "apiVersion": self._version,
+            "metadata": metadata,
+            "columnDefinitions": self._layout.definitions(),
+            "rows": [self._row(doc, now) for doc in docs],
+        }
+
+    def _row(self, doc: Tree, now: datetime) -> Doc:
+        row: Doc = {"cells": self._layout.cells(doc, now)}
+        if self._layout.completed is not None and (conditions := self._layout.completed(doc)):
+            row["conditions"] = conditions
+        row["object"] = self._shown(doc)
+        return row
+
+    def _shown(self, doc: Tree) -> Doc | None:
+        if self._included == "None":
+            return None
+        if self._included == "Object":
+            return conversion.from_storage(self._served, doc)
+        return {**partial(doc), "apiVersion": self._version}
+
+
+def _version_of(doc: Doc) -> Doc:
+    metadata = doc.get("metadata")
+    assert isinstance(metadata, dict)
+    version = metadata.get("resourceVersion")
+    return {"resourceVersion": version} if version else {}

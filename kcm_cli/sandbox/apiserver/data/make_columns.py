@@ -1,0 +1,39 @@
+"""Makes columns.json: the descriptions of fields that tables of ``kubectl get`` are headed with.
+
+    python -m kcm_cli.sandbox.apiserver.data.make_columns
+
+They come from the API's schema in the installed package kubernetes-validate; which are needed is read from
+``tables.layouts``.
+"""
+
+import json
+from pathlib import Path
+
+from kcm_cli.sandbox.apiserver.data.make import SOURCE
+from kcm_cli.sandbox.apiserver.tables.layouts import LAYOUTS, PLAIN
+from kcm_cli.sandbox.apiserver.tables.workloads import SCALE
+
+
+def main() -> None:
+    """Write columns.json beside this file."""
+    definitions = json.loads((SOURCE / "_definitions.json").read_text())["$defs"]
+    wanted = {column.about for layout in (*LAYOUTS.values(), PLAIN, SCALE) for column in layout.columns}
+    found = {about: text for about in sorted(wanted) if (text := _description(definitions, about))}
+    Path(__file__).with_name("columns.json").write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
+
+
+def _description(definitions: dict[str, dict[str, dict[str, dict[str, str]]]], about: str) -> str:
+    type_, dot, field = about.partition(".")
+    if not dot or " " in about:
+        return ""
+    for name in sorted(definitions):
+        *_, version, short = name.split(".")
+        if short == type_ and version in ("v1", "v2") and field in definitions[name].get("properties", {}):
+            if "autoscaling.v1." in name and type_.startswith("HorizontalPodAutoscaler"):
+                continue
+            return definitions[name]["properties"][field].get("description", "")
+    return ""
+
+
+if __name__ == "__main__":
+    main()
