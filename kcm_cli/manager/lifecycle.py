@@ -27,6 +27,7 @@ from kcm_cli.manager.notify import READY, STOPPING, notify
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.server import Server, ServerConfig
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.probe import wait_until_healthy
 from kcm_cli.runtime.leader import HEALTH_CHECK
@@ -35,6 +36,7 @@ from kcm_cli.runtime.tasks import Stopped, Tasks, unless
 
 log = logging.getLogger(__name__)
 
+_SERVER_END_S = 3.0
 RELEASE_GATE = "ControllerManagerReleaseLeaderElectionLockOnExit"
 
 
@@ -59,11 +61,13 @@ class Manager:
         self._clock = clock
         self._rng = rng
         self._show = Observability(config, clock)
-        self._monitor = LoopMonitor(clock, self._show.registry)
+        self._control_monitor = LoopMonitor(clock)
+        self._monitor = LoopMonitor(clock, self._show.registry, yields_to=self._control_monitor)
         self._thread = LoopThread("control")
         self._tasks = Tasks(self._failed)
         self._failure: BaseException | None = None
         self._first_started = asyncio.Event()
+        self._control_clients: list[Client] = []
 
     async def run(self) -> None:
         """Live until stopped. Raises what made it impossible to go on."""
@@ -72,8 +76,10 @@ class Manager:
         serving: Future[None] | None = None
         try:
             asked = await self._thread.call(delegates(self._config, self._clock, self._show.rest))
+            self._control_clients += [one for one in (asked.authentication, asked.authorization) if one is not None]
             serving = self._thread.submit(server.serve(asked, self._rng))
             self._watch(serving)
+            self._thread.submit(self._control_monitor.run())
             self._tasks.start("loop monitor", self._monitor.run())
             notify(READY)
             await self._lead()
@@ -82,12 +88,19 @@ class Manager:
         finally:
             notify(STOPPING)
             await self._tasks.stop()
-            if serving is not None:
-                serving.cancel()
-            server.close()
-            await self._thread.stop()
+            await self._close(server, serving)
         if self._failure is not None:
             raise self._failure
+
+    async def _close(self, server: Server, serving: "Future[None] | None") -> None:
+        """End the server, the connections of its thread, and the thread."""
+        if serving is not None:
+            await self._thread.call(server.stop())
+            await asyncio.wait([asyncio.wrap_future(serving)], timeout=_SERVER_END_S)
+        server.close()
+        for client in self._control_clients:
+            await self._thread.call(client.close())
+        await self._thread.stop()
 
     def _server(self) -> Server:
         config, generic = self._config, self._config.component.generic
@@ -121,6 +134,7 @@ class Manager:
 
     async def _elections(self) -> Elections:
         client = await self._thread.call(election_client(self._config, self._clock, self._show.rest))
+        self._control_clients.append(client)
         return Elections(
             identity=new_identity(self._rng),
             settings=self._config.component.generic.leader_election,

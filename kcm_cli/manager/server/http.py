@@ -73,26 +73,29 @@ class HttpServer:
         self._endpoints = endpoints
         self._servers = tuple(_Server(_config(endpoint.app)) for endpoint in endpoints)
         self._opening: set[asyncio.Task[None]] = set()
+        self._accepting: list[asyncio.Task[None]] = []
 
     async def serve(self) -> None:
-        """Serve until ``stop`` or cancelled; then open requests have a second to end."""
-        async with asyncio.TaskGroup() as group:
-            accepting = []
-            for endpoint, server in zip(self._endpoints, self._servers, strict=True):
-                server.config.load()
-                accepting.append(group.create_task(self._accept(endpoint, server), name="accept"))
-            try:
-                await asyncio.gather(*(server.serve() for server in self._servers))
-            finally:
-                for task in (*accepting, *self._opening):
-                    task.cancel()
-                for endpoint in self._endpoints:
-                    endpoint.sock.close()
+        """Serve until ``stop`` or cancelled; after ``stop`` open requests have a second to end."""
+        loop = asyncio.get_running_loop()
+        for endpoint, server in zip(self._endpoints, self._servers, strict=True):
+            server.config.load()
+            self._accepting.append(loop.create_task(self._accept(endpoint, server), name="accept"))
+        try:
+            await asyncio.gather(*(server.serve() for server in self._servers))
+        finally:
+            self.stop()
+            for task in self._opening:
+                task.cancel()
 
     def stop(self) -> None:
-        """Let ``serve`` end."""
+        """Take no more connections, and let ``serve`` end. Call it on the server's loop."""
         for server in self._servers:
             server.should_exit = True
+        for task in self._accepting:
+            task.cancel()
+        for endpoint in self._endpoints:
+            endpoint.sock.close()
 
     async def _accept(self, endpoint: Endpoint, server: _Server) -> None:
         loop = asyncio.get_running_loop()

@@ -70,6 +70,7 @@ class Server:
         self._metrics = metrics
         self._clock = clock
         self._trust = Trust(from_files(config.authentication))
+        self._http: HttpServer | None = None
         self._sockets: list[socket.socket] = []
         try:
             self._plain = self._listen(config.insecure_address, config.insecure_port)
@@ -90,8 +91,8 @@ class Server:
             sock.close()
 
     async def serve(self, delegates: Delegates, rng: random.Random) -> None:
-        """Serve until cancelled. Raises RunError if the cluster's authentication settings cannot be had."""
-        http = HttpServer(self._endpoints(delegates, rng))
+        """Serve until ``stop``. Raises RunError if the cluster's authentication settings cannot be had."""
+        http = self._http = HttpServer(self._endpoints(delegates, rng))
         async with asyncio.TaskGroup() as group:
             background = [group.create_task(self._reload(), name="certificates")]
             cluster = self._cluster_trust(delegates, rng)
@@ -155,6 +156,11 @@ class Server:
             )
             return None
         return ClusterTrust(config, delegates.authentication, self._trust, self._clock, rng)
+
+    async def stop(self) -> None:
+        """Let ``serve`` end. On the loop that it runs on."""
+        if self._http is not None:
+            self._http.stop()
 
     async def _reload(self) -> None:
         said = ""
