@@ -1,0 +1,46 @@
+"""An API server in this process, without a socket: for tests, and for whoever wants a control plane as an object.
+
+It runs on the loop and clock that it is given, so on virtual time, too.
+"""
+
+import random
+from functools import cache
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.rest.transport import Transport
+from kcm_cli.sandbox.apiserver.admission import Admission
+from kcm_cli.sandbox.apiserver.schema import Schemas
+from kcm_cli.sandbox.apiserver.security.assembly import Security
+from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.server import ApiServer, Parts
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.transport import InProcessTransport
+
+ADMIN = User("kubernetes-admin", groups=("system:masters", "system:authenticated"))
+
+
+@cache
+def shared_schemas() -> Schemas:
+    """Schemas never change: one process needs them once."""
+    return Schemas()
+
+
+class EmbeddedServer:
+    """A fresh API server. ``start`` once; nothing needs to be stopped."""
+
+    def __init__(self, clock: Clock, rng: random.Random, certificates: Certificates) -> None:
+        self._certificates = certificates
+        self.store = Store(None)
+        security = Security.assemble(self.store, clock, rng, certificates, tokens={}, address="127.0.0.1:6443")
+        admission = Admission(self.store, clock, rng, security.authorizer)
+        self.api = ApiServer(Parts(self.store, clock, rng, security, shared_schemas(), admission))
+
+    async def start(self) -> None:
+        """Make the objects that every cluster has."""
+        await self.api.bootstrap(bootstrap_objects(client_ca=self._certificates.ca.certificate.decode()))
+
+    def transport(self, user: User = ADMIN) -> Transport:
+        """Requests as this user."""
+        return InProcessTransport(self.api, user)
