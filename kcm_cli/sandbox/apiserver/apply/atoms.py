@@ -20,6 +20,7 @@ class Form(Enum):
     ITEMS = "items"
 
 
+OPEN_FORMS = frozenset(["any", "object", "or"])
 ANY = Node("any")
 WHOLE = Node("raw")
 
@@ -31,7 +32,7 @@ def form(node: Node, value: object) -> Form:
         return Form.WHOLE if node.atomic else Form.MAP
     if kind == "list":
         return Form.WHOLE if node.list_type == "atomic" else Form.ITEMS
-    if kind in ("any", "object"):
+    if kind in OPEN_FORMS:
         return Form.MAP if isinstance(value, dict) or value is None else Form.WHOLE
     return Form.WHOLE
 
@@ -41,7 +42,7 @@ def entry(node: Node, key: str) -> Node:
     if node.kind == "struct":
         field = node.fields.get(key)
         return field.node if field is not None else ANY
-    return node.item or ANY
+    return ANY if node.kind in OPEN_FORMS else node.item or ANY
 
 
 def declared(node: Node, key: str) -> bool:

@@ -60,12 +60,12 @@ class Comparer:
             return self._whole_struct(node) if node.kind == "struct" else self._whole_map(node)
         if node.kind == "list" and node.list_type != "atomic":
             return lambda value: self._whole_items(node, value)
-        return self._whole_any if node.kind in ("any", "object") else _leaf
+        return self._whole_any if node.kind in atoms.OPEN_FORMS else _leaf
 
     def _whole_struct(self, node: Node) -> Whole:
         labels: dict[str, tuple[str, Whole | None]] = {}
         for name, field in node.fields.items():
-            owned_whole = atoms.form(field.node, 0) is Form.WHOLE and field.node.kind not in ("any", "object")
+            owned_whole = atoms.form(field.node, 0) is Form.WHOLE and field.node.kind not in atoms.OPEN_FORMS
             labels[name] = (f"f:{name}", None if owned_whole else self._later(labels, name, field.node))
         find = labels.get
 

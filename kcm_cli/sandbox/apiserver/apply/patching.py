@@ -65,9 +65,7 @@ class Patching:
         """
         self._tracker.update(self._place(resource, subresource), old, new, manager, now)
 
-    def applied(
-        self, resource: ResourceInfo, body: bytes, mode: str = WARN, warnings: list[str] | None = None
-    ) -> Doc:
+    def applied(self, resource: ResourceInfo, body: bytes, mode: str = WARN, warnings: list[str] | None = None) -> Doc:
         """The configuration in the body of an apply patch (YAML or JSON). Raises ApiError (400).
 
         Repeated keys are refused in mode Strict, and added to ``warnings`` in mode Warn.

@@ -25,7 +25,7 @@ Items = list[object]
 
 def problems(node: Node, value: object, path: str = "", *, duplicates: bool = False) -> list[str]:
     """What is wrong with a document for its type: ``path: text`` each. ``duplicates``: allowed in lists."""
-    if value is None or node.kind in ("raw", "any"):
+    if value is None or node.kind in ("raw", "any", "or"):
         return []
     if node.kind in ("struct", "map", "object"):
         return _map_problems(node, value, path, duplicates=duplicates)

@@ -19,11 +19,13 @@ VERSION = "v1.36.0"
 HERE = Path(__file__).parent
 SOURCE = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema" / f"{VERSION}-local"
 
+Json = dict[str, object]
+
 _REF = "#/$defs/"
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _VERSION_INFO = "io.k8s.apimachinery.pkg.version."
-_SPECIAL = {
+_SPECIAL: Json = {
     _META + "Time": "time",
     _META + "MicroTime": "microtime",
     _META + "Duration": "string",
@@ -32,9 +34,9 @@ _SPECIAL = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intorstr",
     "io.k8s.apimachinery.pkg.runtime.RawExtension": "raw",
     _EXTENSIONS + "JSON": "any",
-    _EXTENSIONS + "JSONSchemaPropsOrBool": "any",
-    _EXTENSIONS + "JSONSchemaPropsOrArray": "any",
-    _EXTENSIONS + "JSONSchemaPropsOrStringArray": "any",
+    _EXTENSIONS + "JSONSchemaPropsOrBool": {"or": f"#{_EXTENSIONS}JSONSchemaProps"},
+    _EXTENSIONS + "JSONSchemaPropsOrArray": {"or": f"#{_EXTENSIONS}JSONSchemaProps"},
+    _EXTENSIONS + "JSONSchemaPropsOrStringArray": {"or": f"#{_EXTENSIONS}JSONSchemaProps"},
 }
 _UNIONS = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"},
@@ -43,8 +45,6 @@ _UNIONS = {
 """Types of two forms, as OpenAPI v2 has to put it."""
 _FORMATS = {"int32": "int32", "int64": "int64", "byte": "bytes", "double": "number"}
 _STABLE = re.compile(r"^v\d+$")
-
-Json = dict[str, object]
 
 
 def main() -> None:
@@ -133,7 +133,7 @@ def _property(prop: Json) -> object:
 
 
 def _bare(prop: Json) -> object:
-    """``string``, ``int32`` ..., ``#definition``, {"list": item} or {"map": value}."""
+    """``string``, ``int32`` ..., ``#definition``, {"list": item}, {"map": value} or {"or": a struct, or anything}."""
     ref = prop.get("$ref")
     if isinstance(ref, str):
         name = ref.removeprefix(_REF)

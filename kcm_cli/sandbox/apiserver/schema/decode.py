@@ -70,6 +70,8 @@ class Normalizers:
             return self._list(node)
         if node.kind == "object":
             return _object
+        if node.kind == "or":
+            return self._or(node)
         if node.kind in _PLAIN:
             return _checked(_PLAIN[node.kind])
         return _CONVERT.get(node.kind, _identity)
@@ -123,7 +125,7 @@ class Normalizers:
             return None, _CONVERT[node.kind], droppable
         if node.kind in ("any", "raw"):
             return None, None, False
-        cls = list if node.kind == "list" else dict
+        cls = None if node.kind == "or" else list if node.kind == "list" else dict
 
         def make_then_run(value: object) -> object:
             convert = self.of(node)
@@ -173,6 +175,17 @@ class Normalizers:
                 if new is not value:
                     doc[index] = new
             return doc
+
+        return normalize
+
+    def _or(self, node: Node) -> Convert:
+        item = node.item
+        assert item is not None
+
+        def normalize(value: object) -> object:
+            if isinstance(value, list):
+                return [normalize(part) for part in value]
+            return self.of(item)(value) if isinstance(value, dict) else value
 
         return normalize
 

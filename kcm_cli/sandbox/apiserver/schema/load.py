@@ -129,6 +129,8 @@ class BuiltIn:
         return node
 
     def _container(self, prop: _Prop, shape: dict[str, object]) -> Node:
+        if "or" in shape:
+            return Node("or", go="interface {}", item=self._item(shape["or"]))
         if "map" in shape:
             item = self._item(shape["map"])
             return Node("map", go=f"map[string]{item.go}", item=item, atomic=bool(prop.m))

@@ -10,7 +10,9 @@ SCALARS = frozenset(
     {"string", "boolean", "int32", "int64", "number", "bytes", "time", "microtime", "quantity", "intorstr"}
 )
 """Node kinds that hold one value. Beside them: struct, map, list, object (a JSON object nobody looks into),
-raw (RawExtension: any JSON, embedded as it came) and any (any JSON)."""
+raw (RawExtension: any JSON, embedded as it came), any (any JSON) and or (the item's type where it is an object,
+else any JSON).
+"""
 
 
 @dataclass(slots=True, eq=False)

@@ -7,7 +7,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.sandbox.apiserver.schema import scalars, strict
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
-_KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", dict: "map", list: "slice"}
+_KINDS: dict[type, str] = {str: "string", bool: "bool", int: "int64", float: "float64", dict: "map", list: "slice"}
 _READERS = {
     "quantity": scalars.quantity,
     "intorstr": scalars.int_or_string,
@@ -18,7 +18,7 @@ _READERS = {
 
 def first_problem(node: Node, value: object) -> str:
     """What the conversion fails on; empty if nothing."""
-    if value is None or node.kind in ("any", "raw"):
+    if value is None or node.kind in ("any", "raw", "or"):
         return ""
     if node.kind == "struct":
         return _struct(node, value)
@@ -85,5 +85,5 @@ def _bytes(value: object) -> str:
 
 def strict_type(value: object) -> str:
     """The Go type of a decoded JSON value."""
-    names = {dict: "map[string]interface {}", list: "[]interface {}"}
+    names: dict[type, str] = {dict: "map[string]interface {}", list: "[]interface {}"}
     return names.get(type(value)) or _KINDS[type(value)]

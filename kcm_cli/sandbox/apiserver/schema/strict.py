@@ -57,6 +57,11 @@ class _Reader:
             self._read_map(node, value, path, stack)
         elif node.kind == "list":
             self._read_list(node, value, path, stack)
+        elif node.kind == "or" and node.item is not None:
+            parts = value if isinstance(value, list) and not isinstance(value, Pairs) else [value]
+            for part in parts:
+                if _items(part) is not None:
+                    self.read(node.item, part, path, stack)
         elif node.kind in ("any", "raw", "object"):
             if node.kind == "any":
                 self._read_any(value, path)
@@ -198,7 +203,9 @@ def drop_unknown(node: Node, value: object) -> None:
         elif node.kind == "map" and node.item is not None:
             for item in doc.values():
                 drop_unknown(node.item, item)
-    elif value.__class__ is list and node.kind == "list" and node.item is not None:
+        elif node.kind == "or" and node.item is not None:
+            drop_unknown(node.item, value)
+    elif value.__class__ is list and node.kind in ("list", "or") and node.item is not None:
         for item in cast("list[object]", value):
             drop_unknown(node.item, item)
 

@@ -1,0 +1,191 @@
+"""The formats of strings that schemas may ask for, as far as they are checked; others count for nothing.
+
+upstream: kube-openapi pkg/validation/strfmt, apiextensions-apiserver pkg/apiserver/validation/formats.go
+"""
+
+import base64
+import binascii
+import ipaddress
+import re
+from collections.abc import Callable
+from datetime import date
+from email.utils import parseaddr
+from urllib.parse import urlsplit
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quantity import parse as parse_quantity
+from kcm_cli.machinery.times import parse_time
+
+Check = Callable[[str], bool]
+
+
+def _matches(pattern: str) -> Check:
+    match = re.compile(pattern).fullmatch
+    return lambda text: match(text) is not None
+
+
+_label = r"[^\W_]([\w-]{0,61}[^\W_])?"
+_hostname = re.compile(rf"(?:{_label}|(?:{_label}\.)+[^\W\d_]{{2,63}})").fullmatch
+_duration = re.compile(r"(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0").fullmatch
+_scala_duration = re.compile(
+    r"\d+\s*(?:ns?|us|µs|micros?|ms|millis?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?|w|weeks?|"
+    r"nanos?|nanoseconds?|microseconds?|milliseconds?)"
+).fullmatch
+_card = re.compile(
+    r"(?:4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11})"
+).fullmatch
+_rgb_part = r"(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])"
+
+
+def _is_uri(text: str) -> bool:
+    if not text or any(char <= " " or char == "\x7f" for char in text):
+        return False
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return bool(parts.scheme) or text.startswith("/")
+
+
+def _is_email(text: str) -> bool:
+    address = parseaddr(text)[1]
+    local, at, domain = address.rpartition("@")
+    return bool(at and local and domain) and " " not in address
+
+
+def _is_hostname(text: str) -> bool:
+    return len(text) <= 255 and _hostname(text) is not None
+
+
+def _is_ip(version: int) -> Check:
+    def check(text: str) -> bool:
+        try:
+            return ipaddress.ip_address(text).version == version and "%" not in text
+        except ValueError:
+            return False
+
+    return check
+
+
+def _is_cidr(text: str) -> bool:
+    try:
+        ipaddress.ip_interface(text)
+    except ValueError:
+        return False
+    return "/" in text and text.rpartition("/")[2].isdigit()
+
+
+def _is_byte(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return re.fullmatch(r"\d{4}-\d\d-\d\d", text) is not None
+
+
+def _is_date_time(text: str) -> bool:
+    try:
+        parse_time(text.replace("t", "T").replace("z", "Z").replace(" ", "T", 1))
+    except FormatError:
+        return False
+    return True
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        parse_quantity(text)
+    except FormatError:
+        return False
+    return True
+
+
+def _is_isbn10(text: str) -> bool:
+    digits = re.sub(r"[\s-]", "", text)
+    if re.fullmatch(r"\d{9}[\dX]", digits) is None:
+        return False
+    total = sum((index + 1) * (10 if char == "X" else int(char)) for index, char in enumerate(digits))
+    return total % 11 == 0
+
+
+def _is_isbn13(text: str) -> bool:
+    digits = re.sub(r"[\s-]", "", text)
+    if re.fullmatch(r"\d{13}", digits) is None:
+        return False
+    return sum(int(char) * (3 if index % 2 else 1) for index, char in enumerate(digits)) % 10 == 0
+
+
+def _is_card(text: str) -> bool:
+    digits = re.sub(r"\D", "", text)
+    if _card(digits) is None:
+        return False
+    doubled = [int(char) * (2 if index % 2 else 1) for index, char in enumerate(reversed(digits))]
+    return sum(number - 9 if number > 9 else number for number in doubled) % 10 == 0
+
+
+_HEX = "[0-9a-fA-F]"
+
+
+def _uuid(third: str, fourth: str) -> Check:
+    return _matches(rf"{_HEX}{{8}}-?{_HEX}{{4}}-?{third}-?{fourth}-?{_HEX}{{12}}")
+
+
+_VARIANT = rf"[89abAB]{_HEX}{{3}}"
+_ANY4 = rf"{_HEX}{{4}}"
+
+FORMATS: dict[str, Check] = {
+    "bsonobjectid": _matches(rf"{_HEX}{{24}}"),
+    "uri": _is_uri,
+    "email": _is_email,
+    "hostname": _is_hostname,
+    "ipv4": _is_ip(4),
+    "ipv6": _is_ip(6),
+    "cidr": _is_cidr,
+    "mac": _matches(
+        rf"(?:{_HEX}{{2}}(?::{_HEX}{{2}}){{5}}(?:(?::{_HEX}{{2}}){{2}}|(?::{_HEX}{{2}}){{14}})?"
+        rf"|{_HEX}{{2}}(?:-{_HEX}{{2}}){{5}}(?:(?:-{_HEX}{{2}}){{2}})?|(?:{_HEX}{{4}}\.){{2,3}}{_HEX}{{4}})"
+    ),
+    "uuid": _uuid(_ANY4, _ANY4),
+    "uuid3": _uuid(rf"3{_HEX}{{3}}", _ANY4),
+    "uuid4": _uuid(rf"4{_HEX}{{3}}", _VARIANT),
+    "uuid5": _uuid(rf"5{_HEX}{{3}}", _VARIANT),
+    "isbn": lambda text: _is_isbn10(text) or _is_isbn13(text),
+    "isbn10": _is_isbn10,
+    "isbn13": _is_isbn13,
+    "creditcard": _is_card,
+    "ssn": _matches(r"\d{3}[- ]?\d{2}[- ]?\d{4}"),
+    "hexcolor": _matches(rf"#?(?:{_HEX}{{3}}|{_HEX}{{6}})"),
+    "rgbcolor": _matches(rf"rgb\(\s*{_rgb_part}\s*,\s*{_rgb_part}\s*,\s*{_rgb_part}\s*\)"),
+    "byte": _is_byte,
+    "password": lambda text: True,
+    "date": _is_date,
+    "duration": lambda text: _duration(text) is not None or _scala_duration(text.strip()) is not None,
+    "datetime": _is_date_time,
+    "date-time": _is_date_time,
+    "k8s-short-name": _matches(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"),
+    "k8s-long-name": lambda text: (
+        len(text) <= 253
+        and re.fullmatch(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", text) is not None
+    ),
+    "quantity": _is_quantity,
+}
+"""Which strings have a format."""
+
+NUMBERS = frozenset(["int32", "int64", "float", "double"])
+"""Formats of numbers: ranges, not checked here."""
+IGNORED = frozenset(["quantity"])
+"""Known to the server, but not to schemas."""
+
+
+def recognized(format_: str, type_: str) -> bool:
+    """Whether a schema's format means anything to the server."""
+    if type_ in ("integer", "number"):
+        return format_ in NUMBERS
+    return format_ in FORMATS and format_ not in IGNORED

@@ -1,0 +1,94 @@
+"""What a schema does to an object before anybody judges it: unknown fields go, defaults come.
+
+All functions work in place. The fields of the object's own metadata are left alone at the root.
+
+upstream: apiextensions-apiserver pkg/apiserver/schema/{pruning,defaulting}
+"""
+
+from typing import cast
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.patches import copy
+from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural
+
+
+def prune(schema: Structural | None, value: object, *, root: bool = False) -> list[str]:
+    """Remove fields that the schema does not have; their paths, sorted."""
+    gone: list[str] = []
+    _prune(schema, value, "", gone, root=root)
+    return sorted(gone)
+
+
+def _prune(
+    schema: Structural | None, value: object, path: str, gone: list[str], *, root: bool = False, keep: bool = False
+) -> None:
+    """``keep``: the list around this item keeps unknown fields."""
+    keep = keep or (schema is not None and schema.preserve)
+    if isinstance(value, list):
+        items = schema.items if schema is not None else None
+        if keep and items is None:
+            return
+        for index, item in enumerate(value):
+            _prune(items, item, f"{path}[{index}]", gone, keep=keep)
+    elif isinstance(value, dict):
+        _prune_object(schema, value, path, gone, root=root, keep=keep)
+
+
+def _prune_object(
+    schema: Structural | None, value: Doc, path: str, gone: list[str], *, root: bool, keep: bool
+) -> None:
+    for key in list(value):
+        if schema is not None and (schema.embedded or root) and key in META_FIELDS:
+            continue
+        below = f"{path}.{key}" if path else key
+        if schema is not None and key in schema.properties:
+            _prune(schema.properties[key], value[key], below, gone)
+        elif schema is not None and schema.additional is not None:
+            _prune(schema.values, value[key], below, gone)
+        elif not keep:
+            if key not in META_FIELDS or path:
+                gone.append(below)
+            del value[key]
+
+
+def drop_nulls(schema: Structural | None, value: object) -> None:
+    """Remove nulls that the schema neither allows nor replaces by a default."""
+    if isinstance(value, dict):
+        for key in list(value):
+            sub = schema.child(key) if schema is not None else None
+            item = value[key]
+            if item is None and sub is not None and not sub.nullable and sub.default is NO_DEFAULT:
+                del value[key]
+            else:
+                drop_nulls(sub, item)
+    elif isinstance(value, list):
+        for item in value:
+            drop_nulls(schema.items if schema is not None else None, item)
+
+
+def fill(schema: Structural | None, value: object) -> None:
+    """Set defaults where a field is missing, or null and may not be."""
+    if schema is None:
+        return
+    if isinstance(value, dict):
+        for name, sub in schema.properties.items():
+            if sub.default is not NO_DEFAULT and _missing(sub, value, name):
+                value[name] = copy(sub.default)
+        values = schema.values
+        for key, item in value.items():
+            if key in schema.properties:
+                fill(schema.properties[key], item)
+            elif values is not None:
+                if item is None and not values.nullable:
+                    value[key] = copy(values.default) if values.default is not NO_DEFAULT else None
+                fill(values, value[key])
+    elif isinstance(value, list) and schema.items is not None:
+        items = schema.items
+        for index, item in enumerate(cast("list[object]", value)):
+            if item is None and not items.nullable and items.default is not NO_DEFAULT:
+                value[index] = copy(items.default)
+            fill(items, value[index])
+
+
+def _missing(schema: Structural, value: Doc, name: str) -> bool:
+    return name not in value or (value[name] is None and not schema.nullable)

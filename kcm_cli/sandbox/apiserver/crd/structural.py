@@ -1,0 +1,76 @@
+"""The structural part of a custom resource's schema: which fields there are, what their defaults are, what is kept.
+
+Value validations (``values``) and rules (``rules``) work on the schema documents (``raw``) themselves.
+
+upstream: apiextensions-apiserver pkg/apiserver/schema/{structural,convert}.go
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcm_cli.machinery.codec import Doc
+
+NO_DEFAULT = object()
+META_FIELDS = frozenset(["apiVersion", "kind", "metadata"])
+
+
+@dataclass(slots=True, eq=False)
+class Structural:
+    """One node of a schema.
+
+    ``additional`` is the schema of a map's values, True where they are free, None where there are none. ``embedded``
+    marks an object with metadata of its own.
+    """
+
+    raw: dict[str, Any]
+    type: str = ""
+    nullable: bool = False
+    default: object = NO_DEFAULT
+    preserve: bool = False
+    embedded: bool = False
+    int_or_string: bool = False
+    list_type: str = ""
+    list_keys: tuple[str, ...] = ()
+    map_type: str = ""
+    properties: dict[str, "Structural"] = field(default_factory=dict)
+    additional: "Structural | bool | None" = None
+    items: "Structural | None" = None
+
+    @property
+    def values(self) -> "Structural | None":
+        """The schema of a map's values."""
+        return self.additional if isinstance(self.additional, Structural) else None
+
+    def child(self, name: str) -> "Structural | None":
+        """The schema of a field, declared or not."""
+        return self.properties.get(name) or self.values
+
+
+def structural(schema: Doc) -> Structural:
+    """The structure of a schema (a JSONSchemaProps document that has passed its checks)."""
+    raw: dict[str, Any] = schema
+    additional = raw.get("additionalProperties")
+    items = raw.get("items")
+    return Structural(
+        raw=raw,
+        type=raw.get("type", ""),
+        nullable=bool(raw.get("nullable")),
+        default=raw["default"] if raw.get("default") is not None else NO_DEFAULT,
+        preserve=bool(raw.get("x-kubernetes-preserve-unknown-fields")),
+        embedded=bool(raw.get("x-kubernetes-embedded-resource")),
+        int_or_string=bool(raw.get("x-kubernetes-int-or-string")),
+        list_type=raw.get("x-kubernetes-list-type") or "",
+        list_keys=tuple(raw.get("x-kubernetes-list-map-keys") or ()),
+        map_type=raw.get("x-kubernetes-map-type") or "",
+        properties={name: structural(sub) for name, sub in (raw.get("properties") or {}).items()},
+        additional=structural(additional) if isinstance(additional, dict) else (True if additional else None),
+        items=structural(items) if isinstance(items, dict) else None,
+    )
+
+
+def has_defaults(schema: Structural) -> bool:
+    """Whether anything in a schema has a default."""
+    if schema.default is not NO_DEFAULT:
+        return True
+    below = [*schema.properties.values(), schema.items, schema.values]
+    return any(has_defaults(sub) for sub in below if sub is not None)
