@@ -5,7 +5,7 @@ thread may ask for how long the loop has not turned.
 
 Two loops share one interpreter lock, and CPython hands it over unfairly: a thread that gives it up for a moment at
 every system call takes it again before a waiting thread has woken up, and the waiting thread's request for it starts
-anew each time (measured on CPython 3.11: a thread that computes for 0.2 to 5 ms between system calls keeps the other
+anew each time (measured on CPython 3.11: a thread that computes for 0.1 to 5 ms between system calls keeps the other
 waiting for seconds). Hence ``SWITCH_INTERVAL_S``, and ``yields_to``: a loop that sees the other one stand still lets
 go of the lock for long enough, often, until that one turns again.
 """
@@ -16,7 +16,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry, exponential_buckets
 
 PERIOD_S = 0.25
-SWITCH_INTERVAL_S = 0.0005
+SWITCH_INTERVAL_S = 0.0001
 """For sys.setswitchinterval: how long a thread waits for the lock before it asks for it (5 ms by default)."""
 
 _COURTEOUS_PERIOD_S = 0.002
