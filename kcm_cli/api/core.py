@@ -8,6 +8,7 @@ import msgspec
 
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import Object, ObjectMeta, View
 
 
@@ -66,6 +67,33 @@ class Toleration(View, frozen=True, gc=False):
     toleration_seconds: int | None = None
 
 
+class NodeSelectorRequirement(View, frozen=True, gc=False):
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(View, frozen=True, gc=False):
+    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
+    match_fields: tuple[NodeSelectorRequirement, ...] = ()
+
+
+class NodeSelector(View, frozen=True, gc=False):
+    """One of the terms has to match; all requirements of a term have to hold."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class NodeAffinity(View, frozen=True, gc=False):
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+
+
+class Affinity(View, frozen=True, gc=False):
+    """Only what binds a pod to nodes."""
+
+    node_affinity: NodeAffinity | None = None
+
+
 class ClaimName(View, frozen=True, gc=False):
     claim_name: str = ""
     read_only: bool = False
@@ -107,6 +135,7 @@ class PodSpec(View, frozen=True, gc=False):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    affinity: Affinity | None = None
     volumes: tuple[Volume, ...] = ()
     overhead: dict[str, str] | None = None
     resources: ResourceRequirements | None = None
@@ -269,6 +298,28 @@ class Service(Object, frozen=True, gc=False, kw_only=True):
     spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
 
 
+class PersistentVolumeClaimSpec(View, frozen=True, gc=False):
+    access_modes: tuple[str, ...] = ()
+    resources: ResourceRequirements | None = None
+    storage_class_name: str | None = None
+    volume_attributes_class_name: str | None = None
+    volume_mode: str | None = None
+    volume_name: str = ""
+    selector: LabelSelector | None = None
+
+
+class PersistentVolumeClaimStatus(View, frozen=True, gc=False):
+    phase: str = ""
+    access_modes: tuple[str, ...] = ()
+    capacity: dict[str, str] | None = None
+    conditions: tuple[Condition, ...] = ()
+
+
+class PersistentVolumeClaim(Object, frozen=True, gc=False, kw_only=True):
+    spec: PersistentVolumeClaimSpec = msgspec.field(default_factory=PersistentVolumeClaimSpec)
+    status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
+
+
 class ReplicationControllerSpec(View, frozen=True, gc=False):
     """``selector`` is a plain equality map, unlike a ReplicaSet's."""
 
@@ -310,6 +361,9 @@ CONFIG_MAPS = Resource(_core("configmaps"), "ConfigMap", ConfigMap, keeps_raw=Tr
 SERVICES = Resource(_core("services"), "Service", Service, keeps_raw=True)
 REPLICATION_CONTROLLERS = Resource(
     _core("replicationcontrollers"), "ReplicationController", ReplicationController, keeps_raw=True
+)
+PERSISTENT_VOLUME_CLAIMS = Resource(
+    _core("persistentvolumeclaims"), "PersistentVolumeClaim", PersistentVolumeClaim, keeps_raw=True
 )
 EVENTS = Resource(_core("events"), "Event", Event)
 

@@ -1,6 +1,6 @@
 """Adopts and releases what a controller's selector says, and returns what it controls."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from kcm_cli.api.resource import Resource
@@ -29,13 +29,15 @@ async def claim(
     selector: Selector,
     candidates: Sequence[T],
     child: Resource[T],
+    *,
+    member: Callable[[T], bool] | None = None,
 ) -> list[T]:
     """Adopt matching orphans, release what no longer matches; return what the owner controls now.
 
     Before anything is adopted the owner is read afresh: one that is being deleted adopts nothing. Raises the
     first failure that is not the child's own disappearance.
     """
-    claims = decide(owner, selector, candidates)
+    claims = decide(owner, selector, candidates, member=member)
     if not claims.adopt and not claims.release:
         return list(claims.kept)
     if claims.adopt:

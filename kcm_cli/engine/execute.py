@@ -63,7 +63,8 @@ class Executor:
         """Run one stage."""
         expect = stage.expect
         if expect is not None:
-            self._expectations.expect(
+            note = self._expectations.expect_more if expect.more else self._expectations.expect
+            note(
                 expect.key,
                 self._clock.monotonic(),
                 creations=expect.creations,

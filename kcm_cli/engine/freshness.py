@@ -6,7 +6,11 @@ is refused. Resource versions are numbers that grow with every write, so that ol
 upstream: pkg/controller/util/consistency (gates StaleControllerConsistency*)
 """
 
+from collections.abc import Callable
+from functools import partial
+
 from kcm_cli.machinery.meta import Object
+from kcm_cli.runtime.informer import AnyInformer
 
 AGAIN_S = 1.0
 """The watch brings a stale key back at once; this is how long to wait where it does not."""
@@ -38,3 +42,62 @@ class Freshness:
     def forget(self, obj: Object) -> None:
         """The object is gone."""
         self._written.pop(obj.uid, None)
+
+
+class Consistency:
+    """Per owner, how far each cache must have come: to the last version that a sync of the owner wrote.
+
+    Versions of all kinds come from one count, so a cache that has seen a later version of anything of its kind has
+    seen the write, too. A key that has to wait is queued again as soon as its cache has caught up.
+    """
+
+    def __init__(self, enqueue: Callable[[str], None]) -> None:
+        self._enqueue = enqueue
+        self._written: dict[str, dict[AnyInformer, int]] = {}
+        self._seen: dict[AnyInformer, int] = {}
+        self._waiting: dict[AnyInformer, set[str]] = {}
+
+    def follow(self, *informers: AnyInformer) -> None:
+        """Note what these caches show."""
+        for informer in informers:
+            self._seen[informer] = 0
+            self._waiting[informer] = set()
+            shown = partial(self._shown, informer)
+            informer.listen(on_add=shown, on_update=partial(self._updated, informer), on_delete=shown)
+
+    def wrote(self, key: str, informer: AnyInformer, obj: Object) -> None:
+        """The server's answer to a write on behalf of ``key``."""
+        version = _number(obj.metadata.resource_version)
+        written = self._written.setdefault(key, {})
+        written[informer] = max(version, written.get(informer, 0))
+
+    def behind(self, key: str) -> AnyInformer | None:
+        """A cache that this key has to wait for; None if it may read all of them."""
+        for informer, version in self._written.get(key, {}).items():
+            if max(self._seen[informer], _number(informer.last_version)) < version:
+                self._waiting[informer].add(key)
+                return informer
+        self._written.pop(key, None)
+        return None
+
+    def forget(self, key: str) -> None:
+        """The owner is gone."""
+        self._written.pop(key, None)
+
+    def _updated(self, informer: AnyInformer, old: Object, new: Object) -> None:
+        self._shown(informer, new)
+
+    def _shown(self, informer: AnyInformer, obj: Object) -> None:
+        version = _number(obj.metadata.resource_version)
+        if version <= self._seen[informer]:
+            return
+        self._seen[informer] = version
+        waiting = self._waiting[informer]
+        for key in tuple(waiting):
+            if self._written.get(key, {}).get(informer, 0) <= version:
+                waiting.discard(key)
+                self._enqueue(key)
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdigit() else 0

@@ -133,11 +133,15 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """What the informer must show before the key plans again: so many creations, these deletions (pod keys)."""
+    """What the informer must show before the key plans again: so many creations, these deletions (pod keys).
+
+    ``more``: on top of what an earlier stage of the same plan expects.
+    """
 
     key: str
     creations: int = 0
     deletions: tuple[str, ...] = ()
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)

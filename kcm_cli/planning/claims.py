@@ -3,7 +3,7 @@
 upstream: pkg/controller/controller_ref_manager.go#ClaimObject
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -26,14 +26,19 @@ class Claims(Generic[T]):
     release: tuple[T, ...]
 
 
-def decide(owner: Object, selector: Selector, candidates: Iterable[T]) -> Claims[T]:
-    """Sort the candidates. An owner that is being deleted adopts and releases nothing, but keeps what matches."""
+def decide(
+    owner: Object, selector: Selector, candidates: Iterable[T], *, member: Callable[[T], bool] | None = None
+) -> Claims[T]:
+    """Sort the candidates. An owner that is being deleted adopts and releases nothing, but keeps what matches.
+
+    ``member``: what has to hold beside the selector.
+    """
     kept: list[T] = []
     adopt: list[T] = []
     release: list[T] = []
     for obj in candidates:
         ref = controller_of(obj)
-        matches = selector.matches(obj.labels)
+        matches = selector.matches(obj.labels) and (member is None or member(obj))
         if ref is not None:
             if ref.uid != owner.uid:
                 continue

@@ -37,6 +37,12 @@ class Expectations:
         """Set what is expected, in place of what was: only a satisfied key plans."""
         self._expected[key] = _Expected(now, creations, set(deletions))
 
+    def expect_more(self, key: str, now: float, *, creations: int = 0, deletions: tuple[str, ...] = ()) -> None:
+        """Expect this, too: for a plan whose writes go out in several steps."""
+        expected = self._expected.setdefault(key, _Expected(now))
+        expected.creations += creations
+        expected.deletions.update(deletions)
+
     def creation_observed(self, key: str) -> None:
         expected = self._expected.get(key)
         if expected is not None:

@@ -7,6 +7,7 @@ from builtins import list as List  # the class has a method of that name
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
+from kcm_cli.api.core import Pod
 from kcm_cli.machinery.meta import Object, controller_of
 
 T = TypeVar("T", bound=Object)
@@ -25,7 +26,13 @@ def orphans_of(namespace: str) -> str:
     return f"/{namespace}"
 
 
+def by_node(pod: Pod) -> tuple[str, ...]:
+    """Index: the name of the node that a pod is bound to; empty for one that is not."""
+    return (pod.spec.node_name,)
+
+
 CONTROLLER = "controller"
+NODE = "node"
 NAMESPACE = "namespace"
 
 
