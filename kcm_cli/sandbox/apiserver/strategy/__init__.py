@@ -37,6 +37,8 @@ _STRATEGIES: Mapping[tuple[str, str, str], Strategy] = {
     ("", "persistentvolumeclaims", ""): storage.PERSISTENT_VOLUME_CLAIM,
     ("", "persistentvolumes", ""): storage.PERSISTENT_VOLUME,
     ("", "pods", ""): pod.POD,
+    ("", "pods", "ephemeralcontainers"): pod.POD_EPHEMERAL_CONTAINERS,
+    ("", "pods", "resize"): pod.POD_RESIZE,
     ("", "podtemplates", ""): workloads.POD_TEMPLATE,
     ("", "replicationcontrollers", ""): workloads.REPLICATION_CONTROLLER,
     ("", "resourcequotas", ""): core.RESOURCE_QUOTA,

@@ -27,9 +27,7 @@ INGRESS = Strategy(
     on_update=parts.spec_update,
     on_status=parts.status_update,
 )
-INGRESS_CLASS = Strategy(
-    namespaced=False, on_create=parts.first_generation, on_update=parts.bump_if_spec_changed
-)
+INGRESS_CLASS = Strategy(namespaced=False, on_create=parts.first_generation, on_update=parts.bump_if_spec_changed)
 NETWORK_POLICY = Strategy(on_create=parts.first_generation, on_update=parts.bump_if_spec_changed)
 IP_ADDRESS = Strategy(namespaced=False)
 SERVICE_CIDR = Strategy(

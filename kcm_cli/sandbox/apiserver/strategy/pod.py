@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.qos import qos_class
-from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import pod
+from kcm_cli.sandbox.apiserver.validation.pod_resize import validate_resize
+from kcm_cli.sandbox.apiserver.validation.pod_status import validate_pod_status
 
 _ENDED = ("Succeeded", "Failed")
 
@@ -93,13 +95,59 @@ def grace_period(doc: Tree, requested: int | None) -> int:
     return 1 if period < 0 else int(period)
 
 
+def _ephemeral_containers(new: Tree, old: Tree) -> None:
+    added = new["spec"].get("ephemeralContainers")
+    new["spec"] = dict(old["spec"])
+    if added is None:
+        new["spec"].pop("ephemeralContainers", None)
+    else:
+        new["spec"]["ephemeralContainers"] = added
+    parts.keep(new, old, "status")
+    parts.keep_metadata(new, old)
+    parts.bump_if_spec_changed(new, old)
+
+
+def _resize(new: Tree, old: Tree) -> None:
+    spec, known = new["spec"], old["spec"]
+    kinds = ("containers", "initContainers")
+    if all(len(spec.get(kind) or ()) == len(known.get(kind) or ()) for kind in kinds):
+        changed = dict(known)
+        for kind in kinds:
+            if kind in known:
+                changed[kind] = _resized(spec[kind], known[kind])
+        parts.keep(changed, spec, "resources")
+        new["spec"] = changed
+        parts.keep_metadata(new, old)
+    parts.keep(new, old, "status")
+    parts.bump_if_spec_changed(new, old)
+
+
+def _resized(after: list[Tree], before: list[Tree]) -> list[Tree]:
+    """The old containers with new resources; renamed containers stay as they came, to be refused."""
+    if any(container.get("name") != old.get("name") for container, old in zip(after, before, strict=True)):
+        return after
+    result: list[Tree] = []
+    for container, old in zip(after, before, strict=True):
+        merged = dict(old)
+        for field in ("resources", "resizePolicy"):
+            parts.keep(merged, container, field)
+        result.append(merged)
+    return result
+
+
+def _check_resize(new: Tree, old: Tree) -> list[FieldError]:
+    return validate_resize(new, old, qos_class)
+
+
 POD = Strategy(
     on_create=_new,
     on_update=parts.spec_update,
     on_status=_status,
     check_create=pod.validate_pod,
     check_update=pod.validate_pod_update,
-    check_status=pod.validate_pod_status,
+    check_status=validate_pod_status,
     grace_period=grace_period,
     returns_object_on_delete=True,
 )
+POD_EPHEMERAL_CONTAINERS = Strategy(on_update=_ephemeral_containers, check_update=pod.validate_ephemeral_containers)
+POD_RESIZE = Strategy(on_update=_resize, check_update=_check_resize)

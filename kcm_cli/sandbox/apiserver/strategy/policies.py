@@ -67,7 +67,5 @@ ROLE_BINDING = Strategy(creates_on_update=True)
 CLUSTER_ROLE_BINDING = Strategy(namespaced=False, creates_on_update=True)
 PRIORITY_CLASS = Strategy(namespaced=False, on_create=parts.first_generation)
 RUNTIME_CLASS = Strategy(namespaced=False, creates_on_update=True, needs_version_on_update=True)
-LEASE = Strategy(
-    on_create=_new_lease, on_update=_lease_update, creates_on_update=True, needs_version_on_update=True
-)
+LEASE = Strategy(on_create=_new_lease, on_update=_lease_update, creates_on_update=True, needs_version_on_update=True)
 CONTROLLER_REVISION = Strategy()

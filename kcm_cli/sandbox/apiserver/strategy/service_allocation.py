@@ -32,9 +32,7 @@ _FIRST_PORT, _LAST_PORT = 30000, 32767
 _OTHER_NETWORK = "the provided network does not match the current range"
 _TAKEN_IP = "provided IP is already allocated"
 _TAKEN_PORT = "provided port is already allocated"
-_NOT_A_PORT = (
-    f"provided port is not in the valid range. The range of valid ports is {_FIRST_PORT}-{_LAST_PORT}"
-)
+_NOT_A_PORT = f"provided port is not in the valid range. The range of valid ports is {_FIRST_PORT}-{_LAST_PORT}"
 
 
 class _Full(Exception):
@@ -249,9 +247,7 @@ class ServiceAllocator:
             if not self._port_taken(port):
                 held.ports.add(port)
                 return port
-        raise ApiError(
-            500, "InternalError", "Internal error occurred: failed to allocate a nodePort: range is full"
-        )
+        raise ApiError(500, "InternalError", "Internal error occurred: failed to allocate a nodePort: range is full")
 
     def _port_taken(self, port: int) -> bool:
         return port in self._ports or any(port in held.ports for held in self._pending)

@@ -21,9 +21,7 @@ def needs_cluster_ip(spec: Tree) -> bool:
 def needs_node_port(spec: Tree) -> bool:
     """Whether ports of nodes are handed out to its ports."""
     kind = spec.get("type")
-    return kind == "NodePort" or (
-        kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
-    )
+    return kind == "NodePort" or (kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False)
 
 
 def normalize(spec: Tree, known: Tree | None) -> None:
@@ -167,9 +165,7 @@ def _configured_families(spec: Tree, configured: tuple[str, ...]) -> list[FieldE
         found.append(errors.invalid(_POLICY, policy, detail))
     for index, family in enumerate(families):
         if family not in configured:
-            found.append(
-                errors.invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
-            )
+            found.append(errors.invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
     if found:
         return found
     families = families or [configured[0]]

@@ -7,6 +7,7 @@ pkg/api/persistentvolumeclaim/util.go.
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import persistent_claim, persistent_volume
 
 _SNAPSHOTS = "snapshot.storage.k8s.io"
 
@@ -79,12 +80,18 @@ PERSISTENT_VOLUME = Strategy(
     on_status=parts.status_update,
     stamp=_stamp_volume,
     stamp_status=_stamp_volume_status,
+    check_create=persistent_volume.validate_volume,
+    check_update=persistent_volume.validate_volume_update,
+    check_status=persistent_volume.validate_volume_status,
     returns_object_on_delete=True,
 )
 PERSISTENT_VOLUME_CLAIM = Strategy(
     on_create=_new_claim,
     on_update=_claim_update,
     on_status=parts.status_update,
+    check_create=persistent_claim.validate_claim,
+    check_update=persistent_claim.validate_claim_update,
+    check_status=persistent_claim.validate_claim_status,
     returns_object_on_delete=True,
 )
 STORAGE_CLASS = Strategy(namespaced=False, returns_object_on_delete=True)

@@ -15,7 +15,6 @@ _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 _UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 
 
-
 def _new(doc: Tree) -> None:
     doc["status"] = {}
     parts.first_generation(doc)

@@ -16,9 +16,7 @@ NEGATIVE = "must be greater than or equal to 0"
 NOT_POSITIVE = "must be greater than 0"
 IMMUTABLE = "field is immutable"
 
-_HTML = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
+_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 def show(value: object) -> str:

@@ -3,13 +3,269 @@
 Source: pkg/apis/core/validation/validation.go#ValidatePodSpec.
 """
 
+from collections.abc import Callable, Mapping
+
+from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation import (
+    containers,
+    errors,
+    go_print,
+    labels,
+    pod_level,
+    pod_network,
+    quantities,
+    scheduling,
+    security,
+    windows,
+)
+from kcm_cli.sandbox.apiserver.validation.pod_annotations import MIRROR
+from kcm_cli.sandbox.apiserver.validation.volumes import validate_volumes
+
+_RESTARTS = ("Always", "OnFailure", "Never")
+_PREEMPTIONS = ("PreemptLowerPriority", "Never")
+_DEADLINE_MAX = 2**31 - 1
+_NO_USERNS = "when `hostUsers` is false"
+
+Check = Callable[[Tree, str], list[FieldError]]
 
 
-def validate_pod_spec(spec: Tree, path: str) -> list[FieldError]:
-    """A spec, defaults filled in."""
+def validate_pod_spec(spec: Tree, path: str, meta: Tree | None = None) -> list[FieldError]:
+    """A spec, defaults filled in. ``meta`` belongs to a pod; a template has none."""
     found: list[FieldError] = []
-    if not spec.get("containers"):
-        found.append(errors.required(f"{path}.containers"))
+    if spec.get("terminationGracePeriodSeconds") is None:
+        found.append(errors.required(f"{path}.terminationGracePeriodSeconds"))
+    found += _containers(spec, path, meta)
+    restart, dns = spec.get("restartPolicy", ""), spec.get("dnsPolicy", "")
+    if spec.get("resources") is not None:
+        found += pod_level.validate_resources(spec, f"{path}.resources")
+    if spec.get("hostNetwork"):
+        found += pod_network.validate_host_ports(spec, path, is_pod=meta is not None)
+    if restart not in _RESTARTS:
+        found.append(_choice(restart, _RESTARTS, f"{path}.restartPolicy"))
+    if dns not in pod_network.DNS_POLICIES:
+        found.append(_choice(dns, pod_network.DNS_POLICIES, f"{path}.dnsPolicy"))
+    for field, check in _CHECKS:
+        if spec.get(field):
+            found += check(spec, f"{path}.{field}")
+    if dns == "None" and spec.get("dnsConfig") is None:
+        found += pod_network.validate_dns(spec, f"{path}.dnsConfig")
+    return found + _whole(spec, path) + _names(spec, path)
+
+
+def _choice(value: str, choices: tuple[str, ...], path: str) -> FieldError:
+    return errors.not_supported(path, value, choices) if value else errors.required(path)
+
+
+def _containers(spec: Tree, path: str, meta: Tree | None) -> list[FieldError]:
+    found: list[FieldError] = []
+    volumes: Mapping[str, Tree] = {}
+    if items := spec.get("volumes"):
+        name = "" if meta is None else meta.get("name", "")
+        volumes, found = validate_volumes(items, name, f"{path}.volumes", is_pod=meta is not None)
+    claims = spec.get("resourceClaims") or ()
+    if claims:
+        found += _claims(claims, meta, f"{path}.resourceClaims")
+    around = containers.Surroundings(
+        volumes,
+        [claim["name"] for claim in claims if claim.get("name")],
+        spec.get("restartPolicy", ""),
+        spec.get("terminationGracePeriodSeconds"),
+        (spec.get("os") or {}).get("name"),
+        spec.get("hostUsers") is not False,
+    )
+    regular = spec.get("containers") or []
+    found += containers.validate_regular(regular, around, f"{path}.containers")
+    init = spec.get("initContainers") or []
+    if init:
+        found += containers.validate_init(init, regular, around, f"{path}.initContainers")
+    if ephemeral := spec.get("ephemeralContainers"):
+        place = f"{path}.ephemeralContainers"
+        found += containers.validate_ephemeral(ephemeral, [*regular, *init], around, place)
+    return found
+
+
+def _claims(claims: list[Tree], meta: Tree | None, path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    mirror = MIRROR in ((meta or {}).get("annotations") or ())
+    for index, claim in enumerate(claims):
+        if mirror:
+            found.append(errors.forbidden("[]", "static pods do not support resource claims"))
+            continue
+        found += _claim(claim, seen, f"{path}[{index}]")
+    return found
+
+
+def _claim(claim: Tree, seen: set[str], path: str) -> list[FieldError]:
+    name, found = claim.get("name", ""), list[FieldError]()
+    if not name:
+        found.append(errors.required(f"{path}.name"))
+    elif name in seen:
+        found.append(errors.duplicate(f"{path}.name", name))
+    else:
+        found += errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
+        seen.add(name)
+    fields = ("resourceClaimName", "resourceClaimTemplateName")
+    given = [field for field in fields if claim.get(field) is not None]
+    if len(given) != 1:
+        shown = go_print.internal("v1.PodResourceClaim", claim)
+        detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+        if given:
+            detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+        found.append(errors.invalid(path, shown, detail))
+    for field in given:
+        found += errors.invalid_each(f"{path}.{field}", claim[field], names.dns1123_subdomain(claim[field]))
+    return found
+
+
+def _node_selector(spec: Tree, path: str) -> list[FieldError]:
+    return labels.validate_labels(spec["nodeSelector"], path)
+
+
+def _security(spec: Tree, path: str) -> list[FieldError]:
+    return security.validate_pod(spec["securityContext"], spec, path)
+
+
+def _shared_processes(spec: Tree, path: str) -> list[FieldError]:
+    if not spec.get("hostPID"):
+        return []
+    place = path.replace(".shareProcessNamespace", ".securityContext.shareProcessNamespace")
+    return [errors.invalid(place, True, "ShareProcessNamespace and HostPID cannot both be enabled")]
+
+
+def _affinity(spec: Tree, path: str) -> list[FieldError]:
+    return scheduling.validate_affinity(spec["affinity"], path)
+
+
+def _readiness_gates(spec: Tree, path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for index, gate in enumerate(spec["readinessGates"]):
+        found += labels.validate_key(gate.get("conditionType", ""), f"{path}[{index}].conditionType")
+    return found
+
+
+def _gates(spec: Tree, path: str) -> list[FieldError]:
+    return scheduling.validate_gates(spec["schedulingGates"], path)
+
+
+def _spreading(spec: Tree, path: str) -> list[FieldError]:
+    return scheduling.validate_spreading(spec["topologySpreadConstraints"], path)
+
+
+_CHECKS: tuple[tuple[str, Check], ...] = (
+    ("nodeSelector", _node_selector),
+    ("securityContext", _security),
+    ("shareProcessNamespace", _shared_processes),
+    ("affinity", _affinity),
+    ("dnsConfig", pod_network.validate_dns),
+    ("readinessGates", _readiness_gates),
+    ("schedulingGates", _gates),
+    ("topologySpreadConstraints", _spreading),
+)
+
+
+def _whole(spec: Tree, path: str) -> list[FieldError]:
+    """What concerns the pod and its containers at once."""
+    found = windows.validate_host_process(spec, path)
+    if spec.get("hostUsers") is False:
+        for field, place in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
+            if spec.get(field):
+                found.append(errors.forbidden(f"{path}.{place}", _NO_USERNS))
+        for container, place in windows.containers_of(spec, path):
+            if container.get("volumeDevices"):
+                found.append(errors.forbidden(f"{place}.volumeDevices", _NO_USERNS))
+    if spec.get("hostnameOverride") is not None:
+        found += pod_network.validate_hostname_override(spec, path)
+    return found
+
+
+def _names(spec: Tree, path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for field, check in _LATER:
+        if spec.get(field) is not None:
+            found += check(spec, f"{path}.{field}")
+    return found + _file_keys(spec, path)
+
+
+def _subdomain(field: str, *, optional: bool = True) -> Check:
+    def check(spec: Tree, path: str) -> list[FieldError]:
+        value = spec[field]
+        if not value and optional:
+            return []
+        if value.isalnum() and value.islower() and value.isascii() and len(value) <= names.LABEL_MAX:
+            return []
+        return errors.invalid_each(path, value, names.dns1123_subdomain(value))
+
+    return check
+
+
+def _label(field: str) -> Check:
+    def check(spec: Tree, path: str) -> list[FieldError]:
+        value = spec[field]
+        return errors.invalid_each(path, value, names.dns1123_label(value)) if value else []
+
+    return check
+
+
+def _deadline(spec: Tree, path: str) -> list[FieldError]:
+    value = spec["activeDeadlineSeconds"]
+    if 1 <= value <= _DEADLINE_MAX:
+        return []
+    return [errors.invalid(path, value, names.range_message(1, _DEADLINE_MAX))]
+
+
+def _tolerations(spec: Tree, path: str) -> list[FieldError]:
+    return scheduling.validate_tolerations(spec["tolerations"], path)
+
+
+def _aliases(spec: Tree, path: str) -> list[FieldError]:
+    return pod_network.validate_aliases(spec["hostAliases"], path)
+
+
+def _preemption(spec: Tree, path: str) -> list[FieldError]:
+    value = spec["preemptionPolicy"]
+    return [] if value in _PREEMPTIONS else [_choice(value, _PREEMPTIONS, path)]
+
+
+def _overhead(spec: Tree, path: str) -> list[FieldError]:
+    return quantities.validate_container({"limits": spec["overhead"]}, (), path)
+
+
+def _os(spec: Tree, path: str) -> list[FieldError]:
+    return windows.validate_os(spec, path.removesuffix(".os"))
+
+
+_LATER: tuple[tuple[str, Check], ...] = (
+    ("serviceAccountName", _subdomain("serviceAccountName")),
+    ("nodeName", _subdomain("nodeName")),
+    ("activeDeadlineSeconds", _deadline),
+    ("hostname", _label("hostname")),
+    ("subdomain", _label("subdomain")),
+    ("tolerations", _tolerations),
+    ("hostAliases", _aliases),
+    ("priorityClassName", _subdomain("priorityClassName")),
+    ("runtimeClassName", _subdomain("runtimeClassName", optional=False)),
+    ("preemptionPolicy", _preemption),
+    ("overhead", _overhead),
+    ("os", _os),
+)
+
+
+def _file_keys(spec: Tree, path: str) -> list[FieldError]:
+    """Variables that come from files come from files of the pod's own."""
+    found: list[FieldError] = []
+    for container, place in windows.containers_of(spec, path):
+        for index, variable in enumerate(container.get("env") or ()):
+            reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
+            if reference is None:
+                continue
+            name = reference.get("volumeName", "")
+            where = f"{place}.env[{index}].valueFrom.fileKeyRef.volumeName"
+            sources = [item for item in spec.get("volumes") or () if item.get("name", "") == name]
+            if not sources:
+                found.append(errors.not_found(where, name))
+            elif sources[-1].get("emptyDir") is None:
+                detail = "referenced volume must be of type emptyDir"
+                found.append(errors.invalid(where, name, detail))
     return found

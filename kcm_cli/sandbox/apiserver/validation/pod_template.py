@@ -5,19 +5,26 @@ Source: pkg/apis/core/validation/validation.go#ValidatePodTemplateSpec; pkg/apis
 
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation import errors, pod_annotations
 from kcm_cli.sandbox.apiserver.validation.labels import validate_annotations, validate_labels
 from kcm_cli.sandbox.apiserver.validation.pod_spec import validate_pod_spec
 
 NO_MATCH = "`selector` does not match template `labels`"
 
 
-def validate_template(template: Tree, path: str) -> list[FieldError]:
-    """Labels, annotations and the pod's spec."""
+def validate_template(template: Tree, path: str, known: Tree | None = None) -> list[FieldError]:
+    """Labels, annotations and the pod's spec. The template that an older object has already is good."""
+    if template == known:
+        return []
     meta, spec = template.get("metadata") or {}, template.get("spec") or {}
     found = validate_labels(meta.get("labels"), f"{path}.labels")
-    found += validate_annotations(meta.get("annotations"), f"{path}.annotations")
+    annotations = meta.get("annotations") or {}
+    if annotations:
+        found += validate_annotations(annotations, f"{path}.annotations")
+        found += pod_annotations.validate_annotations(annotations, spec, f"{path}.annotations")
     found += validate_pod_spec(spec, f"{path}.spec")
+    if annotations:
+        found += pod_annotations.validate_match(annotations, spec, f"{path}.spec")
     if spec.get("ephemeralContainers"):
         detail = "ephemeral containers not allowed in pod template"
         found.append(errors.forbidden(f"{path}.spec.ephemeralContainers", detail))

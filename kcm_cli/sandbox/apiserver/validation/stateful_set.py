@@ -145,9 +145,7 @@ def _as_run(spec: Tree) -> Tree:
     if not (claims or pod.get("subdomain") or pod.get("hostname")):
         return template
     own = {claim["metadata"].get("name", "") for claim in claims}
-    volumes: list[Tree] = [
-        {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in sorted(own)
-    ]
+    volumes: list[Tree] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in sorted(own)]
     volumes += [volume for volume in pod.get("volumes") or () if volume.get("name") not in own]
     changed = {key: value for key, value in pod.items() if key not in ("subdomain", "hostname", "volumes")}
     return {**template, "spec": {**changed, "volumes": volumes}}

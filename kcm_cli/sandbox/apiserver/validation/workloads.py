@@ -42,7 +42,7 @@ def validate_deployment(doc: Tree) -> list[FieldError]:
 
 
 def validate_deployment_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"]) + _deployment_spec(new["spec"])
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"]) + _deployment_spec(new["spec"], old["spec"])
     return found + _immutable_selector(new, old)
 
 
@@ -50,20 +50,16 @@ def validate_deployment_status(new: Tree, old: Tree) -> list[FieldError]:
     found = metadata.validate_meta_update(new["metadata"], old["metadata"])
     status = new.get("status") or {}
     found += numbers.non_negative(status, _DEPLOYMENT_COUNTERS, "status")
-    found += numbers.not_above(
-        status, ("updatedReplicas", "readyReplicas", "availableReplicas"), "replicas", "status"
-    )
+    found += numbers.not_above(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), "replicas", "status")
     found += _available_within_ready(status)
     return found + numbers.not_decremented(status, old.get("status") or {}, "collisionCount", "status")
 
 
-def _deployment_spec(spec: Tree) -> list[FieldError]:
+def _deployment_spec(spec: Tree, known: Tree | None = None) -> list[FieldError]:
     found = numbers.non_negative(spec, ("replicas",), "spec")
-    found += _replica_template(spec)
+    found += _replica_template(spec, known)
     found += _deployment_strategy(spec.get("strategy") or {}, "spec.strategy")
-    found += numbers.non_negative(
-        spec, ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"), "spec"
-    )
+    found += numbers.non_negative(spec, ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"), "spec")
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
         detail = "must be greater than minReadySeconds"
@@ -71,7 +67,7 @@ def _deployment_spec(spec: Tree) -> list[FieldError]:
     return found
 
 
-def _replica_template(spec: Tree) -> list[FieldError]:
+def _replica_template(spec: Tree, known: Tree | None) -> list[FieldError]:
     """Selector and template of a Deployment or ReplicaSet."""
     selector = spec.get("selector")
     found = _selector(selector, "deployment")
@@ -81,8 +77,12 @@ def _replica_template(spec: Tree) -> list[FieldError]:
         return found
     template = spec.get("template") or {}
     found += pod_template.validate_match(template, compiled, "spec.template")
-    found += pod_template.validate_template(template, "spec.template")
+    found += pod_template.validate_template(template, "spec.template", _template(known))
     return found + pod_template.validate_long_running(template, "spec.template", "ReplicaSet")
+
+
+def _template(spec: Tree | None) -> Tree | None:
+    return None if spec is None else spec.get("template")
 
 
 def _selector(selector: Tree | None, kind: str) -> list[FieldError]:
@@ -146,7 +146,9 @@ def validate_replica_set(doc: Tree) -> list[FieldError]:
 
 
 def validate_replica_set_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"]) + _replica_set_spec(new["spec"])
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"]) + _replica_set_spec(
+        new["spec"], old["spec"]
+    )
     return found + _immutable_selector(new, old)
 
 
@@ -155,8 +157,8 @@ def validate_replica_set_status(new: Tree, old: Tree) -> list[FieldError]:
     return found + _replica_status(new.get("status") or {})
 
 
-def _replica_set_spec(spec: Tree) -> list[FieldError]:
-    return numbers.non_negative(spec, ("replicas", "minReadySeconds"), "spec") + _replica_template(spec)
+def _replica_set_spec(spec: Tree, known: Tree | None = None) -> list[FieldError]:
+    return numbers.non_negative(spec, ("replicas", "minReadySeconds"), "spec") + _replica_template(spec, known)
 
 
 def _replica_status(status: Tree) -> list[FieldError]:
@@ -180,7 +182,7 @@ def validate_replication_controller(doc: Tree) -> list[FieldError]:
 
 def validate_replication_controller_update(new: Tree, old: Tree) -> list[FieldError]:
     found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + _replication_controller_spec(new["spec"])
+    return found + _replication_controller_spec(new["spec"], old["spec"])
 
 
 def validate_replication_controller_status(new: Tree, old: Tree) -> list[FieldError]:
@@ -188,7 +190,7 @@ def validate_replication_controller_status(new: Tree, old: Tree) -> list[FieldEr
     return found + _replica_status(new.get("status") or {})
 
 
-def _replication_controller_spec(spec: Tree) -> list[FieldError]:
+def _replication_controller_spec(spec: Tree, known: Tree | None = None) -> list[FieldError]:
     found = numbers.non_negative(spec, ("minReadySeconds",), "spec")
     selector, template = spec.get("selector") or {}, spec.get("template")
     if not selector:
@@ -198,10 +200,8 @@ def _replication_controller_spec(spec: Tree) -> list[FieldError]:
         return [*found, errors.required("spec.template")]
     own = (template.get("metadata") or {}).get("labels") or {}
     if selector and any(own.get(key) != value for key, value in selector.items()):
-        found.append(
-            errors.invalid("spec.template.metadata.labels", errors.sorted_map(own), pod_template.NO_MATCH)
-        )
-    found += pod_template.validate_template(template, "spec.template")
+        found.append(errors.invalid("spec.template.metadata.labels", errors.sorted_map(own), pod_template.NO_MATCH))
+    found += pod_template.validate_template(template, "spec.template", _template(known))
     return found + pod_template.validate_long_running(template, "spec.template", "ReplicationController")
 
 
@@ -213,7 +213,7 @@ def validate_daemon_set_update(new: Tree, old: Tree) -> list[FieldError]:
     found = metadata.validate_meta_update(new["metadata"], old["metadata"])
     found += _immutable_selector(new, old)
     lenient = labels.has_invalid_value(old["spec"].get("selector"))
-    return found + _daemon_set_spec(new["spec"], lenient=lenient)
+    return found + _daemon_set_spec(new["spec"], old["spec"], lenient=lenient)
 
 
 def validate_daemon_set_status(new: Tree, old: Tree) -> list[FieldError]:
@@ -223,7 +223,7 @@ def validate_daemon_set_status(new: Tree, old: Tree) -> list[FieldError]:
     return found + numbers.not_decremented(status, old.get("status") or {}, "collisionCount", "status")
 
 
-def _daemon_set_spec(spec: Tree, *, lenient: bool = False) -> list[FieldError]:
+def _daemon_set_spec(spec: Tree, known: Tree | None = None, *, lenient: bool = False) -> list[FieldError]:
     selector, template = spec.get("selector"), spec.get("template") or {}
     found = labels.validate_selector(selector, "spec.selector", lenient_values=lenient)
     compiled = labels.compile_selector(selector)
@@ -232,7 +232,7 @@ def _daemon_set_spec(spec: Tree, *, lenient: bool = False) -> list[FieldError]:
     if selector is not None and labels.selector_is_empty(selector):
         detail = "empty selector is invalid for daemonset"
         found.append(errors.invalid("spec.selector", labels.shown(selector), detail))
-    found += pod_template.validate_template(template, "spec.template")
+    found += pod_template.validate_template(template, "spec.template", _template(known))
     found += pod_template.validate_long_running(template, "spec.template", "DaemonSet")
     found += numbers.non_negative(spec, ("minReadySeconds",), "spec")
     found += _daemon_set_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy")
@@ -260,9 +260,7 @@ def _rolling_daemon_set(rolling: Tree, path: str) -> list[FieldError]:
     found += numbers.at_most_100_percent(surge, f"{path}.maxSurge")
     has_unavailable, has_surge = numbers.amount(unavailable) != 0, numbers.amount(surge) != 0
     if has_unavailable and has_surge:
-        found.append(
-            errors.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero")
-        )
+        found.append(errors.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
     elif not has_unavailable and not has_surge:
         found.append(errors.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
     return found
@@ -275,4 +273,4 @@ def validate_pod_template(doc: Tree) -> list[FieldError]:
 
 def validate_pod_template_update(new: Tree, old: Tree) -> list[FieldError]:
     found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + pod_template.validate_template(new.get("template") or {}, "template")
+    return found + pod_template.validate_template(new.get("template") or {}, "template", old.get("template"))

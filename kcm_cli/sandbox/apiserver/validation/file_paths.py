@@ -1,0 +1,37 @@
+"""Paths inside of volumes and containers.
+
+Source: pkg/apis/core/validation/validation.go#validateLocalDescendingPath, #ValidateLocalNonReservedPath.
+"""
+
+from kcm_cli.sandbox.apiserver.types import FieldError
+from kcm_cli.sandbox.apiserver.validation import errors
+
+MODE = "must be a number between 0 and 0777 (octal), both inclusive"
+
+
+def no_backsteps(target: str, path: str) -> list[FieldError]:
+    """No ``..`` among the parts."""
+    if ".." in target and ".." in target.split("/"):
+        return [errors.invalid(path, target, "must not contain '..'")]
+    return []
+
+
+def descending(target: str, path: str) -> list[FieldError]:
+    """Relative, and only downwards."""
+    found = [errors.invalid(path, target, "must be a relative path")] if target.startswith("/") else []
+    return found + no_backsteps(target, path)
+
+
+def not_reserved(target: str, path: str) -> list[FieldError]:
+    """Downwards, and no name that begins with two dots."""
+    found = descending(target, path)
+    if target.startswith("..") and not target.startswith("../"):
+        found.append(errors.invalid(path, target, "must not start with '..'"))
+    return found
+
+
+def mode(value: int | None, path: str) -> list[FieldError]:
+    """The permission bits of a file."""
+    if value is None or 0 <= value <= 0o777:
+        return []
+    return [errors.invalid(path, value, MODE)]

@@ -1,0 +1,152 @@
+"""Values of the original's internal types as its error texts show them: as JSON, or as a difference of two.
+
+Only the path of an error comes here, so nothing is precomputed.
+
+Source: apimachinery pkg/util/validation/field/errors.go, pkg/util/diff/diff.go; go-difflib.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from kcm_cli.machinery import go_types
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import go_structs
+from kcm_cli.sandbox.apiserver.validation.labels import shown as shown_selector
+
+_field = re.compile(r"(\w+)(?:=([\w.^$]+))?:(\S+)").findall
+_map = re.compile(r"map\[[^]]+\](.+)").fullmatch
+_ZEROS: Mapping[str, object] = {"string": "", "bool": False, "int32": 0, "int64": 0}
+_META_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+)
+_CONTEXT_LINES = 3
+_HTML = {"&": "\\u0026", "<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+@cache
+def _structs() -> Mapping[str, str]:
+    text = f"{go_types.STRUCTS}\n{go_structs.STRUCTS}".strip().replace("\n  ", " ")
+    return dict(line.split(" ", 1) for line in text.split("\n") if line)
+
+
+@cache
+def _aliases() -> Mapping[str, str]:
+    return dict(pair.split("=", 1) for pair in go_types.ALIASES.split())
+
+
+def internal(type_: str, value: object) -> object:
+    """A wire value in the shape of an internal type (``core.PodSpec``), ready to be encoded as JSON."""
+    return _value(type_, value, {})
+
+
+def _value(type_: str, value: object, above: Tree) -> object:
+    type_ = _aliases().get(type_, type_)
+    if type_.startswith("*"):
+        if value is None and not type_.endswith(".PodSecurityContext"):
+            return None
+        return _value(type_[1:], value, above)
+    if type_.startswith("[]"):
+        if value is None:
+            return None
+        assert isinstance(value, list)
+        return [_value(type_[2:], item, above) for item in value]
+    if found := _map(type_):
+        if value is None:
+            return None
+        assert isinstance(value, dict)
+        return {key: _value(found[1], value[key], above) for key in sorted(value)}
+    return _plain(type_, value, above)
+
+
+def _plain(type_: str, value: object, above: Tree) -> object:
+    if type_ in _ZEROS:
+        return _ZEROS[type_] if value is None else value
+    if type_ == "v1.LabelSelector":
+        assert isinstance(value, dict)
+        return shown_selector(value)
+    if type_ in ("resource.Quantity", "intstr.IntOrString", "v1.Time"):
+        return value if value is not None else {"resource.Quantity": "0", "intstr.IntOrString": 0}.get(type_)
+    name = go_structs.INTERNAL_NAMES.get(type_, type_)
+    return _struct(_structs()[name], value if isinstance(value, dict) else {}, above)
+
+
+def _struct(declaration: str, doc: Tree, above: Tree) -> Tree:
+    result: Tree = {}
+    for name, json_name, type_ in _field(declaration):
+        source = json_name or name[0].lower() + name[1:]
+        if type_ == "~metadata":
+            result.update(_metadata(doc.get(source) or {}))
+        elif source == ".":
+            inlined = _value(type_, doc, above)
+            assert isinstance(inlined, dict)
+            result.update(inlined)
+        elif source.startswith("^"):
+            result[name] = _value(type_, above.get(source[1:]), above)
+        else:
+            result[name] = _value(type_, doc.get(source), doc)
+    return result
+
+
+def _metadata(meta: Tree) -> Tree:
+    shown: Tree = {}
+    for field in _META_ORDER:
+        if value := meta.get(field):
+            shown[field] = dict(sorted(value.items())) if isinstance(value, dict) else value
+    return shown
+
+
+def diff(type_: str, old: object, new: object) -> str:
+    """How a value of an internal type changed: a unified difference of its indented JSON."""
+    return unified(internal(type_, old), internal(type_, new))
+
+
+def unified(old: object, new: object) -> str:
+    """The same for values that are in shape already."""
+    before, after = _lines(old), _lines(new)
+    matcher = difflib.SequenceMatcher(None, before, after)
+    return "".join(_hunks(matcher.get_grouped_opcodes(_CONTEXT_LINES), before, after))
+
+
+def _lines(value: object) -> list[str]:
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    for plain, escaped in _HTML.items():
+        text = text.replace(plain, escaped)
+    return [f"{line}\n" for line in text.split("\n")]
+
+
+def _hunks(
+    groups: Iterable[list[tuple[str, int, int, int, int]]], before: list[str], after: list[str]
+) -> Iterable[str]:
+    for group in groups:
+        first, last = group[0], group[-1]
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+        for tag, low, high, new_low, new_high in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in before[low:high])
+                continue
+            if tag in ("replace", "delete"):
+                yield from (f"-{line}" for line in before[low:high])
+            if tag in ("replace", "insert"):
+                yield from (f"+{line}" for line in after[new_low:new_high])
+
+
+def _range(start: int, stop: int) -> str:
+    length = stop - start
+    if length == 1:
+        return str(start + 1)
+    return f"{start + 1 if length else start},{length}"

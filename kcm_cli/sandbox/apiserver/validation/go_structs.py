@@ -1,0 +1,103 @@
+"""The original's internal types where they differ from, or are missing among, those of ``machinery.go_types``.
+
+Error texts print values of internal types: their fields by name and in order, absent ones as zero values. The
+same notation as there: ``Field:type`` or ``Field=json:type``; ``=.`` marks an inlined struct. A JSON name that
+starts with ``^`` lies one level up: host namespaces are in the pod's spec on the wire and in its security context
+inside. ``~metadata`` is an embedded metav1.ObjectMeta, which is printed by its JSON names.
+
+Source: pkg/apis/{core,batch,policy,rbac,...}/types.go, v1.36.
+"""
+
+STRUCTS = """
+core.PodTemplateSpec ObjectMeta=metadata:~metadata Spec:core.PodSpec
+core.PersistentVolumeClaimTemplate ObjectMeta=metadata:~metadata Spec:v1.PersistentVolumeClaimSpec
+core.PodSpec Volumes:[]core.Volume InitContainers:[]v1.Container Containers:[]v1.Container
+  EphemeralContainers:[]v1.EphemeralContainer RestartPolicy:string TerminationGracePeriodSeconds:*int64
+  ActiveDeadlineSeconds:*int64 DNSPolicy=dnsPolicy:string NodeSelector:map[string]string
+  ServiceAccountName:string AutomountServiceAccountToken:*bool NodeName:string
+  SecurityContext:*core.PodSecurityContext ImagePullSecrets:[]v1.LocalObjectReference Hostname:string
+  Subdomain:string SetHostnameAsFQDN:*bool Affinity:*v1.Affinity SchedulerName:string
+  Tolerations:[]v1.Toleration HostAliases:[]v1.HostAlias PriorityClassName:string Priority:*int32
+  PreemptionPolicy:*string DNSConfig=dnsConfig:*v1.PodDNSConfig ReadinessGates:[]v1.PodReadinessGate
+  RuntimeClassName:*string Overhead:v1.ResourceList EnableServiceLinks:*bool
+  TopologySpreadConstraints:[]v1.TopologySpreadConstraint OS=os:*v1.PodOS
+  SchedulingGates:[]v1.PodSchedulingGate ResourceClaims:[]v1.PodResourceClaim
+  Resources:*v1.ResourceRequirements HostnameOverride:*string SchedulingGroup:*v1.PodSchedulingGroup
+core.PodSecurityContext HostNetwork=^hostNetwork:bool HostPID=^hostPID:bool HostIPC=^hostIPC:bool
+  ShareProcessNamespace=^shareProcessNamespace:*bool HostUsers=^hostUsers:*bool
+  SELinuxOptions=seLinuxOptions:*v1.SELinuxOptions WindowsOptions:*v1.WindowsSecurityContextOptions
+  RunAsUser:*int64 RunAsGroup:*int64 RunAsNonRoot:*bool SupplementalGroups:[]int64
+  SupplementalGroupsPolicy:*string FSGroup=fsGroup:*int64 FSGroupChangePolicy=fsGroupChangePolicy:*string
+  Sysctls:[]v1.Sysctl SeccompProfile:*v1.SeccompProfile AppArmorProfile:*v1.AppArmorProfile
+  SELinuxChangePolicy=seLinuxChangePolicy:*string
+core.Volume Name:string VolumeSource=.:core.VolumeSource
+core.VolumeSource HostPath:*v1.HostPathVolumeSource EmptyDir:*v1.EmptyDirVolumeSource
+  GCEPersistentDisk=gcePersistentDisk:*v1.GCEPersistentDiskVolumeSource
+  AWSElasticBlockStore=awsElasticBlockStore:*v1.AWSElasticBlockStoreVolumeSource
+  GitRepo:*v1.GitRepoVolumeSource Secret:*v1.SecretVolumeSource NFS=nfs:*v1.NFSVolumeSource
+  ISCSI=iscsi:*v1.ISCSIVolumeSource Glusterfs:*v1.GlusterfsVolumeSource
+  PersistentVolumeClaim:*v1.PersistentVolumeClaimVolumeSource RBD=rbd:*v1.RBDVolumeSource
+  Quobyte:*v1.QuobyteVolumeSource FlexVolume:*v1.FlexVolumeSource Cinder:*v1.CinderVolumeSource
+  CephFS=cephfs:*v1.CephFSVolumeSource Flocker:*v1.FlockerVolumeSource
+  DownwardAPI:*v1.DownwardAPIVolumeSource FC=fc:*v1.FCVolumeSource AzureFile:*v1.AzureFileVolumeSource
+  ConfigMap:*v1.ConfigMapVolumeSource VsphereVolume:*v1.VsphereVirtualDiskVolumeSource
+  AzureDisk:*v1.AzureDiskVolumeSource PhotonPersistentDisk:*v1.PhotonPersistentDiskVolumeSource
+  Projected:*core.ProjectedVolumeSource PortworxVolume:*v1.PortworxVolumeSource
+  ScaleIO=scaleIO:*v1.ScaleIOVolumeSource StorageOS=storageos:*v1.StorageOSVolumeSource
+  CSI=csi:*v1.CSIVolumeSource Ephemeral:*core.EphemeralVolumeSource Image:*v1.ImageVolumeSource
+core.EphemeralVolumeSource VolumeClaimTemplate:*core.PersistentVolumeClaimTemplate
+core.ProjectedVolumeSource Sources:[]core.VolumeProjection DefaultMode:*int32
+core.VolumeProjection Secret:*v1.SecretProjection DownwardAPI:*v1.DownwardAPIProjection
+  ConfigMap:*v1.ConfigMapProjection ServiceAccountToken:*core.ServiceAccountTokenProjection
+  ClusterTrustBundle:*v1.ClusterTrustBundleProjection PodCertificate:*v1.PodCertificateProjection
+core.ServiceAccountTokenProjection Audience:string ExpirationSeconds:int64 Path:string
+core.PersistentVolumeSource GCEPersistentDisk=gcePersistentDisk:*v1.GCEPersistentDiskVolumeSource
+  AWSElasticBlockStore=awsElasticBlockStore:*v1.AWSElasticBlockStoreVolumeSource
+  HostPath:*v1.HostPathVolumeSource Glusterfs:*core.GlusterfsPersistentVolumeSource
+  NFS=nfs:*v1.NFSVolumeSource RBD=rbd:*core.RBDPersistentVolumeSource Quobyte:*v1.QuobyteVolumeSource
+  ISCSI=iscsi:*core.ISCSIPersistentVolumeSource FlexVolume:*core.FlexPersistentVolumeSource
+  Cinder:*core.CinderPersistentVolumeSource CephFS=cephfs:*core.CephFSPersistentVolumeSource
+  FC=fc:*v1.FCVolumeSource Flocker:*v1.FlockerVolumeSource AzureFile:*core.AzureFilePersistentVolumeSource
+  VsphereVolume:*v1.VsphereVirtualDiskVolumeSource AzureDisk:*v1.AzureDiskVolumeSource
+  PhotonPersistentDisk:*v1.PhotonPersistentDiskVolumeSource PortworxVolume:*v1.PortworxVolumeSource
+  ScaleIO=scaleIO:*core.ScaleIOPersistentVolumeSource Local:*core.LocalVolumeSource
+  StorageOS=storageos:*core.StorageOSPersistentVolumeSource CSI=csi:*core.CSIPersistentVolumeSource
+core.SecretReference Name:string Namespace:string
+core.ObjectReference Kind:string Namespace:string Name:string UID=uid:string APIVersion=apiVersion:string
+  ResourceVersion:string FieldPath:string
+core.GlusterfsPersistentVolumeSource EndpointsName=endpoints:string Path:string ReadOnly:bool
+  EndpointsNamespace:*string
+core.RBDPersistentVolumeSource CephMonitors=monitors:[]string RBDImage=image:string FSType=fsType:string
+  RBDPool=pool:string RadosUser=user:string Keyring:string SecretRef:*core.SecretReference ReadOnly:bool
+core.ISCSIPersistentVolumeSource TargetPortal:string IQN=iqn:string Lun:int32
+  ISCSIInterface=iscsiInterface:string FSType=fsType:string ReadOnly:bool Portals:[]string
+  DiscoveryCHAPAuth=chapAuthDiscovery:bool SessionCHAPAuth=chapAuthSession:bool
+  SecretRef:*core.SecretReference InitiatorName:*string
+core.FlexPersistentVolumeSource Driver:string FSType=fsType:string SecretRef:*core.SecretReference
+  ReadOnly:bool Options:map[string]string
+core.CinderPersistentVolumeSource VolumeID:string FSType=fsType:string ReadOnly:bool
+  SecretRef:*core.SecretReference
+core.CephFSPersistentVolumeSource Monitors:[]string Path:string User:string SecretFile:string
+  SecretRef:*core.SecretReference ReadOnly:bool
+core.AzureFilePersistentVolumeSource SecretName:string ShareName:string ReadOnly:bool
+  SecretNamespace:*string
+core.ScaleIOPersistentVolumeSource Gateway:string System:string SecretRef:*core.SecretReference
+  SSLEnabled=sslEnabled:bool ProtectionDomain:string StoragePool:string StorageMode:string
+  VolumeName:string FSType=fsType:string ReadOnly:bool
+core.LocalVolumeSource Path:string FSType=fsType:*string
+core.StorageOSPersistentVolumeSource VolumeName:string VolumeNamespace:string FSType=fsType:string
+  ReadOnly:bool SecretRef:*core.ObjectReference
+core.CSIPersistentVolumeSource Driver:string VolumeHandle:string ReadOnly:bool FSType=fsType:string
+  VolumeAttributes:map[string]string ControllerPublishSecretRef:*core.SecretReference
+  NodeStageSecretRef:*core.SecretReference NodePublishSecretRef:*core.SecretReference
+  ControllerExpandSecretRef:*core.SecretReference NodeExpandSecretRef:*core.SecretReference
+core.VolumeNodeAffinity Required:*v1.NodeSelector
+"""
+
+INTERNAL_NAMES = {
+    "v1.PodTemplateSpec": "core.PodTemplateSpec",
+    "v1.PodSpec": "core.PodSpec",
+    "v1.PodSecurityContext": "core.PodSecurityContext",
+    "v1.Volume": "core.Volume",
+    "v1.VolumeSource": "core.VolumeSource",
+}

@@ -1,0 +1,147 @@
+"""Annotations of pods and templates that once were fields, and those that controllers read.
+
+Source: pkg/apis/core/validation/validation.go#ValidatePodSpecificAnnotations,
+#validateSeccompAnnotationsAndFields, #validateAppArmorAnnotationsAndFieldsMatchOnCreate.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, file_paths
+from kcm_cli.sandbox.apiserver.validation.scheduling import validate_tolerations
+from kcm_cli.sandbox.apiserver.validation.windows import containers_of
+
+MIRROR = "kubernetes.io/config.mirror"
+_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
+_COST = "controller.kubernetes.io/pod-deletion-cost"
+_SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
+_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
+_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+_LOCAL = "localhost/"
+_SECCOMP_RUNTIME = ("runtime/default", "docker/default")
+_cost = re.compile(r"-\d+|0|[1-9]\d*").fullmatch
+_COST_LIMIT = 2**31
+
+
+def validate_annotations(annotations: Mapping[str, str], spec: Tree, path: str) -> list[FieldError]:
+    """Annotations that mean something to the server."""
+    found: list[FieldError] = []
+    if MIRROR in annotations and not spec.get("nodeName"):
+        detail = "must set spec.nodeName if mirror pod annotation is set"
+        found.append(errors.invalid(f"{path}[{MIRROR}]", annotations[MIRROR], detail))
+    if tolerations := annotations.get(_TOLERATIONS):
+        found += _tolerations(tolerations, path)
+    cost = annotations.get(_COST)
+    if cost is not None and not (_cost(cost) and -_COST_LIMIT <= int(cost) < _COST_LIMIT):
+        found.append(errors.invalid(f"{path}[{_COST}]", cost, "must be a 32bit integer"))
+    if _SECCOMP_POD in annotations:
+        found += _seccomp(annotations[_SECCOMP_POD], f"{path}.{_SECCOMP_POD}")
+    for key in sorted(annotations):
+        if key.startswith(_SECCOMP):
+            found += _seccomp(annotations[key], f"{path}.{key}")
+    for key in sorted(annotations):
+        if key.startswith(_APP_ARMOR):
+            found += _app_armor(key, annotations[key], spec, path)
+    return found
+
+
+def _tolerations(text: str, path: str) -> list[FieldError]:
+    try:
+        items = json.loads(text)
+    except ValueError as error:
+        return [errors.invalid(path, _TOLERATIONS, str(error))]
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        detail = "json: cannot unmarshal into Go value of type []core.Toleration"
+        return [errors.invalid(path, _TOLERATIONS, detail)]
+    return validate_tolerations(items, f"{path}.{_TOLERATIONS}")
+
+
+def _seccomp(profile: str, path: str) -> list[FieldError]:
+    if profile in (*_SECCOMP_RUNTIME, "unconfined"):
+        return []
+    if profile.startswith(_LOCAL):
+        return file_paths.descending(profile.removeprefix(_LOCAL), path)
+    return [errors.invalid(path, profile, "must be a valid seccomp profile")]
+
+
+def _app_armor(key: str, profile: str, spec: Tree, path: str) -> list[FieldError]:
+    name = key.removeprefix(_APP_ARMOR)
+    found: list[FieldError] = []
+    if all(container.get("name") != name for container, _ in containers_of(spec, "")):
+        found.append(errors.invalid(f"{path}[{key}]", name, "container not found"))
+    if profile not in ("", "runtime/default", "unconfined") and not profile.startswith(_LOCAL):
+        detail = f"invalid AppArmor profile name: {quote(profile)}"
+        found.append(errors.invalid(f"{path}[{key}]", profile, detail))
+    return found
+
+
+def validate_changes(new: Mapping[str, str], old: Mapping[str, str], path: str) -> list[FieldError]:
+    """What an update of a pod may not do to them."""
+    found: list[FieldError] = []
+    for key in sorted(old):
+        if new.get(key) != old[key]:
+            found += _fixed(key, "remove or update", path)
+    for key in sorted(new):
+        if key not in old:
+            found += _fixed(key, "add", path)
+    return found
+
+
+def _fixed(key: str, verb: str, path: str) -> list[FieldError]:
+    if key.startswith(_APP_ARMOR):
+        return [errors.forbidden(f"{path}[{key}]", f"may not {verb} AppArmor annotations")]
+    if key == MIRROR:
+        return [errors.forbidden(f"{path}[{key}]", f"may not {verb} mirror pod annotation")]
+    return []
+
+
+def validate_match(annotations: Mapping[str, str], spec: Tree, path: str) -> list[FieldError]:
+    """Where an annotation and a field say the same thing, they agree."""
+    if not any("seccomp" in key or "apparmor" in key for key in annotations):
+        return []
+    found: list[FieldError] = []
+    context = spec.get("securityContext") or {}
+    if _SECCOMP_POD in annotations:
+        place = f"{path}.securityContext.seccompProfile"
+        found += _seccomp_match(annotations[_SECCOMP_POD], context.get("seccompProfile"), place)
+    everything = list(containers_of(spec, path))
+    for container, place in everything:
+        annotation = annotations.get(_SECCOMP + container.get("name", ""))
+        profile = (container.get("securityContext") or {}).get("seccompProfile")
+        if annotation is not None:
+            found += _seccomp_match(annotation, profile, f"{place}.securityContext.seccompProfile")
+    if (spec.get("os") or {}).get("name") == "windows":
+        return found
+    for container, place in everything:
+        annotation = annotations.get(_APP_ARMOR + container.get("name", ""))
+        own = (container.get("securityContext") or {}).get("appArmorProfile")
+        profile = context.get("appArmorProfile") if own is None else own
+        if annotation is not None:
+            place = f"{place}.securityContext.appArmorProfile"
+            found += _match(annotation, profile, ("runtime/default",), "apparmor", place)
+    return found
+
+
+def _seccomp_match(annotation: str, profile: Tree | None, path: str) -> list[FieldError]:
+    return _match(annotation, profile, _SECCOMP_RUNTIME, "seccomp", path)
+
+
+def _match(annotation: str, profile: Tree | None, runtime: tuple[str, ...], what: str, path: str) -> list[FieldError]:
+    other = [errors.forbidden(f"{path}.type", f"{what} type in annotation and field must match")]
+    match (profile or {}).get("type"):
+        case "Unconfined":
+            return [] if annotation == "unconfined" else other
+        case "RuntimeDefault":
+            return [] if annotation in runtime else other
+        case "Localhost":
+            if not annotation.startswith(_LOCAL):
+                return other
+            if annotation.removeprefix(_LOCAL) == (profile or {}).get("localhostProfile"):
+                return []
+            detail = f"{what} profile in annotation and field must match"
+            return [errors.forbidden(f"{path}.localhostProfile", detail)]
+        case _:
+            return []

@@ -1,0 +1,75 @@
+"""Resources of a whole pod, next to those of its containers.
+
+Source: pkg/apis/core/validation/validation.go#validatePodResources; component-helpers resource/helpers.go.
+"""
+
+from collections.abc import Callable
+
+from kcm_cli.machinery.quantity import ZERO, Quantity, from_json
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, quantities
+
+Amounts = dict[str, Quantity]
+
+
+def validate_resources(spec: Tree, path: str) -> list[FieldError]:
+    """The pod's own requests and limits cover those of its containers."""
+    resources = spec["resources"]
+    if (spec.get("os") or {}).get("name") == "windows":
+        return [errors.forbidden(path, "may not be set for a windows pod")]
+    found: list[FieldError] = []
+    if resources.get("claims") is not None:
+        found.append(errors.forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
+    found += quantities.validate_pod_level(resources, path)
+    return found + _consistent(spec, resources, path)
+
+
+def _consistent(spec: Tree, resources: Tree, path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    for name, needed in sorted(_aggregate(spec, "requests").items()):
+        if name in requests and needed > from_json(requests[name]):
+            detail = f"must be greater than or equal to aggregate container requests of {needed}"
+            found.append(errors.invalid(f"{path}.requests[{name}]", requests[name], detail))
+    for name, needed in sorted(_aggregate(spec, "limits").items()):
+        if quantities.is_huge(name) and name in limits and needed > from_json(limits[name]):
+            detail = f"must be greater than or equal to aggregate container limits of {needed}"
+            found.append(errors.invalid(f"{path}.limits[{name}]", limits[name], detail))
+    for index, container in enumerate(spec.get("containers") or ()):
+        own = (container.get("resources") or {}).get("limits") or {}
+        for name, value in sorted(own.items()):
+            if name in limits and from_json(value) > from_json(limits[name]):
+                place = f"{path}.containers[{index}][{name}].limits"
+                detail = f"must be less than or equal to pod limits of {limits[name]}"
+                found.append(errors.invalid(place, value, detail))
+    return found
+
+
+def _aggregate(spec: Tree, field: str) -> Amounts:
+    """What containers need at the same time: all regular ones and sidecars, or one of those that run before."""
+    total: Amounts = {}
+    for container in spec.get("containers") or ():
+        _merge(total, _amounts(container, field), Quantity.__add__)
+    sidecars: Amounts = {}
+    before: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        own = _amounts(container, field)
+        if container.get("restartPolicy") == "Always":
+            _merge(total, own, Quantity.__add__)
+            _merge(sidecars, own, Quantity.__add__)
+            own = dict(sidecars)
+        else:
+            _merge(own, sidecars, Quantity.__add__)
+        _merge(before, own, max)
+    _merge(total, before, max)
+    return total
+
+
+def _amounts(container: Tree, field: str) -> Amounts:
+    values = (container.get("resources") or {}).get(field) or {}
+    return {name: from_json(value) for name, value in values.items()}
+
+
+def _merge(target: Amounts, more: Amounts, combine: Callable[[Quantity, Quantity], Quantity]) -> None:
+    for name, value in more.items():
+        target[name] = combine(target.get(name, ZERO), value)

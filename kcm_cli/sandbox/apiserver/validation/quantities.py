@@ -1,0 +1,223 @@
+"""Names and amounts of resources.
+
+Names are checked once each and remembered. Source: pkg/apis/core/validation/validation.go#validateResourceRequirements,
+pkg/apis/core/helper/helpers.go.
+"""
+
+from collections.abc import Callable, Collection
+from functools import lru_cache
+
+from kcm_cli.machinery import names
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quantity import ZERO, Quantity, from_json
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+
+HUGE = "hugepages-"
+NOT_INTEGER = "must be an integer"
+NOT_POSITIVE = "must be greater than zero"
+COMPUTE = ("cpu", "memory")
+
+_CONTAINER = frozenset({"cpu", "memory", "ephemeral-storage"})
+_COUNTED = frozenset(
+    {"pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims"}
+)
+_SERVICES = frozenset({"services.nodeports", "services.loadbalancers"})
+_COMPUTE_QUOTA = frozenset(
+    f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory", "ephemeral-storage")
+)
+STANDARD = _COMPUTE_QUOTA | _COUNTED | _SERVICES | {"storage", "requests.storage"}
+QUOTA = _COMPUTE_QUOTA | _COUNTED | _SERVICES | {"requests.storage"}
+_INTEGERS = _COUNTED | _SERVICES
+
+NameRule = Callable[[str], tuple[str, ...]]
+
+
+def is_huge(name: str) -> bool:
+    return name.startswith(HUGE)
+
+
+def is_native(name: str) -> bool:
+    return "/" not in name or "kubernetes.io/" in name
+
+
+@lru_cache(maxsize=1024)
+def is_extended(name: str) -> bool:
+    """Whether a name is one of a third party's resources."""
+    if is_native(name) or name.startswith("requests."):
+        return False
+    return not names.qualified_name(f"requests.{name}")
+
+
+def overcommits(name: str) -> bool:
+    return is_native(name) and not is_huge(name)
+
+
+def is_integer(name: str) -> bool:
+    """Whether a resource is counted in whole units."""
+    return name in _INTEGERS or is_extended(name)
+
+
+def _standard(name: str) -> bool:
+    return name in STANDARD or name.startswith((HUGE, f"requests.{HUGE}"))
+
+
+@lru_cache(maxsize=1024)
+def any_name(name: str) -> tuple[str, ...]:
+    """What is wrong with the name of a resource."""
+    if messages := names.qualified_name(name):
+        return tuple(messages)
+    if "/" not in name and not _standard(name):
+        return ("must be a standard resource type or fully qualified",)
+    return ()
+
+
+@lru_cache(maxsize=1024)
+def container_name(name: str) -> tuple[str, ...]:
+    """The same for a container's."""
+    found = any_name(name)
+    if "/" not in name:
+        if name not in _CONTAINER and not is_huge(name):
+            return (*found, "must be a standard resource for containers")
+    elif not is_native(name) and not is_extended(name):
+        return (*found, "doesn't follow extended resource name standard")
+    return found
+
+
+@lru_cache(maxsize=1024)
+def quota_name(name: str) -> tuple[str, ...]:
+    """The same for a quota's."""
+    found = any_name(name)
+    if "/" not in name and name not in QUOTA and not name.startswith((HUGE, f"requests.{HUGE}")):
+        return (*found, "must be a standard resource for quota")
+    return found
+
+
+def amount(name: str, value: str, path: str) -> list[FieldError]:
+    """Not negative, and whole where it has to be."""
+    parsed = from_json(value)
+    found: list[FieldError] = []
+    if parsed.sign < 0:
+        found.append(errors.invalid(path, value, errors.NEGATIVE))
+    if parsed.scale < 0 and is_integer(name) and parsed.milli_value() % 1000:
+        found.append(errors.invalid(path, value, NOT_INTEGER))
+    return found
+
+
+def positive(value: str, path: str) -> list[FieldError]:
+    """Above zero."""
+    return [] if from_json(value).sign > 0 else [errors.invalid(path, value, NOT_POSITIVE)]
+
+
+def basic(value: str, path: str) -> list[FieldError]:
+    """Not below zero, printed as a whole number."""
+    whole = from_json(value).value()
+    return [errors.invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
+
+
+def _huge_amount(name: str, value: Quantity) -> bool:
+    """Whether an amount is made of whole pages."""
+    try:
+        page = from_json(name.removeprefix(HUGE))
+    except FormatError:
+        return False
+    return page > ZERO and not page.milli_value() % 1000 and not value.value() % page.value()
+
+
+def validate_container(resources: Tree, claims: Collection[str], path: str) -> list[FieldError]:
+    """Limits, requests and claims of a container."""
+    return _requirements(resources, container_name, claims, path)
+
+
+def validate_pod_level(resources: Tree, path: str) -> list[FieldError]:
+    """Limits and requests of a whole pod."""
+    return _requirements(resources, _pod_name, (), path)
+
+
+@lru_cache(maxsize=256)
+def _pod_name(name: str) -> tuple[str, ...]:
+    found = any_name(name)
+    if found or name in COMPUTE or is_huge(name):
+        return found
+    return ("\0",)
+
+
+def _named(name: str, rule: NameRule, path: str) -> list[FieldError]:
+    messages = rule(name)
+    if messages == ("\0",):
+        return [errors.not_supported(path, name, ["cpu", "hugepages-", "memory"])]
+    return errors.invalid_each(path, name, messages)
+
+
+def _requirements(resources: Tree, rule: NameRule, claims: Collection[str], path: str) -> list[FieldError]:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    found: list[FieldError] = []
+    for name in sorted(limits):
+        found += _one(name, limits[name], rule, f"{path}.limits[{name}]")
+    for name in sorted(requests):
+        found += _one(name, requests[name], rule, f"{path}.requests[{name}]")
+        found += _within(name, requests[name], limits.get(name), path)
+    mentioned = limits.keys() | requests.keys()
+    if any(is_huge(name) for name in mentioned) and mentioned.isdisjoint(COMPUTE):
+        found.append(errors.forbidden(path, "HugePages require cpu or memory"))
+    if used := resources.get("claims"):
+        found += _claims(used, claims, f"{path}.claims")
+    return found
+
+
+def _one(name: str, value: str, rule: NameRule, path: str) -> list[FieldError]:
+    found = _named(name, rule, path) if rule(name) else []
+    found += amount(name, value, path)
+    if is_huge(name) and not _huge_amount(name, from_json(value)):
+        found.append(errors.invalid(path, value, f"{value} is not positive integer multiple of {name}"))
+    return found
+
+
+def _within(name: str, request: str, limit: str | None, path: str) -> list[FieldError]:
+    if limit is None:
+        if overcommits(name):
+            return []
+        return [errors.required(f"{path}.limits", "Limit must be set for non overcommitable resources")]
+    if request == limit:
+        return []
+    asked, most = from_json(request), from_json(limit)
+    if asked != most and not overcommits(name):
+        detail = f"must be equal to {name} limit of {limit}"
+    elif asked > most:
+        detail = f"must be less than or equal to {name} limit of {limit}"
+    else:
+        return []
+    return [errors.invalid(f"{path}.requests", request, detail)]
+
+
+def _claims(used: list[Tree], known: Collection[str], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for index, claim in enumerate(used):
+        name, place = claim.get("name", ""), f"{path}[{index}]"
+        if not name:
+            found.append(errors.required(place))
+            continue
+        found += _claim_uses(name, claim.get("request", ""), seen, place)
+        if name not in known:
+            rest = f": {', '.join(sorted(known))}" if known else " which is empty"
+            error = errors.not_found(place, name)
+            detail = f"must be one of the names in pod.spec.resourceClaims{rest}"
+            found.append(FieldError(error.type, error.field, f"{error.message}: {detail}"))
+    return found
+
+
+def _claim_uses(name: str, request: str, seen: set[str], path: str) -> list[FieldError]:
+    if name in seen:
+        return [errors.duplicate(path, name)]
+    found: list[FieldError] = []
+    key = name
+    if request:
+        found += errors.invalid_each(f"{path}.request", request, names.dns1123_label(request))
+        key = f"{name}/{request}"
+    if key in seen:
+        found.append(errors.duplicate(path, key))
+    elif not request:
+        found += [errors.duplicate(path, name) for other in sorted(seen) if other.startswith(f"{name}/")]
+    seen.add(key)
+    return found

@@ -1,0 +1,175 @@
+"""What is particular to Windows, and what Windows does not have.
+
+Source: pkg/apis/core/validation/validation.go#validateWindows, #validateWindowsSecurityContextOptions.
+"""
+
+import re
+from collections.abc import Iterator
+
+from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+
+_SPEC_MAX_KIB = 64
+_DOMAIN_MAX, _USER_MAX = 256, 104
+_NO = "cannot be set for a windows pod"
+_NOT_LINUX = "windows options cannot be set for a linux pod"
+_control = re.compile(r"[\x00-\x1f\x7f]").search
+_net_bios = re.compile(r"[^\\/:*?\"<>|.][^\\/:*?\"<>|]{0,14}").fullmatch
+_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_domain = re.compile(rf"{_LABEL}(?:\.{_LABEL})*").fullmatch
+_bad_user = re.compile(r'["/\\:;|=,+*?<>@\[\]]').search
+_dots_only = re.compile(r"[. ]+").fullmatch
+_POD_FIELDS = (
+    ("securityContext.appArmorProfile", "appArmorProfile", False),
+    ("securityContext.seLinuxOptions", "seLinuxOptions", False),
+    ("hostUsers", "hostUsers", True),
+    ("hostPID", "hostPID", True),
+    ("hostIPC", "hostIPC", True),
+    ("securityContext.seccompProfile", "seccompProfile", False),
+    ("securityContext.fsGroup", "fsGroup", False),
+    ("securityContext.fsGroupChangePolicy", "fsGroupChangePolicy", False),
+    ("securityContext.sysctls", "sysctls", False),
+    ("shareProcessNamespace", "shareProcessNamespace", True),
+    ("securityContext.runAsUser", "runAsUser", False),
+    ("securityContext.runAsGroup", "runAsGroup", False),
+    ("securityContext.supplementalGroups", "supplementalGroups", False),
+    ("securityContext.supplementalGroupsPolicy", "supplementalGroupsPolicy", False),
+    ("securityContext.seLinuxChangePolicy", "seLinuxChangePolicy", False),
+)
+_NEVER_FALSE = ("hostUsers", "shareProcessNamespace")
+_CONTAINER_FIELDS = (
+    "appArmorProfile",
+    "seLinuxOptions",
+    "seccompProfile",
+    "capabilities",
+    "readOnlyRootFilesystem",
+    "privileged",
+    "allowPrivilegeEscalation",
+    "procMount",
+    "runAsUser",
+    "runAsGroup",
+)
+_KINDS = ("initContainers", "containers", "ephemeralContainers")
+
+
+def containers_of(spec: Tree, path: str) -> Iterator[tuple[Tree, str]]:
+    """All containers of a pod with their paths, in the order in which upstream visits them."""
+    for kind in _KINDS:
+        for index, container in enumerate(spec.get(kind) or ()):
+            yield container, f"{path}.{kind}[{index}]"
+
+
+def validate_options(options: Tree | None, path: str) -> list[FieldError]:
+    """The Windows options of a security context."""
+    if options is None:
+        return []
+    found: list[FieldError] = []
+    name = options.get("gmsaCredentialSpecName")
+    if name is not None:
+        found += errors.invalid_each(f"{path}.gmsaCredentialSpecName", name, names.dns1123_subdomain(name))
+    spec = options.get("gmsaCredentialSpec")
+    if spec == "":
+        detail = "gmsaCredentialSpec cannot be an empty string"
+        found.append(errors.invalid(f"{path}.gmsaCredentialSpec", spec, detail))
+    elif spec is not None and len(spec.encode()) > _SPEC_MAX_KIB * 1024:
+        detail = f"gmsaCredentialSpec size must be under {_SPEC_MAX_KIB} KiB"
+        found.append(errors.invalid(f"{path}.gmsaCredentialSpec", spec, detail))
+    user = options.get("runAsUserName")
+    if user is not None:
+        found += errors.invalid_each(f"{path}.runAsUserName", user, _user_name(user))
+    return found
+
+
+def _user_name(value: str) -> list[str]:
+    if not value:
+        return ["runAsUserName cannot be an empty string"]
+    if _control(value):
+        return ["runAsUserName cannot contain control characters"]
+    if value.count("\\") > 1:
+        return ["runAsUserName cannot contain more than one backslash"]
+    domain, backslash, user = value.rpartition("\\")
+    found: list[str] = []
+    if len(domain) >= _DOMAIN_MAX:
+        found.append(f"runAsUserName's Domain length must be under {_DOMAIN_MAX} characters")
+    if backslash and not (_net_bios(domain) or _domain(domain)):
+        found.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
+    if not user:
+        found.append("runAsUserName's User cannot be empty")
+    elif len(user) > _USER_MAX:
+        found.append(f"runAsUserName's User length must not be longer than {_USER_MAX} characters")
+    if _dots_only(user):
+        found.append("runAsUserName's User cannot contain only periods or spaces")
+    if _bad_user(user):
+        text = "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]"
+        found.append(text)
+    return found
+
+
+def validate_os(spec: Tree, path: str) -> list[FieldError]:
+    """The pod's operating system, and what goes with it."""
+    name = spec["os"].get("name", "")
+    if not name:
+        return [errors.required(f"{path}.os.name")]
+    if name == "linux":
+        return _linux(spec, path)
+    if name == "windows":
+        return _windows(spec, path)
+    return [errors.not_supported(f"{path}.os", name, ["linux", "windows"])]
+
+
+def _linux(spec: Tree, path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    if (spec.get("securityContext") or {}).get("windowsOptions") is not None:
+        found.append(errors.forbidden(f"{path}.securityContext.windowsOptions", _NOT_LINUX))
+    for container, place in containers_of(spec, path):
+        if (container.get("securityContext") or {}).get("windowsOptions") is not None:
+            found.append(errors.forbidden(f"{place}.securityContext.windowsOptions", _NOT_LINUX))
+    return found
+
+
+def _windows(spec: Tree, path: str) -> list[FieldError]:
+    context = spec.get("securityContext") or {}
+    found: list[FieldError] = []
+    for place, field, in_spec in _POD_FIELDS:
+        value = (spec if in_spec else context).get(field)
+        if value not in (None, [], False) or (value is False and field in _NEVER_FALSE):
+            found.append(errors.forbidden(f"{path}.{place}", _NO))
+    for container, place in containers_of(spec, path):
+        own = container.get("securityContext") or {}
+        for field in _CONTAINER_FIELDS:
+            if own.get(field) is not None:
+                found.append(errors.forbidden(f"{place}.securityContext.{field}", _NO))
+    return found
+
+
+def validate_host_process(spec: Tree, path: str) -> list[FieldError]:
+    """Host process containers come all or none, on the host's network."""
+    pod = _host_process(spec)
+    everything = list(containers_of(spec, path))
+    if pod is None and all(_host_process(container) is None for container, _ in everything):
+        return []
+    found: list[FieldError] = []
+    hosted = 0
+    for container, place in everything:
+        own = _host_process(container)
+        if pod is not None and own is not None and pod != own:
+            shown = "true" if pod else "false"
+            detail = f"pod hostProcess value must be identical if both are specified, was {shown}"
+            found.append(errors.invalid(f"{place}.securityContext.windowsOptions.hostProcess", own, detail))
+        hosted += bool(pod if own is None else own)
+    if not hosted:
+        return found
+    if hosted != len(everything):
+        detail = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        found.append(errors.invalid(path, "", detail))
+    if not spec.get("hostNetwork"):
+        detail = "hostNetwork must be true if pod contains any hostProcess containers"
+        found.append(errors.invalid(f"{path}.hostNetwork", False, detail))
+    return found
+
+
+def _host_process(holder: Tree) -> bool | None:
+    options = (holder.get("securityContext") or {}).get("windowsOptions") or {}
+    value: bool | None = options.get("hostProcess")
+    return value
