@@ -101,7 +101,9 @@ class GarbageCollector:
         while not self._monitors.synced and self._clock.monotonic() < deadline:
             await self._clock.sleep(_POLL_S)
         if not self._monitors.synced:
-            log.warning("Not all resources could be listed in time, collecting garbage all the same")
+            missing = ",".join(self._monitors.missing())
+            text = "Not all resources could be listed in time, collecting garbage all the same"
+            log.warning(text, extra={"fields": {"missing": missing}})
 
     # -- the graph
 

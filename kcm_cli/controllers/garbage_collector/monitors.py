@@ -67,7 +67,11 @@ class Monitors:
     @property
     def synced(self) -> bool:
         """Whether all resources that are followed have been listed."""
-        return bool(self._followed) and all(informer.synced.is_set() for informer, _ in self._followed.values())
+        return bool(self._followed) and not self.missing()
+
+    def missing(self) -> list[str]:
+        """The resources that are followed and have not been listed yet."""
+        return [str(gvr) for gvr, (informer, _) in self._followed.items() if not informer.synced.is_set()]
 
     def of_kind(self, api_version: str, kind: str) -> AnyInformer | None:
         """The cache of a kind's objects, if it is followed."""
