@@ -29,7 +29,7 @@ def validate_pod_status(new: Tree, old: Tree) -> list[FieldError]:
     found += _transitions(status, known, old["spec"])
     if claims := status.get("resourceClaimStatuses"):
         found += pod_status_claims.validate_claims(
-            claims, spec.get("resourceClaims") or (), "status.resourceClaimStatuses"
+            claims, spec.get("resourceClaims") or [], "status.resourceClaimStatuses"
         )
     extended = status.get("extendedResourceClaimStatus")
     if extended is not None:
