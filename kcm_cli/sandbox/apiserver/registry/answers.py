@@ -5,10 +5,12 @@ is made by cutting that prefix off.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.rest.transport import Response
+from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
@@ -69,12 +71,15 @@ def error_response(error: ApiError) -> Response:
     return Response(error.code, {**JSON_HEADERS, **error.headers}, codec.encode(error.status) + b"\n")
 
 
-def with_warnings(response: Response, warnings: Iterable[str]) -> Response:
-    """The answer with Warning headers, one per line of the header's value."""
+A = TypeVar("A", Response, Stream)
+
+
+def with_warnings(response: A, warnings: Iterable[str]) -> A:
+    """The answer (a watch too) with Warning headers, one per line of the header's value."""
     lines = [f'299 - "{_quoted(text)}"' for text in dict.fromkeys(warnings)]
     if not lines:
         return response
-    return Response(response.status, {**response.headers, "warning": "\n".join(lines)}, response.body)
+    return replace(response, headers={**response.headers, "warning": "\n".join(lines)})
 
 
 def _quoted(text: str) -> str:
