@@ -24,7 +24,6 @@ from kcm_cli.manager.lifecycle import Manager, innermost
 from kcm_cli.rest.errors import AccessError, ApiError
 from kcm_cli.rest.probe import NotHealthy
 from kcm_cli.rest.transport import TransportError
-from kcm_cli.runtime.loop_monitor import SWITCH_INTERVAL_S
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +55,6 @@ async def manage(
 
 def run(config: Config) -> int:
     """Run a manager as this process; the exit code. SIGTERM and SIGINT end it in order, a second one at once."""
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_process(config))
 

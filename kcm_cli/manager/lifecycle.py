@@ -8,6 +8,7 @@ upstream: cmd/kube-controller-manager/app/controllermanager.go#Run
 import asyncio
 import logging
 import random
+import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import fields, is_dataclass
@@ -31,7 +32,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.probe import wait_until_healthy
 from kcm_cli.runtime.leader import HEALTH_CHECK
-from kcm_cli.runtime.loop_monitor import LoopMonitor
+from kcm_cli.runtime.loop_monitor import SWITCH_INTERVAL_S, LoopMonitor
 from kcm_cli.runtime.tasks import Stopped, Tasks, unless
 
 log = logging.getLogger(__name__)
@@ -47,16 +48,17 @@ class ShutdownTimeout(RunError):
 class Manager:
     """Lives once.
 
-    ``stop`` ends it in order. ``abandon`` is called, on the control thread, when the process has to be gone at once
-    because others may lead; it should not return.
+    ``stop`` ends it in order. ``abandon`` is called, on the control thread, when others may lead: a process of its own
+    has to be gone at once. If it returns, the manager ends itself as fast as its loop allows.
     """
 
     def __init__(
         self, config: Config, stop: asyncio.Event, abandon: Callable[[str], None], clock: Clock, rng: random.Random
     ) -> None:
-        """Raises RunError."""
+        """On the controllers' loop. Raises RunError."""
         self._config = config
         self._stop = stop
+        self._loop = asyncio.get_running_loop()
         self._abandon = abandon
         self._clock = clock
         self._rng = rng
@@ -72,6 +74,7 @@ class Manager:
     async def run(self) -> None:
         """Live until stopped. Raises what made it impossible to go on."""
         server = self._server()
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._thread.start()
         serving: Future[None] | None = None
         try:
@@ -104,7 +107,7 @@ class Manager:
 
     def _server(self) -> Server:
         config, generic = self._config, self._config.component.generic
-        mux = self._show.pages(asyncio.get_running_loop(), lambda: self._thread.loop)
+        mux = self._show.pages(self._loop, lambda: self._thread.loop)
         settings = ServerConfig(
             serving=config.serving,
             authentication=config.authentication,
@@ -144,7 +147,7 @@ class Manager:
             clock=self._clock,
             rng=self._rng,
             registry=self._show.registry,
-            lost=self._abandon,
+            lost=self._lost,
         )
 
     async def _work(self, election: Election | None, wanted: Callable[[Lock], bool], *, first: bool = True) -> None:
@@ -224,13 +227,17 @@ class Manager:
 
     def _watch(self, serving: "Future[None]") -> None:
         """End the manager if the server ends with an error."""
-        loop = asyncio.get_running_loop()
 
         def ended(future: "Future[None]") -> None:
             if not future.cancelled() and (error := future.exception()) is not None:
-                loop.call_soon_threadsafe(self._failed, "server", error)
+                self._loop.call_soon_threadsafe(self._failed, "server", error)
 
         serving.add_done_callback(ended)
+
+    def _lost(self, why: str) -> None:
+        """The lease is gone. Called on the control thread."""
+        self._abandon(why)
+        self._loop.call_soon_threadsafe(self._failed, "leader election", RunError(f"leaderelection lost: {why}"))
 
     def _failed(self, task: str, error: BaseException) -> None:
         """Something that has to run has ended."""

@@ -518,5 +518,4 @@ def test_missing_cluster_settings_end_the_server() -> None:
             else True
         )
 
-    logging.getLogger("kcm_cli").setLevel(logging.CRITICAL)
     run(work)
