@@ -6,7 +6,7 @@ is made by cutting that prefix off.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from dataclasses import replace
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -74,12 +74,12 @@ def error_response(error: ApiError) -> Response:
 A = TypeVar("A", Response, Stream)
 
 
-def with_warnings(response: A, warnings: Iterable[str]) -> A:
-    """The answer (a watch too) with Warning headers, one per line of the header's value."""
+def with_warnings(answer: Response | Stream, warnings: Iterable[str]) -> Response | Stream:
+    """The answer with Warning headers, one per line of the header's value."""
     lines = [f'299 - "{_quoted(text)}"' for text in dict.fromkeys(warnings)]
     if not lines:
-        return response
-    return replace(response, headers={**response.headers, "warning": "\n".join(lines)})
+        return answer
+    return replace(answer, headers={**answer.headers, "warning": "\n".join(lines)})
 
 
 def _quoted(text: str) -> str:
