@@ -71,9 +71,6 @@ def error_response(error: ApiError) -> Response:
     return Response(error.code, {**JSON_HEADERS, **error.headers}, codec.encode(error.status) + b"\n")
 
 
-A = TypeVar("A", Response, Stream)
-
-
 def with_warnings(answer: Response | Stream, warnings: Iterable[str]) -> Response | Stream:
     """The answer with Warning headers, one per line of the header's value."""
     lines = [f'299 - "{_quoted(text)}"' for text in dict.fromkeys(warnings)]
