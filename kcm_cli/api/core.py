@@ -42,6 +42,7 @@ class ContainerPort(View, frozen=True, gc=False):
     name: str = ""
     container_port: int = 0
     host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
 
 
