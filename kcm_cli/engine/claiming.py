@@ -21,7 +21,7 @@ class OwnerGone(Exception):
     reason = "OwnerGone"
 
 
-async def claim(
+async def claim(  # noqa: PLR0913  # what is claimed, for whom, and how
     executor: Executor,
     client: Client,
     resource: Resource[Any],
@@ -31,19 +31,21 @@ async def claim(
     child: Resource[T],
     *,
     member: Callable[[T], bool] | None = None,
+    finalizers: tuple[str, ...] = (),
 ) -> list[T]:
     """Adopt matching orphans, release what no longer matches; return what the owner controls now.
 
-    Before anything is adopted the owner is read afresh: one that is being deleted adopts nothing. Raises the
-    first failure that is not the child's own disappearance.
+    ``finalizers`` are given to what is adopted and taken from what is released. Before anything is adopted the
+    owner is read afresh: one that is being deleted adopts nothing. Raises the first failure that is not the child's
+    own disappearance.
     """
     claims = decide(owner, selector, candidates, member=member)
     if not claims.adopt and not claims.release:
         return list(claims.kept)
     if claims.adopt:
         await _recheck(client, resource, owner)
-    actions = tuple(adopt_action(resource, owner, child, obj) for obj in claims.adopt) + tuple(
-        release_action(owner, child, obj) for obj in claims.release
+    actions = tuple(adopt_action(resource, owner, child, obj, finalizers) for obj in claims.adopt) + tuple(
+        release_action(owner, child, obj, finalizers) for obj in claims.release
     )
     outcome = await executor.stage(Stage(actions, Mode.PARALLEL))
     lost: set[str] = set()

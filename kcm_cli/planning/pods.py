@@ -100,10 +100,10 @@ class _Rank:
         self.ready_age = None if since is None else (now - parse_time(since)).total_seconds()
         created = pod.metadata.creation_timestamp
         self.age = None if created is None else (now - parse_time(created)).total_seconds()
-        self.restarts = _restarts(pod)
+        self.restarts = restarts(pod)
 
 
-def _restarts(pod: Pod) -> tuple[int, int]:
+def restarts(pod: Pod) -> tuple[int, int]:
     """The most restarts of a container, and of a sidecar."""
     sidecars = {c.name for c in pod.spec.init_containers if c.restart_policy == "Always"}
     regular = max((status.restart_count for status in pod.status.container_statuses), default=0)

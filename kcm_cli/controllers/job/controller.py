@@ -1,0 +1,311 @@
+"""job-controller: runs pods until enough of them have succeeded, or too many have failed.
+
+Expected flow of a sync: claim the pods, assess, delete or create pods, store what has ended, remove the finalizers of
+those pods, store the counters. Each step is safe to repeat: a pod is counted once, when its finalizer is gone.
+
+upstream: pkg/controller/job/job_controller.go
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from kcm_cli.api.batch import JOBS, Job, JobStatus
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.controllers.job.config import JobConfig
+from kcm_cli.controllers.job.metrics import JobMetrics
+from kcm_cli.controllers.job.orphans import Orphans
+from kcm_cli.controllers.job.plan import names, spec
+from kcm_cli.controllers.job.plan.assess import Assessment, assess
+from kcm_cli.controllers.job.plan.backoff import FRESH, Backoff
+from kcm_cli.controllers.job.plan.facts import has_finalizer
+from kcm_cli.controllers.job.plan.manage import Step, Work, manage, remove_finalizer
+from kcm_cli.controllers.job.plan.status import Progress, progress
+from kcm_cli.controllers.job.plan.tracking import Tracking, counted, finished, track
+from kcm_cli.controllers.job.released import Released
+from kcm_cli.controllers.job.snapshot import Snapshot
+from kcm_cli.controllers.job.watches import PodWatch, selector_of
+from kcm_cli.engine import writes
+from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.freshness import AGAIN_S, Freshness
+from kcm_cli.engine.resync import Together
+from kcm_cli.machinery.meta import controller_of
+from kcm_cli.planning.actions import Create, Expect, Failed, Mode, Notice, Outcome, Patch, Stage, ref_to
+from kcm_cli.planning.jobs import COMPLETE, is_finished
+from kcm_cli.planning.status import status_changes
+from kcm_cli.rest.errors import NotFound, namespace_terminating
+from kcm_cli.runtime.expectations import Expectations
+from kcm_cli.runtime.store import CONTROLLER, by_controller, orphans_of
+from kcm_cli.runtime.workqueue import RetryLimiter
+
+_UNLIMITED = 1_000_000
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = JobController(context)
+    count = context.config(JobConfig).concurrent_syncs
+    waits_for = controller.informers
+    orphans = controller.orphans
+    return Together(
+        (
+            context.worker(controller.queue, controller.sync, count=count, waits_for=waits_for),
+            context.worker(orphans.queue, orphans.sync, count=count, waits_for=waits_for),
+        )
+    )
+
+
+def _limiter() -> RetryLimiter:
+    """Each key backs off by itself, 1 s to 1 minute; there is no limit for all together."""
+    return RetryLimiter(
+        base_s=names.API_BACKOFF_S, maximum_s=names.MAX_API_BACKOFF_S, rate=float(_UNLIMITED), burst=_UNLIMITED
+    )
+
+
+class JobController:
+    """Reads a Job with its pods, assesses it, acts, and writes its status."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._clock = context.clock
+        self._client = context.client
+        self._recorder = context.recorder
+        self._forgets_start = context.gates.enabled("MutableSchedulingDirectivesForSuspendedJobs")
+        self._counts_stale = context.gates.enabled("StaleControllerConsistencyJob")
+        self._metrics = JobMetrics(context.metrics)
+        self._expectations = Expectations()
+        self._executor = context.executor(self._expectations)
+        self._fresh = Freshness()
+        self._released = Released()
+        self._backoffs: dict[str, Backoff] = {}
+        self.queue = context.queue("job", _limiter())
+        self._jobs = context.informers.get(JOBS)
+        self._pods = context.informers.get(PODS)
+        self.informers = (self._jobs, self._pods)
+        self._pods.store.add_index(CONTROLLER, by_controller)
+        orphan_queue = context.queue("job_orphan_pod", _limiter())
+        self.orphans = Orphans(orphan_queue, context.executor(), self._jobs.store, self._pods.store)
+        self._jobs.listen(on_add=self._job_added, on_update=self._job_updated, on_delete=self._job_deleted)
+        watch = PodWatch(
+            self._jobs.store,
+            self._enqueue_batched,
+            expectations=self._expectations,
+            released=self._released,
+            orphans=self.orphans,
+            metrics=self._metrics,
+        )
+        watch.listen(self._pods)
+
+    async def sync(self, key: str) -> float | None:
+        job = self._jobs.store.get(key)
+        if job is None:
+            self._forget(key)
+            return None
+        if spec.other_manager(job) is not None:
+            return None
+        if self._fresh.stale(job):
+            if self._counts_stale:
+                self._metrics.skipped_stale()
+            return AGAIN_S
+        if is_finished(job):
+            self._backoffs.pop(key, None)
+            return None
+        if not spec.has_known_mode(job):
+            self._tell(job, "Warning", "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
+            return None
+        return await self._sync(job)
+
+    async def _sync(self, job: Job) -> float | None:
+        started, step, failed = self._clock.monotonic(), Step.RECONCILING, True
+        try:
+            snapshot = await self._read(job)
+            now = self._clock.now()
+            assessment = assess(snapshot, now)
+            work = manage(assessment, now)
+            step = work.step
+            outcome = await self._carry_out(job.key, work)
+            if work.creations:
+                created = sum(isinstance(done.action, Create) for done in outcome.done)
+                self._metrics.created(assessment, created, len(outcome.failed))
+            await self._record(assessment, progress(assessment, work, outcome, now), now)
+            _raise_first(outcome)
+            failed = False
+        finally:
+            self._metrics.synced(job, step, self._clock.monotonic() - started, failed=failed)
+        return _soonest(assessment.deadline_s, work.wait_s)
+
+    # -- reading
+
+    async def _read(self, job: Job) -> Snapshot:
+        satisfied = self._expectations.satisfied(job.key, self._clock.monotonic())
+        store = self._pods.store
+        candidates = store.by_index(CONTROLLER, job.uid) + store.by_index(CONTROLLER, orphans_of(job.namespace))
+        pods = await claim(
+            self._executor,
+            self._client,
+            JOBS,
+            job,
+            selector_of(job),
+            candidates,
+            PODS,
+            finalizers=(names.TRACKING_FINALIZER,),
+        )
+        return Snapshot(
+            job=job,
+            pods=tuple(_adopted(pod) for pod in pods),
+            satisfied=satisfied,
+            released=self._released.of(job.key),
+            backoff=self._backoffs.get(job.key, FRESH),
+            forgets_start=self._forgets_start,
+        )
+
+    # -- acting
+
+    async def _carry_out(self, key: str, work: Work) -> Outcome:
+        """Create pods, or delete pods after taking their finalizers. A pod that keeps its finalizer is not deleted."""
+        if work.creations:
+            expect = Expect(key, creations=len(work.creations))
+            return await self._executor.stage(Stage(work.creations, Mode.SLOW_START, expect))
+        if not work.deletions:
+            return Outcome()
+        failures: tuple[Failed, ...] = ()
+        if work.finalizers:
+            failures = _real(await self._executor.stage(Stage(work.finalizers)))
+        kept = _names(failures)
+        deletions = tuple(deletion for deletion in work.deletions if deletion.name not in kept)
+        expected = tuple(f"{deletion.namespace}/{deletion.name}" for deletion in deletions)
+        stage = Stage(deletions, Mode.PARALLEL, Expect(key, deletions=expected) if work.managed else None)
+        outcome = await self._executor.stage(stage)
+        return outcome.merge(Outcome(failed=failures))
+
+    async def _record(self, assessment: Assessment, made: Progress, now: datetime) -> None:
+        """Store what has ended, let these pods go, and store what follows from that."""
+        job = assessment.job
+        tracking = track(assessment, made.status, made.verdict, now)
+        if tracking.status != job.status:
+            job = await self._store(job, tracking.status)
+            self._remember(job.key, assessment.backoff)
+            for notice in made.notices:
+                self._recorder.emit(notice)
+        for action, times in tracking.policy_actions.items():
+            self._metrics.policy_applied(action, times)
+        waiting, error = await self._release(job.key, tracking)
+        status = counted(job.status, waiting)
+        final = None if error is not None else finished(tracking, status, now)
+        if final is not None or status is not job.status:
+            job = await self._store(job, final or status)
+        if error is not None:
+            raise error
+        if final is not None:
+            self._job_finished(job, tracking)
+
+    async def _release(self, key: str, tracking: Tracking) -> tuple[frozenset[str], Exception | None]:
+        """Remove the finalizers of counted pods: uids that still have one, and the first failure."""
+        pods = tracking.release
+        if not pods:
+            return tracking.waiting, None
+        self._released.expect(key, (pod.uid for pod in pods))
+        outcome = await self._executor.stage(Stage(tuple(remove_finalizer(pod) for pod in pods)))
+        failures = _real(outcome)
+        failed, kept = _names(outcome.failed), _names(failures)
+        for pod in pods:
+            if pod.name in failed:
+                self._released.observed(key, pod.uid)  # no event will tell
+        gone = {pod.uid for pod in pods if pod.name not in kept}
+        return tracking.waiting - gone, failures[0].error if failures else None
+
+    async def _store(self, job: Job, status: JobStatus) -> Job:
+        stored = await self._client.update(
+            JOBS,
+            job.namespace,
+            job.name,
+            writes.edited(job, status_changes(status)),
+            subresource="status",
+        )
+        self._fresh.wrote(stored)
+        self._metrics.status_written(job, job.status, stored.status)
+        return stored
+
+    def _remember(self, key: str, backoff: Backoff) -> None:
+        if backoff == FRESH:
+            self._backoffs.pop(key, None)
+        else:
+            self._backoffs[key] = backoff
+
+    def _job_finished(self, job: Job, tracking: Tracking) -> None:
+        final = tracking.final
+        if final is None:
+            return
+        if final.type == COMPLETE:
+            completions = job.spec.completions
+            if completions is not None and job.status.succeeded > completions:
+                text = "Too many succeeded pods running after completion count reached"
+                self._tell(job, "Warning", "TooManySucceededPods", text)
+            self._tell(job, "Normal", "Completed", "Job completed")
+        else:
+            self._tell(job, "Warning", final.reason, final.message)
+        self._metrics.job_finished(job, final.type, final.reason)
+
+    def _tell(self, job: Job, type_: str, reason: str, message: str) -> None:
+        self._recorder.emit(Notice(ref_to(JOBS, job), type_, reason, message))
+
+    # -- events
+
+    def _job_added(self, job: Job) -> None:
+        self.queue.add(job.key)
+        manager = spec.other_manager(job)
+        if manager is not None:
+            self._metrics.managed_by(manager)
+
+    def _job_updated(self, old: Job, new: Job) -> None:
+        if is_finished(new):
+            self.orphans.add_pods_of(new)
+        elif old.metadata.generation == new.metadata.generation and old.uid == new.uid:
+            self._enqueue_batched(new.key)
+        else:
+            self.queue.add(new.key)
+
+    def _job_deleted(self, job: Job) -> None:
+        self._fresh.forget(job)
+        self._backoffs.pop(job.key, None)
+        self.queue.add(job.key)
+        self.orphans.add_pods_of(job)
+
+    def _enqueue_batched(self, key: str) -> None:
+        self.queue.add_after(key, names.BATCH_PERIOD_S)
+
+    def _forget(self, key: str) -> None:
+        self._expectations.forget(key)
+        self._released.forget(key)
+        self._backoffs.pop(key, None)
+
+
+def _adopted(pod: Pod) -> Pod:
+    """A pod just adopted is tracked from now on, though the cache does not show it yet."""
+    if controller_of(pod) is not None or has_finalizer(pod):
+        return pod
+    finalizers = (*pod.metadata.finalizers, names.TRACKING_FINALIZER)
+    metadata = msgspec.structs.replace(pod.metadata, finalizers=finalizers)
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+def _real(outcome: Outcome) -> tuple[Failed, ...]:
+    """Failures other than that the object is gone."""
+    return tuple(failure for failure in outcome.failed if not isinstance(failure.error, NotFound))
+
+
+def _names(failures: Iterable[Failed]) -> set[str]:
+    """The objects of failed patches."""
+    return {failure.action.name for failure in failures if isinstance(failure.action, Patch)}
+
+
+def _raise_first(outcome: Outcome) -> None:
+    """Failed writes are tried again; but a namespace that goes away takes no more pods, and needs no retry."""
+    for failure in outcome.failed:
+        if not namespace_terminating(failure.error):
+            raise failure.error
+
+
+def _soonest(*delays: float | None) -> float | None:
+    known: Sequence[float] = [delay for delay in delays if delay is not None]
+    return min(known) if known else None

@@ -1,0 +1,144 @@
+"""What the Job controller reports: syncs, finished Jobs, pods and indexes.
+
+upstream: pkg/controller/job/metrics/metrics.go
+"""
+
+from kcm_cli.api.batch import Job, JobStatus
+from kcm_cli.component.metrics import Registry, Stability, exponential_buckets
+from kcm_cli.controllers.job.plan import names, spec
+from kcm_cli.controllers.job.plan.assess import Assessment
+from kcm_cli.controllers.job.plan.indexes import parse
+from kcm_cli.controllers.job.plan.manage import Step
+from kcm_cli.planning.jobs import COMPLETE
+
+SUCCEEDED = "succeeded"
+FAILED = "failed"
+_MODES = (names.INDEXED, names.NON_INDEXED)
+
+
+class JobMetrics:
+    """job_controller_*."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._duration = registry.histogram(
+            "job_controller_job_sync_duration_seconds",
+            "Seconds that a sync of a Job took.",
+            exponential_buckets(0.004, 2, 15),
+            labels=("action", "completion_mode", "result"),
+            stability=Stability.STABLE,
+        )
+        self._syncs = registry.counter(
+            "job_controller_job_syncs_total",
+            "How often Jobs were synced.",
+            labels=("action", "completion_mode", "result"),
+            stability=Stability.STABLE,
+        )
+        self._finished = registry.counter(
+            "job_controller_jobs_finished_total",
+            "How many Jobs have finished, and why.",
+            labels=("completion_mode", "reason", "result"),
+            stability=Stability.STABLE,
+        )
+        self._external = registry.counter(
+            "job_controller_jobs_by_external_controller_total",
+            "How many Jobs were seen that another controller manages.",
+            labels=("controller_name",),
+        )
+        self._pods_finished = registry.counter(
+            "job_controller_job_pods_finished_total",
+            "How many pods of Jobs have ended and are counted in their Job's status.",
+            labels=("completion_mode", "result"),
+            stability=Stability.STABLE,
+        )
+        self._policy = registry.counter(
+            "job_controller_pod_failures_handled_by_failure_policy_total",
+            "How many failed pods matched a rule of the pod failure policy, by its action.",
+            labels=("action",),
+            stability=Stability.BETA,
+        )
+        self._tracking = registry.counter(
+            "job_controller_terminated_pods_tracking_finalizer_total",
+            "How many ended pods with the tracking finalizer came (add) and went (delete).",
+            labels=("event",),
+            stability=Stability.BETA,
+        )
+        self._indexes = registry.counter(
+            "job_controller_job_finished_indexes_total",
+            "How many indexes have finished; whether each index has its own backoff limit.",
+            labels=("backoffLimit", "status"),
+        )
+        self._creations = registry.counter(
+            "job_controller_job_pods_creation_total",
+            "How many pods were created for Jobs, or failed to be, and whether in place of others.",
+            labels=("reason", "status"),
+        )
+        self._stale = registry.counter(
+            "job_controller_stale_sync_skips_total",
+            "How many syncs were put off because the cache was older than the controller's own writes.",
+            labels=("group", "resource"),
+        )
+
+    def synced(self, job: Job, step: Step, duration_s: float, *, failed: bool) -> None:
+        labels = (step.value, spec.completion_mode(job), "error" if failed else "success")
+        self._duration.labels(*labels).observe(duration_s)
+        self._syncs.labels(*labels).inc()
+
+    def skipped_stale(self) -> None:
+        self._stale.labels("batch", "jobs").inc()
+
+    def managed_by(self, controller: str) -> None:
+        self._external.labels(controller).inc()
+
+    def ended_pod(self, was: bool, now: bool) -> None:
+        """An ended pod with the finalizer appeared, or there is one less."""
+        if was != now:
+            self._tracking.labels("add" if now else "delete").inc()
+
+    def job_finished(self, job: Job, type_: str, reason: str) -> None:
+        result = SUCCEEDED if type_ == COMPLETE else FAILED
+        self._finished.labels(spec.completion_mode(job), reason, result).inc()
+
+    def policy_applied(self, action: str, times: int) -> None:
+        self._policy.labels(action).inc(times)
+
+    def created(self, assessment: Assessment, created: int, failed: int) -> None:
+        """Pods created in one sync, by why: for the first time, or in place of others."""
+        reason = "new"
+        job = assessment.job
+        if job.spec.pod_replacement_policy == names.REPLACE_FAILED and assessment.failed > 0:
+            reason = "recreate_failed"
+        elif assessment.failed > 0 or assessment.terminating > 0:
+            reason = "recreate_terminating_or_failed"
+        if created:
+            self._creations.labels(reason, SUCCEEDED).inc(created)
+        if failed:
+            self._creations.labels(reason, FAILED).inc(failed)
+
+    def status_written(self, job: Job, before: JobStatus, after: JobStatus) -> None:
+        """The counters that went up with a status."""
+        mode = spec.completion_mode(job)
+        succeeded = after.succeeded - before.succeeded
+        if spec.is_indexed(job):
+            succeeded = self._indexes_finished(job, before, after)
+        if succeeded > 0:
+            self._pods_finished.labels(mode, SUCCEEDED).inc(succeeded)
+        if after.failed > before.failed:
+            self._pods_finished.labels(mode, FAILED).inc(after.failed - before.failed)
+
+    def _indexes_finished(self, job: Job, before: JobStatus, after: JobStatus) -> int:
+        """Counted within today's completions, which may have shrunk."""
+        completions = spec.completions(job)
+        per_index = spec.counts_per_index(job)
+        limit = "perIndex" if per_index else "global"
+        done = 0
+        if after.completed_indexes != before.completed_indexes:
+            done = parse(after.completed_indexes, completions).total
+            done -= parse(before.completed_indexes, completions).total
+        if done > 0:
+            self._indexes.labels(limit, SUCCEEDED).inc(done)
+        if per_index and after.failed_indexes != before.failed_indexes:
+            failed = parse(after.failed_indexes or "", completions).total
+            failed -= parse(before.failed_indexes or "", completions).total
+            if failed > 0:
+                self._indexes.labels(limit, FAILED).inc(failed)
+        return done

@@ -1,0 +1,1 @@
+"""The decisions of the Job controller, a module per topic; ``controller.py`` calls them in order."""

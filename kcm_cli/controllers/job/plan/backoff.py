@@ -1,0 +1,83 @@
+"""When a failed pod may be replaced: 10 s after a failure, doubled with each further one, 10 minutes at most.
+
+A success starts the count anew. Without backoffLimitPerIndex the Job has one record, kept in memory; with it, each
+index counts its failures in its pods' annotations.
+
+upstream: pkg/controller/job/backoff_utils.go
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from kcm_cli.api.core import ContainerStatus, Pod
+from kcm_cli.controllers.job.plan.names import MAX_POD_BACKOFF_S, POD_BACKOFF_S
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.pods import ready_condition
+
+_NEVER = datetime(1, 1, 1, tzinfo=UTC)
+_MOST_DOUBLINGS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Failures since the last success, and when the last of them was."""
+
+    failures: int = 0
+    last_failure: datetime | None = None
+
+    def remaining_s(self, now: datetime) -> float:
+        """Seconds until a new pod may be created; 0 if it may be now."""
+        if self.failures == 0 or self.last_failure is None:
+            return 0.0
+        return remaining_s(self.failures, self.last_failure, now)
+
+    def after(self, succeeded: Sequence[Pod], failed: Sequence[Pod]) -> "Backoff":
+        """The record once these pods have ended: only failures after the last success count."""
+        if not succeeded:
+            if not failed:
+                return self
+            return Backoff(self.failures + len(failed), max(finished_at(pod) for pod in failed))
+        last_success = max(finished_at(pod) for pod in succeeded)
+        later = [ended for pod in failed if (ended := finished_at(pod)) > last_success]
+        return Backoff(len(later), max(later, default=None))
+
+
+FRESH = Backoff()
+
+
+def remaining_s(failures: int, last_failure: datetime, now: datetime) -> float:
+    """Seconds left of the delay that so many failures ask for."""
+    delay_s = min(POD_BACKOFF_S * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), MAX_POD_BACKOFF_S)
+    return max(0.0, delay_s - (now - last_failure).total_seconds())
+
+
+def finished_at(pod: Pod) -> datetime:
+    """When a pod ended: its last container, else not ready since, else deleted at, else created at."""
+    ended = _containers_ended(pod)
+    if ended is not None:
+        return ended
+    ready = ready_condition(pod)
+    if ready is not None and ready.status == "False" and ready.last_transition_time:
+        return parse_time(ready.last_transition_time)
+    meta = pod.metadata
+    if meta.deletion_timestamp is not None:
+        return parse_time(meta.deletion_timestamp) - timedelta(seconds=meta.deletion_grace_period_seconds or 0)
+    return parse_time(meta.creation_timestamp) if meta.creation_timestamp else _NEVER
+
+
+def _containers_ended(pod: Pod) -> datetime | None:
+    """The end of the last container; sidecars, which end after the others, count too."""
+    ended = _latest(None, pod.status.container_statuses)
+    sidecars = {container.name for container in pod.spec.init_containers if container.restart_policy == "Always"}
+    return _latest(ended, [status for status in pod.status.init_container_statuses if status.name in sidecars])
+
+
+def _latest(ended: datetime | None, statuses: Sequence[ContainerStatus]) -> datetime | None:
+    for status in statuses:
+        terminated = status.state.terminated if status.state is not None else None
+        if terminated is None or terminated.finished_at is None:
+            return None
+        moment = parse_time(terminated.finished_at)
+        ended = moment if ended is None else max(ended, moment)
+    return ended

@@ -1,0 +1,111 @@
+"""The pods that a Job creates.
+
+upstream: pkg/controller/job/job_controller.go#manageJob, indexed_job_utils.go
+"""
+
+from collections.abc import Iterable, Sequence
+
+from kcm_cli.api.batch import JOBS, Job, template_of
+from kcm_cli.api.core import PODS
+from kcm_cli.controllers.job.plan import failure_policy, names, spec
+from kcm_cli.controllers.job.plan.assess import Assessment
+from kcm_cli.controllers.job.plan.facts import Facts, failure_counts
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import Create, Notice, ref_to
+from kcm_cli.planning.pod_template import pod_from_template
+
+MAX_GENERATED_PREFIX = 58
+_FIELD_PATH = f"metadata.labels['{names.COMPLETION_INDEX}']"
+
+
+def creations(assessment: Assessment, count: int, indexes: Sequence[int] | None) -> tuple[Create, ...]:
+    """So many pods, or one for each of these indexes."""
+    job = assessment.job
+    pod = pod_from_template(template_of(job), JOBS, job)
+    metadata = _mapping(pod, "metadata")
+    metadata["finalizers"] = _with_finalizer(metadata.get("finalizers"))
+    if indexes is None:
+        return (_create(job, codec.encode(pod)),) * count
+    pod["spec"] = _with_index_variable(_mapping(pod, "spec"))
+    return tuple(_create(job, codec.encode(_for_index(assessment, pod, index))) for index in indexes)
+
+
+def name_prefix(job: str, index: int) -> str:
+    """``job-7-``, the name of the Job cut where the whole would be too long."""
+    suffix = f"-{index}-"
+    return job[: MAX_GENERATED_PREFIX - len(suffix)] + suffix
+
+
+def _create(job: Job, body: bytes) -> Create:
+    ref = ref_to(JOBS, job)
+    return Create(
+        PODS,
+        job.namespace,
+        body,
+        done=Notice(ref, "Normal", "SuccessfulCreate", "Created pod: {name}"),
+        failed=Notice(ref, "Warning", "FailedCreate", "Error creating: {error}"),
+    )
+
+
+def _for_index(assessment: Assessment, pod: Doc, index: int) -> Doc:
+    job = assessment.job
+    number = str(index)
+    metadata = _mapping(pod, "metadata")
+    annotations = {**_mapping(metadata, "annotations"), names.COMPLETION_INDEX: number}
+    if spec.counts_per_index(job):
+        annotations.update(_failure_annotations(job, assessment.delayed.get(index)))
+    own = {
+        "generateName": name_prefix(job.name, index),
+        "labels": {**_mapping(metadata, "labels"), names.COMPLETION_INDEX: number},
+        "annotations": annotations,
+    }
+    return {
+        **pod,
+        "metadata": {**metadata, **own},
+        "spec": {**_mapping(pod, "spec"), "hostname": f"{job.name}-{number}"},
+    }
+
+
+def _failure_annotations(job: Job, replaced: Facts | None) -> dict[str, str]:
+    """The failures of the index so far, this one included, for the pod that follows."""
+    if replaced is None:
+        return {names.INDEX_FAILURES: "0"}
+    counted, ignored = failure_counts(replaced.pod)
+    if failure_policy.match(job.spec.pod_failure_policy, replaced.pod).counts:
+        counted += 1
+    else:
+        ignored += 1
+    annotations = {names.INDEX_FAILURES: str(counted)}
+    if ignored > 0:
+        annotations[names.INDEX_IGNORED_FAILURES] = str(ignored)
+    return annotations
+
+
+def _with_finalizer(finalizers: object) -> list[object]:
+    known = list(finalizers) if isinstance(finalizers, Iterable) else []
+    return known if names.TRACKING_FINALIZER in known else [*known, names.TRACKING_FINALIZER]
+
+
+def _with_index_variable(pod_spec: Doc) -> Doc:
+    """Containers learn their index from the environment, unless they define that variable themselves."""
+    result = dict(pod_spec)
+    for field in ("initContainers", "containers"):
+        containers = pod_spec.get(field)
+        if isinstance(containers, list):
+            result[field] = [_with_variable(container) for container in containers]
+    return result
+
+
+def _with_variable(container: Doc) -> Doc:
+    env = container.get("env")
+    known: list[object] = env if isinstance(env, list) else []
+    if any(isinstance(entry, dict) and entry.get("name") == names.COMPLETION_INDEX_ENV for entry in known):
+        return container
+    variable = {"name": names.COMPLETION_INDEX_ENV, "valueFrom": {"fieldRef": {"fieldPath": _FIELD_PATH}}}
+    return {**container, "env": [*known, variable]}
+
+
+def _mapping(doc: Doc, field: str) -> Doc:
+    value = doc.get(field)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,90 @@
+"""Each pod of a Job, with what the rules ask of it worked out once.
+
+upstream: pkg/controller/job/indexed_job_utils.go, tracking_utils.go
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kcm_cli.api.batch import Job
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.job.plan import names, spec
+from kcm_cli.planning.pods import is_active
+
+UNKNOWN = -1
+_MAX_INT32 = 2**31 - 1
+_integer = re.compile(r"[+-]?[0-9]+").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A pod of a Job.
+
+    index: its completion index, UNKNOWN without a usable annotation. has_finalizer: as the cache shows it. tracked:
+    it has the finalizer, and no earlier sync has removed it. valid: the Job has a place for it (any pod has, unless
+    the Job is Indexed). failed: it counts as failed, by its phase or because it is being deleted.
+    """
+
+    pod: Pod
+    index: int
+    has_finalizer: bool
+    tracked: bool
+    valid: bool
+    active: bool
+    succeeded: bool
+    failed: bool
+
+
+def facts_of(job: Job, pods: Iterable[Pod], released: frozenset[str]) -> tuple[Facts, ...]:
+    """The facts of all pods, in the given order."""
+    indexed = spec.is_indexed(job)
+    completions = spec.completions(job)
+    only_ended = spec.replaces_only_failed(job)
+    result = []
+    for pod in pods:
+        index = completion_index(pod) if indexed else UNKNOWN
+        finalizer = has_finalizer(pod)
+        result.append(
+            Facts(
+                pod=pod,
+                index=index,
+                has_finalizer=finalizer,
+                tracked=finalizer and pod.uid not in released,
+                valid=not indexed or 0 <= index < completions,
+                active=is_active(pod),
+                succeeded=pod.status.phase == "Succeeded",
+                failed=_failed(pod, only_ended=only_ended),
+            )
+        )
+    return tuple(result)
+
+
+def has_finalizer(pod: Pod) -> bool:
+    return names.TRACKING_FINALIZER in pod.metadata.finalizers
+
+
+def _failed(pod: Pod, *, only_ended: bool) -> bool:
+    """A deleted pod may never reach the phase Failed, so that its deletion counts, unless the Job waits for it."""
+    phase = pod.status.phase
+    return phase == "Failed" or (not only_ended and pod.deleting and phase != "Succeeded")
+
+
+def completion_index(pod: Pod) -> int:
+    """The annotation's value; UNKNOWN if it is absent, no number or negative."""
+    text = pod.annotations.get(names.COMPLETION_INDEX, "")
+    return max(int(text), UNKNOWN) if _integer(text) else UNKNOWN
+
+
+def failure_counts(pod: Pod) -> tuple[int, int]:
+    """How often its index had failed before this pod: counted, and ignored by the failure policy."""
+    annotations = pod.annotations
+    return _count(annotations.get(names.INDEX_FAILURES)), _count(annotations.get(names.INDEX_IGNORED_FAILURES))
+
+
+def _count(text: str | None) -> int:
+    """An int32 of zero or more, 0 for anything else."""
+    if text is None or not _integer(text):
+        return 0
+    value = int(text)
+    return value if 0 <= value <= _MAX_INT32 else 0

@@ -1,0 +1,92 @@
+"""What a pod's failure means under spec.podFailurePolicy: the first rule that matches decides.
+
+upstream: pkg/controller/job/pod_failure_policy.go
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kcm_cli.api.batch import FailurePolicy, FailureRule, OnExitCodes
+from kcm_cli.api.core import ContainerStatus, Pod
+from kcm_cli.controllers.job.plan.names import COUNT, FAIL_INDEX, FAIL_JOB, IGNORE
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """``action`` is None where no rule matched; ``message`` is set where the Job has to fail."""
+
+    action: str | None = None
+    message: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the failure counts towards the backoff limits."""
+        return self.action != IGNORE
+
+
+NO_MATCH = Match()
+
+
+def match(policy: FailurePolicy | None, pod: Pod) -> Match:
+    """The rule that applies to a failed pod."""
+    if policy is None:
+        return NO_MATCH
+    for number, rule in enumerate(policy.rules):
+        found = _apply(rule, number, pod)
+        if found is not None:
+            return found
+    return NO_MATCH
+
+
+def _apply(rule: FailureRule, number: int, pod: Pod) -> Match | None:
+    """The rule's decision on this pod; None if it does not match, or its action is unknown."""
+    if rule.on_exit_codes is not None:
+        what = _exit_code(rule.on_exit_codes, pod)
+    elif rule.on_pod_conditions:
+        what = _condition(rule, pod)
+    else:
+        return None
+    if what is None:
+        return None
+    if rule.action == FAIL_JOB:
+        return Match(FAIL_JOB, f"{what} matching {rule.action} rule at index {number}")
+    return Match(rule.action) if rule.action in (IGNORE, COUNT, FAIL_INDEX) else None
+
+
+def _exit_code(wanted: OnExitCodes, pod: Pod) -> str | None:
+    status = pod.status
+    for container in (*status.container_statuses, *status.init_container_statuses):
+        code = _failed_with(container)
+        if code and wanted.container_name in (None, container.name) and _listed(wanted, code):
+            return f"Container {container.name} for pod {pod.key} failed with exit code {code}"
+    return None
+
+
+def _failed_with(container: ContainerStatus) -> int:
+    ended = container.state.terminated if container.state is not None else None
+    return 0 if ended is None else ended.exit_code
+
+
+def _listed(wanted: OnExitCodes, code: int) -> bool:
+    if wanted.operator == "In":
+        return code in wanted.values
+    return wanted.operator == "NotIn" and code not in wanted.values
+
+
+def _condition(rule: FailureRule, pod: Pod) -> str | None:
+    patterns = {(pattern.type, pattern.status) for pattern in rule.on_pod_conditions or ()}
+    for condition in pod.status.conditions:
+        if (condition.type, condition.status) in patterns:
+            return f"Pod {pod.key} has condition {condition.type}"
+    return None
+
+
+def failing_message(policy: FailurePolicy | None, failed: Iterable[Pod]) -> str | None:
+    """Why the Job has to fail; None unless one of its failed pods matches a FailJob rule."""
+    if policy is None:
+        return None
+    for pod in failed:
+        message = match(policy, pod).message
+        if message is not None:
+            return message
+    return None

@@ -1,0 +1,65 @@
+"""Which of a Job's active pods go first when there are too many.
+
+upstream: pkg/controller/controller_utils.go#ActivePods, pkg/controller/job/indexed_job_utils.go
+"""
+
+from collections.abc import Sequence
+
+from kcm_cli.controllers.job.plan.facts import Facts
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.pods import is_ready, ready_since, restarts
+
+_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+_NO_TIME = (0, 0.0)
+
+
+def surplus(active: Sequence[Facts], at_least: int, *, indexed: bool) -> list[Facts]:
+    """At least so many pods, those with most progress left out; in an Indexed Job also all that repeat an index, or
+    have none that the Job has a place for."""
+    if not indexed:
+        return sorted(active, key=_progress)[:at_least] if at_least else []
+    going, staying = _duplicates(active)
+    if len(going) < at_least:
+        going += sorted(staying, key=_progress)[: at_least - len(going)]
+    return going
+
+
+def _duplicates(active: Sequence[Facts]) -> tuple[list[Facts], list[Facts]]:
+    by_index: dict[int, list[Facts]] = {}
+    going: list[Facts] = []
+    for fact in active:
+        if fact.valid:
+            by_index.setdefault(fact.index, []).append(fact)
+        else:
+            going.append(fact)
+    staying: list[Facts] = []
+    for index in sorted(by_index):
+        repeated = by_index[index]
+        if len(repeated) > 1:
+            repeated.sort(key=_progress)
+        going += repeated[:-1]
+        staying.append(repeated[-1])
+    return going, staying
+
+
+def _progress(fact: Facts) -> tuple[object, ...]:
+    """Smaller is further behind: unassigned, pending, not ready, ready for a short time, often restarted, young."""
+    pod = fact.pod
+    ready = is_ready(pod)
+    regular, sidecar = restarts(pod)
+    return (
+        bool(pod.spec.node_name),
+        _PHASES.get(pod.status.phase, 0),
+        ready,
+        _age(ready_since(pod)) if ready else _NO_TIME,
+        -regular,
+        -sidecar,
+        _age(pod.metadata.creation_timestamp),
+        pod.name,
+        pod.uid,
+    )
+
+
+def _age(since: str | None) -> tuple[int, float]:
+    """Later is smaller, no time at all smallest."""
+    return _NO_TIME if since is None else (1, -parse_time(since).timestamp())

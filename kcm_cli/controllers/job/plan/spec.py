@@ -1,0 +1,50 @@
+"""What a Job's spec asks for, with the API's defaults where a field is absent."""
+
+from kcm_cli.api.batch import Job
+from kcm_cli.controllers.job.plan import names
+
+
+def is_indexed(job: Job) -> bool:
+    return job.spec.completion_mode == names.INDEXED
+
+
+def completion_mode(job: Job) -> str:
+    """As metrics name it."""
+    return names.INDEXED if is_indexed(job) else names.NON_INDEXED
+
+
+def has_known_mode(job: Job) -> bool:
+    return job.spec.completion_mode in (None, names.INDEXED, names.NON_INDEXED)
+
+
+def is_suspended(job: Job) -> bool:
+    return job.spec.suspend is True
+
+
+def counts_per_index(job: Job) -> bool:
+    """Whether each index has a backoff limit of its own."""
+    return job.spec.backoff_limit_per_index is not None
+
+
+def backoff_limit(job: Job) -> int:
+    return 6 if job.spec.backoff_limit is None else job.spec.backoff_limit
+
+
+def parallelism(job: Job) -> int:
+    return 1 if job.spec.parallelism is None else job.spec.parallelism
+
+
+def completions(job: Job) -> int:
+    """Of an Indexed Job, which the API server never admits without."""
+    return 0 if job.spec.completions is None else job.spec.completions
+
+
+def replaces_only_failed(job: Job) -> bool:
+    """Whether a pod that is being deleted is replaced, and counted, only when it has ended."""
+    return job.spec.pod_replacement_policy == names.REPLACE_FAILED or job.spec.pod_failure_policy is not None
+
+
+def other_manager(job: Job) -> str | None:
+    """Who manages this Job, if not this controller."""
+    manager = job.spec.managed_by
+    return None if manager in (None, names.CONTROLLER_NAME) else manager

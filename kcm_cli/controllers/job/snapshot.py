@@ -1,0 +1,24 @@
+"""What the Job controller reads for one Job."""
+
+from dataclasses import dataclass
+
+from kcm_cli.api.batch import Job
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.job.plan.backoff import FRESH, Backoff
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A Job, the pods that it controls, and what the controller remembers of it.
+
+    satisfied: the cache shows all pods that earlier syncs created or deleted. released: uids of pods whose tracking
+    finalizer was removed by an earlier sync, which the cache may not show yet. forgets_start: whether suspending
+    clears status.startTime (gate MutableSchedulingDirectivesForSuspendedJobs).
+    """
+
+    job: Job
+    pods: tuple[Pod, ...] = ()
+    satisfied: bool = True
+    released: frozenset[str] = frozenset()
+    backoff: Backoff = FRESH
+    forgets_start: bool = True

@@ -1,0 +1,150 @@
+"""From changes of pods to the keys of their Jobs.
+
+Apart from the general rule (``engine.dependents``) because every change of a pod also says something about its
+finalizer, and because the pods of Jobs that are over take another way (``orphans``). Syncs caused by pods are put off
+by a second, so that the many changes of a Job's pods cause few of them.
+
+upstream: pkg/controller/job/job_controller.go#addPod, updatePod, deletePod
+"""
+
+from collections.abc import Callable, Iterable
+
+from kcm_cli.api.batch import JOBS, Job
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.job.metrics import JobMetrics
+from kcm_cli.controllers.job.orphans import Orphans
+from kcm_cli.controllers.job.plan.facts import has_finalizer
+from kcm_cli.controllers.job.released import Released
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.labels import NOTHING, Selector, from_label_selector
+from kcm_cli.machinery.meta import OwnerReference, controller_of
+from kcm_cli.planning.jobs import is_finished
+from kcm_cli.planning.pods import is_terminal
+from kcm_cli.runtime.expectations import Expectations
+from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.store import Store
+
+SELECTED_LABEL = "selected label"
+"""Index of Jobs by one label that their pods must have, so that an orphan is not compared with every Job."""
+
+
+class PodWatch:
+    """Listens to pods. ``enqueue`` takes the key of a Job whose pods have changed."""
+
+    def __init__(
+        self,
+        jobs: Store[Job],
+        enqueue: Callable[[str], None],
+        *,
+        expectations: Expectations,
+        released: Released,
+        orphans: Orphans,
+        metrics: JobMetrics,
+    ) -> None:
+        self._jobs = jobs
+        self._enqueue = enqueue
+        self._expectations = expectations
+        self._released = released
+        self._orphans = orphans
+        self._metrics = metrics
+        jobs.add_index(SELECTED_LABEL, _selected_label)
+
+    def listen(self, pods: Informer[Pod]) -> None:
+        pods.listen(on_add=self._added, on_update=self._updated, on_delete=self._gone)
+
+    def _added(self, pod: Pod) -> None:
+        self._metrics.ended_pod(False, _ended_with_finalizer(pod))
+        if pod.deleting:
+            self._deleted(pod, final=False)
+            return
+        ref = controller_of(pod)
+        if ref is None:
+            self._orphan(pod, adoptable=True)
+            return
+        job = self._resolve(pod.namespace, ref)
+        if job is not None:
+            self._expectations.creation_observed(job.key)
+            self._enqueue(job.key)
+
+    def _updated(self, old: Pod, new: Pod) -> None:
+        self._metrics.ended_pod(_ended_with_finalizer(old), _ended_with_finalizer(new))
+        if new.deleting:
+            self._deleted(new, final=False)
+            return
+        before, after = controller_of(old), controller_of(new)
+        if before != after and before is not None:
+            self._changed(new, self._resolve(old.namespace, before))
+        if after is not None:
+            self._changed(new, self._resolve(new.namespace, after))
+        else:
+            self._orphan(new, adoptable=before != after or old.metadata.labels != new.metadata.labels)
+
+    def _gone(self, pod: Pod) -> None:
+        self._metrics.ended_pod(_ended_with_finalizer(pod), False)
+        self._deleted(pod, final=True)
+
+    def _changed(self, pod: Pod, job: Job | None) -> None:
+        if job is not None:
+            if not has_finalizer(pod):
+                self._released.observed(job.key, pod.uid)
+            self._enqueue(job.key)
+
+    def _deleted(self, pod: Pod, *, final: bool) -> None:
+        """The pod is going (deletion timestamp) or gone (``final``)."""
+        ref = controller_of(pod)
+        job = None if ref is None else self._resolve(pod.namespace, ref)
+        finalizer = has_finalizer(pod)
+        if job is None or is_finished(job):
+            if finalizer:
+                self._orphans.add_pod(pod)
+            return
+        self._expectations.deletion_observed(job.key, pod.key)
+        if final or not finalizer:
+            self._released.observed(job.key, pod.uid)
+        self._enqueue(job.key)
+
+    def _orphan(self, pod: Pod, *, adoptable: bool) -> None:
+        if has_finalizer(pod):
+            self._orphans.add_pod(pod)
+        if adoptable:
+            for job in self._matching(pod):
+                self._enqueue(job.key)
+
+    def _resolve(self, namespace: str, ref: OwnerReference) -> Job | None:
+        if ref.kind != JOBS.kind:
+            return None
+        job = self._jobs.get(f"{namespace}/{ref.name}")
+        return job if job is not None and job.uid == ref.uid else None
+
+    def _matching(self, pod: Pod) -> Iterable[Job]:
+        """The Jobs that might adopt this pod."""
+        if not pod.labels:
+            return
+        values = [_filed(pod.namespace, key, value) for key, value in pod.labels.items()]
+        for filed in (*values, _filed(pod.namespace, "", "")):
+            for job in self._jobs.by_index(SELECTED_LABEL, filed):
+                if selector_of(job).matches(pod.labels):
+                    yield job
+
+
+def selector_of(job: Job) -> Selector:
+    """The compiled selector; one that cannot be used selects nothing."""
+    try:
+        return from_label_selector(job.spec.selector)
+    except FormatError:
+        return NOTHING
+
+
+def _selected_label(job: Job) -> tuple[str, ...]:
+    labels = job.spec.selector.match_labels if job.spec.selector is not None else None
+    for key, value in (labels or {}).items():
+        return (_filed(job.namespace, key, value),)
+    return (_filed(job.namespace, "", ""),)
+
+
+def _filed(namespace: str, key: str, value: str) -> str:
+    return f"{namespace}/{key}={value}"
+
+
+def _ended_with_finalizer(pod: Pod) -> bool:
+    return is_terminal(pod) and has_finalizer(pod)
