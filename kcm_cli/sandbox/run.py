@@ -1,7 +1,8 @@
 """Starts and stops a sandbox: store, API server, TLS, kubeconfig.
 
-What the manager in it needs (root CA, service account key, signing CA) is put as files into the data directory, or
-into a private temporary one. The manager itself is started by ``cli``: the sandbox knows nothing of controllers.
+What the manager in it needs (its kubeconfig, root CA, service account key, signing CA) is put as files into the data
+directory, or into a private temporary one. The manager itself is started by ``cli``: the sandbox knows nothing of
+controllers.
 """
 
 import base64
@@ -21,13 +22,20 @@ from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
-from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.security.certificates import SERVER_ADDRESSES, Certificates, KeyPair
 from kcm_cli.sandbox.apiserver.server import ApiServer, Parts
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+from kcm_cli.sandbox.transport import InProcessTransport
 
 ADMIN = User("admin", "admin", ("system:masters",))
 """Whose the token is."""
+SIMULATION = User("system:kcm-sandbox", groups=("system:masters", "system:authenticated"))
+"""As whom nodes and scheduler act."""
+MANAGER_GROUPS = ("system:masters",)
+"""What the manager may do without --use-service-account-credentials: everything, as on most clusters."""
+_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 STOP_S = 1.0
 """How long running requests may go on after the end was asked for."""
 
@@ -45,6 +53,17 @@ class SandboxOptions:
     manager: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class ManagerFiles:
+    """What a manager is told by its flags."""
+
+    kubeconfig: Path
+    root_ca: Path
+    service_account_key: Path
+    signing_certificate: Path
+    signing_key: Path
+
+
 class Sandbox:
     """A running API server. ``start``, then ``stop`` once. Raises OSError, DirectoryInUse on start."""
 
@@ -52,6 +71,7 @@ class Sandbox:
         self.options = options
         self.clock: Clock = clock or LoopClock()
         self._private = ""
+        self._random = random.Random(os.urandom(16))
         self.api: ApiServer
         self.certificates: Certificates
         self.port = options.port
@@ -65,22 +85,24 @@ class Sandbox:
         self._store = Store(SqliteJournal(data) if data else None)
         listener = _bound(options.bind_address, options.port)
         self.port = listener.getsockname()[1]
-        self.certificates = Certificates.load(data / "pki" if data else None, self.clock.now())
+        addresses = (*SERVER_ADDRESSES, *(() if options.bind_address in _ANY else (options.bind_address,)))
+        self.certificates = Certificates.load(data / "pki" if data else None, self.clock.now(), addresses)
         self.pki = self._pki(data)
-        rng = random.Random()
+        rng = self._random
         security = Security.assemble(
             self._store,
             self.clock,
             rng,
             self.certificates,
             tokens={options.token: ADMIN} if options.token else {},
-            address=f"{options.bind_address}:{self.port}",
+            address=self.url.removeprefix("https://"),
         )
         schemas = Schemas()
         admission = Admission(self._store, self.clock, rng, security.authorizer)
         parts = Parts(self._store, self.clock, rng, security, schemas, admission)
         self.api = ApiServer(parts)
-        await self.api.bootstrap(bootstrap_objects(client_ca=self.certificates.ca.certificate.decode()))
+        ca = self.certificates.ca.certificate.decode()
+        await self.api.bootstrap(bootstrap_objects(client_ca=ca, address="127.0.0.1", port=self.port))
         self._http = HttpServer(self.api.handle, self.clock)
         await self._http.start([listener], tls_context(self.certificates))
 
@@ -94,35 +116,49 @@ class Sandbox:
     @property
     def url(self) -> str:
         host = self.options.bind_address
-        if host in ("0.0.0.0", "::"):
-            host = "127.0.0.1"
+        if host in _ANY:
+            host = _ANY[host]
         return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
+
+    def cluster(self) -> Cluster:
+        """Simulated nodes and the scheduler, to be run."""
+        transport = InProcessTransport(self.api, SIMULATION)
+        return Cluster(transport, self.clock, self._random, ClusterOptions(self.options.nodes))
 
     def kubeconfig(self) -> bytes:
         """The administrator's kubeconfig."""
-        user: dict[str, str] = {
-            "client-certificate-data": _base64(self.certificates.admin.certificate),
-            "client-key-data": _base64(self.certificates.admin.key),
-        }
-        if self.options.token:
-            user = {"token": self.options.token}
+        user = {"token": self.options.token} if self.options.token else _identity(self.certificates.admin)
+        return self._kubeconfig("kcm-sandbox", user)
+
+    def write_kubeconfig(self, path: Path) -> None:
+        """Write the administrator's kubeconfig, readable by its owner alone."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_private(path, self.kubeconfig())
+
+    def manager_files(self) -> ManagerFiles:
+        """Files for a manager of this cluster."""
+        path = self.pki / "controller-manager.kubeconfig"
+        identity = _identity(self.certificates.client("system:kube-controller-manager", MANAGER_GROUPS))
+        _write_private(path, self._kubeconfig("kube-controller-manager", identity))
+        return ManagerFiles(
+            kubeconfig=path,
+            root_ca=self.pki / "ca.crt",
+            service_account_key=self.pki / "sa.key",
+            signing_certificate=self.pki / "ca.crt",
+            signing_key=self.pki / "ca.key",
+        )
+
+    def _kubeconfig(self, name: str, user: dict[str, str]) -> bytes:
         cluster = {"server": self.url, "certificate-authority-data": _base64(self.certificates.ca.certificate)}
         document = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "kcm-sandbox", "cluster": cluster}],
-            "users": [{"name": "kcm-sandbox-admin", "user": user}],
-            "contexts": [{"name": "kcm-sandbox", "context": {"cluster": "kcm-sandbox", "user": "kcm-sandbox-admin"}}],
-            "current-context": "kcm-sandbox",
+            "users": [{"name": name, "user": user}],
+            "contexts": [{"name": name, "context": {"cluster": "kcm-sandbox", "user": name}}],
+            "current-context": name,
         }
         return yaml.safe_dump(document, sort_keys=False).encode()
-
-    def write_kubeconfig(self, path: Path) -> None:
-        """Write the administrator's kubeconfig, readable by its owner alone."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(self.kubeconfig())
 
     def _pki(self, data: Path | None) -> Path:
         if data is not None:
@@ -143,6 +179,16 @@ def _bound(address: str, port: int) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def _identity(pair: KeyPair) -> dict[str, str]:
+    return {"client-certificate-data": _base64(pair.certificate), "client-key-data": _base64(pair.key)}
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
 
 
 def _base64(data: bytes) -> str:

@@ -15,6 +15,8 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.discovery.serve import Discovery
+from kcm_cli.sandbox.apiserver.openapi import OpenApi
+from kcm_cli.sandbox.apiserver.openapi.serve import answer as answer_openapi
 from kcm_cli.sandbox.apiserver.refusals import internal
 from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.answers import error_response, text_response, with_warnings
@@ -70,6 +72,7 @@ class ApiServer:
         )
         self._verbs = Verbs(self.core, security)
         self._discovery = Discovery(self.catalog)
+        self._openapi = OpenApi(self.catalog, parts.schemas.builtin)
 
     async def handle(self, request: Request, peer_cert: bytes | None = None) -> Answer:
         """Answer a request of whoever its credentials (or the client certificate, DER) say."""
@@ -114,6 +117,8 @@ class ApiServer:
         return served if found is None else found
 
     def _plain(self, request: Request, info: RequestInfo) -> Response:
+        if info.path.startswith("/openapi/") and request.method == "GET":
+            return answer_openapi(self._openapi, request) or Response(404, {}, b"")
         metadata = self._security.openid.answer(info.path.rstrip("/"))
         return metadata or self._discovery.answer(request)
 
@@ -127,7 +132,7 @@ _ENDPOINTS = GVR("", "v1", "endpoints")
 _ENDPOINTS_WARNING = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 
 
-def _refused(request: Request, error: ApiError, warnings: list[str]) -> Response:
+def _refused(request: Request, error: ApiError, warnings: list[str]) -> Answer:
     response = error_response(error)
     form = negotiation.negotiate(request.headers.get("accept", ""))
     if form is not None and form.yaml:

@@ -56,6 +56,7 @@ class HttpConnection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._closing = False
+        self._endless = False
         self._url = b""
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
@@ -179,6 +180,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport.write(
             self._head(answer.status, answer.headers, keep_alive, "", "transfer-encoding: chunked\r\n")
         )
+        self._endless = True
         chunks: Any = answer.chunks
         async with aclosing(chunks):
             async for chunk in chunks:
@@ -187,6 +189,7 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
                 if self._writable is not None:
                     await self._drained()
+        self._endless = False
         if self._transport is not None:
             self._transport.write(b"0\r\n\r\n")
 
@@ -221,8 +224,8 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether a request is being answered."""
-        return self._task is not None
+        """Whether a request is being answered that will come to an end."""
+        return self._task is not None and not self._endless
 
     def abort(self) -> None:
         """Close at once."""

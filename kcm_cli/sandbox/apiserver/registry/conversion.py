@@ -27,6 +27,9 @@ _EVENT_NAMES = (
     ("deprecatedCount", "count"),
     ("reportingController", "reportingComponent"),
 )
+_EVENT_ALWAYS: Tree = {"reportingComponent": "", "reportingInstance": ""}
+"""Fields that the core form has even when they are empty."""
+_EVENT_OPTIONAL = frozenset(["reportingComponent", "reportingInstance", "message", "reason", "action"])
 
 
 def to_storage(served: Served, doc: Tree) -> Tree:
@@ -45,12 +48,14 @@ def from_storage(served: Served, doc: Tree) -> Tree:
 
 def _event_to_core(doc: Tree) -> Tree:
     names = dict(_EVENT_NAMES)
-    return {**{names.get(key, key): value for key, value in doc.items()}, "apiVersion": "v1"}
+    core = {names.get(key, key): value for key, value in doc.items()}
+    return {**_EVENT_ALWAYS, **core, "apiVersion": "v1"}
 
 
 def _event_from_core(doc: Tree) -> Tree:
     names = {core: ours for ours, core in _EVENT_NAMES}
-    return {**{names.get(key, key): value for key, value in doc.items()}, "apiVersion": "events.k8s.io/v1"}
+    ours = {names.get(key, key): value for key, value in doc.items() if value or key not in _EVENT_OPTIONAL}
+    return {**ours, "apiVersion": "events.k8s.io/v1"}
 
 
 def _hpa_to_v2(doc: Tree) -> Tree:

@@ -47,10 +47,9 @@ class Creator:
 
     async def insert(self, call: Call, doc: Tree, options: WriteOptions) -> "Stored | Tree":
         """Admit, complete, check and store a new object (in the stored form). Raises ApiError."""
-        core, hub = self._core, call.hub.info
-        meta = doc["metadata"]
+        core, meta = self._core, doc["metadata"]
         attrs = Attributes(
-            "CREATE", hub, "", self.namespace_of(call, meta), meta.get("name") or "", call.user, doc, None,
+            "CREATE", call.resource, "", self.namespace_of(call, meta), meta.get("name") or "", call.user, doc, None,
             options.dry_run, options_doc("CreateOptions", options), call.warnings,
         )  # fmt: skip
         await core.admission.mutate(attrs)

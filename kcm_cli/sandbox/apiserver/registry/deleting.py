@@ -149,7 +149,7 @@ class Deleter:
         if options.propagation_policy is not None:
             document["propagationPolicy"] = options.propagation_policy
         attrs = Attributes(
-            "DELETE", call.hub.info, "", call.info.namespace, call.name, call.user, None, old, options.dry,
+            "DELETE", call.resource, "", call.info.namespace, call.name, call.user, None, old, options.dry,
             document, call.warnings,
         )  # fmt: skip
         await self._core.admission.mutate(attrs)

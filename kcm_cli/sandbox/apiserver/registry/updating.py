@@ -149,12 +149,13 @@ class Updater:
         return await self._creator.insert(call, doc, change.options)
 
     async def _replace(self, call: Call, change: Change, current: Stored) -> "Stored | Tree":
-        core, hub, old = self._core, call.hub.info, current.doc
+        core, old = self._core, current.doc
         doc = change.produce(current)
         meta = doc["metadata"]
+        namespace = self._creator.namespace_of(call, meta)
         attrs = Attributes(
-            "UPDATE", hub, change.subresource, self._creator.namespace_of(call, meta), call.name, call.user, doc,
-            old, change.options.dry_run, {"kind": change.kind}, call.warnings,
+            "UPDATE", call.resource, change.subresource, namespace, call.name, call.user, doc, old,
+            change.options.dry_run, {"kind": change.kind}, call.warnings,
         )  # fmt: skip
         await core.admission.mutate(attrs)
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)

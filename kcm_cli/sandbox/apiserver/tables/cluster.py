@@ -115,12 +115,14 @@ def _go_selector(selector: Tree) -> str:
     """As the original's generated code prints the struct."""
     found = selector.get("matchLabels") or {}
     pairs = "".join(f"{key}: {found[key]}," for key in sorted(found))
-    terms = "".join(
-        f"LabelSelectorRequirement{{Key:{one['key']},Operator:{one['operator']},Values:[{' '.join(one.get('values') or ())}],}},"
-        for one in selector.get("matchExpressions") or ()
-    )
+    terms = "".join(_go_requirement(one) for one in selector.get("matchExpressions") or ())
     expressions = f"[]LabelSelectorRequirement{{{terms}}}"
     return f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},MatchExpressions:{expressions},}}"
+
+
+def _go_requirement(one: Tree) -> str:
+    values = " ".join(one.get("values") or ())
+    return f"LabelSelectorRequirement{{Key:{one['key']},Operator:{one['operator']},Values:[{values}],}},"
 
 
 def _flow_schema(doc: Tree, now: datetime) -> list[object]:
