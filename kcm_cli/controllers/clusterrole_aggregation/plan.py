@@ -1,0 +1,44 @@
+"""The rules of an aggregated ClusterRole: those of all that its selectors choose, each once.
+
+upstream: pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go
+"""
+
+from collections.abc import Iterable
+
+from kcm_cli.api.rbac import ClusterRole
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.labels import from_label_selector
+
+_FIELDS = ("apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs")
+
+
+def rules_of(role: ClusterRole, all_roles: Iterable[ClusterRole]) -> list[Doc]:
+    """In order of the selectors, then of names. Raises FormatError for a selector that cannot be used."""
+    rule = role.aggregation_rule
+    others = sorted((other for other in all_roles if other.name != role.name), key=lambda other: other.name)
+    found: list[Doc] = []
+    for label_selector in rule.cluster_role_selectors if rule is not None else ():
+        selector = from_label_selector(label_selector)
+        for other in others:
+            if selector.matches(other.labels):
+                found.extend(own for own in map(_plain, other.rules or ()) if own not in found)
+    return found
+
+
+def same(role: ClusterRole, rules: list[Doc]) -> bool:
+    """Whether the role has these rules already; none and an empty list are the same."""
+    return [_plain(own) for own in role.rules or ()] == rules
+
+
+def applied(role: ClusterRole, rules: list[Doc]) -> Doc:
+    """What is applied: this controller owns the rules and nothing else."""
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": role.name},
+        "rules": rules,
+    }
+
+
+def _plain(rule: Doc) -> Doc:
+    return {field: rule[field] for field in _FIELDS if rule.get(field)}

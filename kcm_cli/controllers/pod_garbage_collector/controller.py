@@ -1,0 +1,115 @@
+"""pod-garbage-collector-controller: every 20 s, removes the pods that nobody else will.
+
+A node is taken for deleted only after it has been missing for 40 s and the server confirms it.
+
+upstream: pkg/controller/podgc
+"""
+
+import asyncio
+import logging
+
+from kcm_cli.api.core import NODES, PODS, Pod
+from kcm_cli.controllers.pod_garbage_collector import plan
+from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
+from kcm_cli.controllers.pod_garbage_collector.plan import Reason
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
+from kcm_cli.rest.errors import ApiError, Conflict, NotFound
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.store import by_node
+
+log = logging.getLogger(__name__)
+
+PERIOD_S = 20.0
+QUARANTINE_S = 40.0
+PARALLEL = 50
+NODE = "node"
+_ORPHANED: Doc = {
+    "type": DISRUPTION_TARGET,
+    "status": "True",
+    "reason": "DeletionByPodGC",
+    "message": "PodGC: node no longer exists",
+}
+
+
+def build(context: ControllerContext) -> Runnable:
+    return PodGarbageCollector(context, context.config(PodGarbageCollectorConfig).terminated_pod_threshold)
+
+
+class PodGarbageCollector:
+    """One sweep after another. ``_missing``: since when (monotonic) each node of some pod is unknown."""
+
+    def __init__(self, context: ControllerContext, threshold: int) -> None:
+        self._clock = context.clock
+        self._client = context.client
+        self._threshold = threshold
+        self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
+        self._pods = context.informers.get(PODS)
+        self._pods.store.add_index(NODE, by_node)
+        self._nodes = context.informers.get(NODES)
+        self._missing: dict[str, float] = {}
+        self._limit = asyncio.Semaphore(PARALLEL)
+        labels = ("namespace", "reason")
+        self._deleted = context.metrics.counter(
+            "pod_gc_collector_force_delete_pods_total", "How many pods were deleted by force.", labels=labels
+        )
+        self._failed = context.metrics.counter(
+            "pod_gc_collector_force_delete_pod_errors_total", "How many forced deletions failed.", labels=labels
+        )
+
+    async def run(self) -> None:
+        await self._pods.synced.wait()
+        await self._nodes.synced.wait()
+        while True:
+            await self.sweep()
+            await self._clock.sleep(PERIOD_S)
+
+    async def sweep(self) -> None:
+        """Look at all pods once. Failures are logged and counted; the next sweep tries again."""
+        pods = self._pods.store.list()
+        await self._remove(plan.terminated(pods, self._threshold), Reason.TERMINATED)
+        await self._remove(plan.out_of_service(pods, self._nodes.store.get), Reason.OUT_OF_SERVICE)
+        for node in await self._deleted_nodes():
+            await self._remove(self._pods.store.by_index(NODE, node), Reason.ORPHANED, _ORPHANED)
+        await self._remove(plan.unscheduled(pods), Reason.UNSCHEDULED)
+
+    async def _deleted_nodes(self) -> list[str]:
+        """The nodes of pods that have been missing for the whole quarantine and that the server does not know."""
+        now = self._clock.monotonic()
+        unknown = {name for name in self._pods.store.index_values(NODE) if name and self._nodes.store.get(name) is None}
+        self._missing = {name: self._missing.get(name, now) for name in unknown}
+        due = [name for name, since in self._missing.items() if now - since >= QUARANTINE_S]
+        return [name for name in due if await self._gone(name)]
+
+    async def _gone(self, node: str) -> bool:
+        try:
+            await self._client.get(NODES, "", node)
+        except NotFound:
+            self._missing.pop(node, None)
+            return True
+        except (ApiError, TransportError) as error:
+            log.warning("Node cannot be looked up", extra={"fields": {"node": node, "err": str(error)}})
+        return False
+
+    async def _remove(self, pods: list[Pod], reason: Reason, condition: Doc | None = None) -> None:
+        await asyncio.gather(*(self._remove_one(pod, reason, condition) for pod in pods))
+
+    async def _remove_one(self, pod: Pod, reason: Reason, condition: Doc | None) -> None:
+        async with self._limit:
+            self._deleted.labels(pod.namespace, reason.value).inc()
+            try:
+                await self._fail_and_delete(pod, condition)
+            except (NotFound, Conflict):
+                return  # gone, or another pod of this name by now
+            except (ApiError, TransportError) as error:
+                self._failed.labels(pod.namespace, reason.value).inc()
+                log.error("Pod cannot be deleted", extra={"fields": {"pod": pod.key, "err": str(error)}})
+
+    async def _fail_and_delete(self, pod: Pod, condition: Doc | None) -> None:
+        """A pod that never ended is marked as failed first, so that its owner counts it."""
+        patch = status_patch(pod, condition, self._clock.now(), failed=True, tracks_generation=self._tracks_generation)
+        if patch is not None and pod.status.phase not in ("Succeeded", "Failed"):
+            await writes.patch(self._client, patch)
+        await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid, grace_s=0)

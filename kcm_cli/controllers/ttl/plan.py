@@ -1,0 +1,36 @@
+"""For how long kubelets may cache Secrets and ConfigMaps: the longer, the more nodes there are.
+
+upstream: pkg/controller/ttl/ttl_controller.go
+"""
+
+ANNOTATION = "node.alpha.kubernetes.io/ttl"
+
+_STEPS: tuple[tuple[int, int | None, int], ...] = (
+    (0, 100, 0),
+    (90, 500, 15),
+    (450, 1000, 30),
+    (900, 2000, 60),
+    (1800, None, 300),
+)
+"""Fewest nodes, most nodes, seconds. The ranges overlap, so that a cluster at a border does not flap."""
+
+
+def next_step(step: int, nodes: int) -> int:
+    """The step for so many nodes, coming from ``step``."""
+    while (most := _STEPS[step][1]) is not None and nodes > most:
+        step += 1
+    while nodes < _STEPS[step][0]:
+        step -= 1
+    return step
+
+
+def seconds(step: int) -> int:
+    return _STEPS[step][2]
+
+
+def differs(annotation: str | None, wanted: int) -> bool:
+    """Whether a node's annotation says something else; what is no number counts as absent."""
+    try:
+        return annotation is None or int(annotation) != wanted
+    except ValueError:
+        return True

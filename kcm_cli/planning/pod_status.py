@@ -1,0 +1,51 @@
+"""Changes that controllers make to a pod's status: a condition, and a final phase.
+
+upstream: pkg/util/pod/pod.go#PatchPodStatus, pkg/api/v1/pod/util.go#UpdatePodCondition
+"""
+
+from datetime import datetime
+
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.actions import Patch
+from kcm_cli.planning.conditions import find
+from kcm_cli.planning.pods import is_terminal
+
+DISRUPTION_TARGET = "DisruptionTarget"
+
+
+def status_patch(
+    pod: Pod, condition: Doc | None, now: datetime, *, failed: bool = False, tracks_generation: bool = True
+) -> Patch | None:
+    """A patch of the status subresource (precondition: uid); None if the pod says all that already.
+
+    condition: type, status, reason and message. failed: set the phase, unless it is final already.
+    tracks_generation: gate PodObservedGenerationTracking.
+    """
+    status: Doc = {}
+    if failed and not is_terminal(pod):
+        status["phase"] = "Failed"
+    new = _condition(pod, condition, now, tracks_generation) if condition is not None else None
+    if new is not None:
+        status["conditions"] = [new]
+    if not status:
+        return None
+    if tracks_generation or pod.status.observed_generation:
+        status["observedGeneration"] = pod.metadata.generation
+    body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
+    return Patch(PODS, pod.namespace, pod.name, body, subresource="status", uid=pod.uid)
+
+
+def _condition(pod: Pod, condition: Doc, now: datetime, tracks_generation: bool) -> Doc | None:
+    current = find(pod.status.conditions, str(condition["type"]))
+    new = dict(condition)
+    if tracks_generation or (current is not None and current.observed_generation):
+        new["observedGeneration"] = pod.metadata.generation
+    if current is not None:
+        same = (current.status, current.reason, current.message)
+        if same == (condition["status"], condition.get("reason", ""), condition.get("message", "")):
+            return None
+    if current is None or current.status != condition["status"]:
+        new["lastTransitionTime"] = format_time(now)
+    return new
