@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -291,3 +292,96 @@ def test_the_environment_is_not_needed(cluster: Cluster, tmp_path: Path) -> None
     finally:
         process.terminate()
         assert process.wait(15) == 0
+
+
+REFERENCE = Path("/work/shared/reference")
+ENDPOINTS = json.loads((REFERENCE / "endpoints.json").read_text())["endpoints"] if REFERENCE.exists() else []
+CONCRETE = {
+    "NAME": ("leaderElection",),
+    "<check>": ("leaderElection",),
+    "{allocs,block,goroutine,heap,mutex,threadcreate}": (
+        "allocs",
+        "block",
+        "goroutine",
+        "heap",
+        "mutex",
+        "threadcreate",
+    ),
+    "seconds=N": ("seconds=1",),
+    "<unknown>": ("unknown",),
+    "<other controller>": ("deployment-controller",),
+}
+
+
+def concrete(path: str) -> Iterator[str]:
+    """The paths that a pattern of the reference stands for."""
+    for pattern, values in CONCRETE.items():
+        if pattern in path:
+            for value in values:
+                yield from concrete(path.replace(pattern, value))
+            return
+    yield path
+
+
+PATHS = [pytest.param(one, path, id=path) for one in ENDPOINTS for path in concrete(one["path"])]
+
+
+@dataclass
+class Pair:
+    """A manager that may ask the API server about its users, and one that may not."""
+
+    asking: int
+    alone: int
+
+
+@pytest.fixture(scope="module")
+def pair(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    folder, ports, running = tmp_path_factory.mktemp("pair"), (free_port(), free_port()), []
+    asking = (
+        f"--authentication-kubeconfig={cluster.kubeconfig}",
+        f"--authorization-kubeconfig={cluster.kubeconfig}",
+        "--leader-elect-resource-name=other",
+    )
+    for port, more in zip(ports, (asking, ()), strict=True):
+        words = [f"--kubeconfig={cluster.kubeconfig}", f"--secure-port={port}", *QUICK[:3], *more]
+        chosen = "--controllers=garbage-collector-controller"
+        with (folder / str(port)).open("wb") as log:
+            running.append(subprocess.Popen([*KCM, *words, chosen], stdout=log, stderr=log))
+    try:
+        for port in ports:
+            page = f"https://127.0.0.1:{port}/healthz?verbose"
+            until(lambda page=page: "garbage-collector" in get(page)[1])
+        yield Pair(*ports)
+    finally:
+        for process in running:
+            process.terminate()
+            process.wait(15)
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: object, **kwargs: object) -> None:
+        return None
+
+
+def ask(port: int, path: str, token: str = "") -> tuple[int, str]:
+    """Status and content type; redirects are not followed."""
+    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=insecure()), NoRedirect)
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(f"https://127.0.0.1:{port}{path}", headers=headers)
+    try:
+        with opener.open(request, timeout=10) as answer:
+            return answer.status, answer.headers.get("content-type", "")
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers.get("content-type", "")
+
+
+@pytest.mark.parametrize(("facts", "path"), PATHS)
+def test_endpoints_answer_as_the_original(pair: Pair, facts: dict[str, object], path: str) -> None:
+    status, content_type = ask(pair.asking, path, "tok")
+    assert status == facts["token_status"]
+    assert content_type == facts["content_type"]
+    assert ask(pair.asking, path)[0] == facts["anonymous_status"]
+    assert ask(pair.asking, path, "wrong")[0] == facts["invalid_token_status"]
+    assert ask(pair.alone, path)[0] == facts["anonymous_status_without_auth_kubeconfig"]
+    assert ask(pair.alone, path, "tok")[0] == facts["token_status_without_auth_kubeconfig"]
