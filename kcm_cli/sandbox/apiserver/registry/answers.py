@@ -6,7 +6,6 @@ is made by cutting that prefix off.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from dataclasses import replace
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
