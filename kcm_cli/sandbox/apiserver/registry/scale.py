@@ -6,16 +6,15 @@ apiextensions-apiserver pkg/registry/customresource/etcd.go#ScaleREST (v1.36)
 
 from collections.abc import Callable
 
-from kcm_cli.machinery import codec, labels
-from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.refusals import invalid_kind
 from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
-from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, write_options
 from kcm_cli.sandbox.apiserver.registry.reading import fetch
+from kcm_cli.sandbox.apiserver.registry.scale_form import scale_of, set_replicas
 from kcm_cli.sandbox.apiserver.registry.updating import SCALE, Change, Updater
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.store import Stored
@@ -23,8 +22,6 @@ from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _SCALE = Target("autoscaling", "v1", "Scale")
-_SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-_BUILTIN = ScalePaths("spec.replicas", "status.replicas", "")
 
 
 class Scaling:
@@ -36,7 +33,7 @@ class Scaling:
 
     async def get(self, call: Call) -> Response:
         """Raises ApiError 404."""
-        return call.media.document(200, scale_of(call, fetch(self._core, call).doc))
+        return call.media.document(200, scale_of(call.served, fetch(self._core, call).doc))
 
     async def update(self, call: Call) -> Response:
         """PUT. Raises ApiError."""
@@ -76,66 +73,18 @@ class Scaling:
             if current is None:
                 raise refusals.not_found(call.resource, call.name)
             doc: Tree = current.copy()
-            scale = make(codec.decode_doc(codec.encode(scale_of(call, doc))))
+            scale = make(codec.decode_doc(codec.encode(scale_of(call.served, doc))))
             replicas = (scale.get("spec") or {}).get("replicas") or 0
             if replicas < 0:
                 error = errors.invalid("spec.replicas", replicas, errors.NEGATIVE)
                 raise invalid_kind(_SCALE.group, _SCALE.kind, call.name, [error])
             version = (scale.get("metadata") or {}).get("resourceVersion")
             doc["metadata"]["resourceVersion"] = version or str(current.revision)
-            _set(doc, paths(call).spec, replicas)
+            set_replicas(call.served, doc, replicas)
             now = self._core.clock.now()
             self._core.patching.track_update(call.resource, SCALE, current.doc, doc, options.manager, now)
             return doc
 
         # The parent is what is written; its own rules apply.
         made, _ = await self._updater.write(call, Change(produce, options, SCALE))
-        return call.media.document(200, scale_of(call, made.doc if isinstance(made, Stored) else made))
-
-
-def paths(call: Call) -> ScalePaths:
-    """Where the object has what a Scale shows."""
-    return call.served.scale or _BUILTIN
-
-
-def scale_of(call: Call, doc: Doc) -> Tree:
-    """The Scale of an object."""
-    parent: Tree = doc
-    where = paths(call)
-    spec: Tree = {}
-    if replicas := _get(parent, where.spec):
-        spec["replicas"] = replicas
-    status: Tree = {"replicas": _get(parent, where.status) or 0}
-    if selector := _selector(call, parent, where):
-        status["selector"] = selector
-    known = parent["metadata"]
-    metadata = {field: known[field] for field in _SHOWN if field in known}
-    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
-
-
-def _selector(call: Call, parent: Tree, where: ScalePaths) -> str:
-    if call.resource.custom:
-        return str(_get(parent, where.selector) or "") if where.selector else ""
-    selector = (parent.get("spec") or {}).get("selector")
-    if selector is None:
-        return ""
-    if call.resource.gvr.plural == "replicationcontrollers":
-        return labels.format_set(selector)
-    compiled = labels.from_label_selector(codec.decode(codec.encode(selector), labels.LabelSelector))
-    return str(compiled)
-
-
-def _get(doc: Tree, path: str) -> object:
-    value: object = doc
-    for part in path.split("."):
-        if not isinstance(value, dict):
-            return None
-        value = value.get(part)
-    return value
-
-
-def _set(doc: Tree, path: str, value: int) -> None:
-    *parents, last = path.split(".")
-    for part in parents:
-        doc = doc.setdefault(part, {})
-    doc[last] = value
+        return call.media.document(200, scale_of(call.served, made.doc if isinstance(made, Stored) else made))

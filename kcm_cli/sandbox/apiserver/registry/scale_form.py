@@ -1,0 +1,57 @@
+"""The Scale that stands for an object, and back: which of the object's fields it shows and sets."""
+
+from kcm_cli.machinery import codec, labels
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths, Served
+from kcm_cli.sandbox.apiserver.types import Tree
+
+_SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_BUILTIN = ScalePaths("spec.replicas", "status.replicas", "")
+
+
+def scale_of(served: Served, doc: Doc) -> Tree:
+    """The Scale of an object."""
+    parent: Tree = doc
+    where = served.scale or _BUILTIN
+    spec: Tree = {}
+    if replicas := _get(parent, where.spec):
+        spec["replicas"] = replicas
+    status: Tree = {"replicas": _get(parent, where.status) or 0}
+    if selector := _selector(served, parent, where):
+        status["selector"] = selector
+    known = parent["metadata"]
+    metadata = {field: known[field] for field in _SHOWN if field in known}
+    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
+
+
+def set_replicas(served: Served, doc: Tree, replicas: int) -> None:
+    """Put what a Scale asks for into its object."""
+    _set(doc, (served.scale or _BUILTIN).spec, replicas)
+
+
+def _selector(served: Served, parent: Tree, where: ScalePaths) -> str:
+    if served.info.custom:
+        return str(_get(parent, where.selector) or "") if where.selector else ""
+    selector = (parent.get("spec") or {}).get("selector")
+    if selector is None:
+        return ""
+    if served.info.gvr.plural == "replicationcontrollers":
+        return labels.format_set(selector)
+    compiled = labels.from_label_selector(codec.decode(codec.encode(selector), labels.LabelSelector))
+    return str(compiled)
+
+
+def _get(doc: Tree, path: str) -> object:
+    value: object = doc
+    for part in path.split("."):
+        if not isinstance(value, dict):
+            return None
+        value = value.get(part)
+    return value
+
+
+def _set(doc: Tree, path: str, value: int) -> None:
+    *parents, last = path.split(".")
+    for part in parents:
+        doc = doc.setdefault(part, {})
+    doc[last] = value

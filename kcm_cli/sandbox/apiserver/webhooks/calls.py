@@ -1,0 +1,182 @@
+"""HTTPS calls of webhooks: one POST, one JSON answer. Errors are worded as Kubernetes' own client words them.
+
+A connection serves one call.
+"""
+
+import asyncio
+import functools
+import os
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import httptools
+
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.rest import errors
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.webhooks.targets import Target, TargetError, address_of, target_of
+
+_CHUNK = 64 * 1024
+_USER_AGENT = "kube-apiserver-admission"
+_UNTRUSTED = frozenset({18, 19, 20, 21})
+_EXPIRED = frozenset({9, 10})
+_OTHER_NAME = frozenset({62, 64})
+
+
+class CallError(Exception):
+    """A webhook did not answer, or not with success."""
+
+
+class WebhookCalls:
+    """Calls webhooks by their client configuration."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def post(self, config: Tree, body: bytes, timeout_s: float) -> bytes:
+        """The body of the answer, not empty. Raises CallError."""
+        try:
+            target = target_of(config)
+        except TargetError as error:
+            raise CallError(str(error)) from None
+        query = f"?timeout={timeout_s:g}s"
+        try:
+            async with asyncio.timeout(timeout_s):
+                response = await self._ask(target, query, body)
+        except TimeoutError:
+            raise CallError(_failed(target, query, "context deadline exceeded")) from None
+        except (TargetError, OSError, EOFError, httptools.HttpParserError) as error:
+            raise CallError(_failed(target, query, _explained(error, target))) from None
+        if not 200 <= response.status <= 206:
+            raise CallError(str(errors.from_response(response)))
+        if not response.body:
+            kind = response.headers.get("content-type", "application/json")
+            raise CallError(f"0-length response with status code: {response.status} and content type: {kind}")
+        return response.body
+
+    async def _ask(self, target: Target, query: str, body: bytes) -> Response:
+        reader, writer = await self._connect(target)
+        try:
+            writer.write(_request(target, query, body))
+            await writer.drain()
+            return await _answer(reader)
+        finally:
+            writer.close()
+
+    async def _connect(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Raises what the first address had against it."""
+        host, port = address_of(target, self._store)
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except socket.gaierror:
+            raise TargetError(f"dial tcp: lookup {host}: no such host") from None
+        context = _context(target.ca)
+        failure: OSError | None = None
+        for family, _, _, _, address in found:
+            try:
+                return await asyncio.open_connection(
+                    str(address[0]), port, family=family, ssl=context, server_hostname=target.name
+                )
+            except ssl.SSLError:
+                raise
+            except OSError as error:
+                shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
+                failure = failure or OSError(f"dial tcp {shown}:{port}: connect: {_system_text(error)}")
+        assert failure is not None
+        raise failure
+
+
+@functools.lru_cache(maxsize=200)
+def _context(ca: str) -> ssl.SSLContext:
+    """As strict as Go: any certificate of the bundle is trusted, a root or not."""
+    context = ssl.create_default_context(cadata=ca) if ca else ssl.create_default_context()
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
+
+
+def _request(target: Target, query: str, body: bytes) -> bytes:
+    host = target.url.split("/")[2]
+    head = (
+        f"POST {target.path}{query} HTTP/1.1\r\n"
+        f"Host: {host}\r\n"
+        f"User-Agent: {_USER_AGENT}\r\n"
+        f"Content-Length: {len(body)}\r\n"
+        "Accept: application/json, */*\r\n"
+        "Content-Type: application/json\r\n"
+        "Connection: close\r\n"
+        "\r\n"
+    )
+    return head.encode() + body
+
+
+@dataclass(slots=True)
+class _Parsed:
+    """Collects what the parser finds; the names are the parser's."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    chunks: list[bytes] = field(default_factory=list)
+    done: bool = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_body(self, body: bytes) -> None:
+        self.chunks.append(body)
+
+    def on_message_complete(self) -> None:
+        self.done = True
+
+
+async def _answer(reader: asyncio.StreamReader) -> Response:
+    parsed = _Parsed()
+    parser = httptools.HttpResponseParser(parsed)
+    while not parsed.done:
+        data = await reader.read(_CHUNK)
+        if not data:
+            if not parsed.headers or _sized(parsed.headers):
+                raise EOFError
+            break
+        parser.feed_data(data)
+    return Response(parser.get_status_code(), parsed.headers, b"".join(parsed.chunks))
+
+
+def _sized(headers: Mapping[str, str]) -> bool:
+    """Whether the end of the body is told, so that a connection that ends sooner is an error."""
+    return "content-length" in headers or "transfer-encoding" in headers
+
+
+def _failed(target: Target, query: str, why: str) -> str:
+    return f"Post {quote(target.url + query)}: {why}"
+
+
+def _explained(error: Exception, target: Target) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"tls: failed to verify certificate: x509: {_distrust(error, target)}"
+    if isinstance(error, ssl.SSLError):
+        if error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
+            return "http: server gave HTTP response to HTTPS client"
+        return f"remote error: tls: {(error.reason or 'handshake failure').replace('_', ' ').lower()}"
+    if isinstance(error, httptools.HttpParserError):
+        return f"net/http: HTTP/1.x transport connection broken: malformed HTTP response: {error}"
+    if isinstance(error, OSError) and error.errno is not None:
+        return _system_text(error)
+    return "EOF" if isinstance(error, EOFError) else str(error)
+
+
+def _distrust(error: ssl.SSLCertVerificationError, target: Target) -> str:
+    if error.verify_code in _UNTRUSTED:
+        return "certificate signed by unknown authority"
+    if error.verify_code in _EXPIRED:
+        return "certificate has expired or is not yet valid"
+    if error.verify_code in _OTHER_NAME:
+        return f"certificate is not valid for {target.name}"
+    return error.verify_message
+
+
+def _system_text(error: OSError) -> str:
+    return os.strerror(error.errno).lower() if error.errno else str(error)
