@@ -94,7 +94,7 @@ def container(item: Tree) -> None:
         if source := variable.get("valueFrom"):
             _value_source(source)
     for field in _PROBES:
-        if found := item.get(field):
+        if (found := item.get(field)) is not None:
             probe(found)
     if lifecycle := item.get("lifecycle"):
         for hook in ("postStart", "preStop"):

@@ -7,7 +7,7 @@ pkg/registry/core/{replicationcontroller,podtemplate}/strategy.go.
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import batch, stateful_set, workloads
+from kcm_cli.sandbox.apiserver.validation import cron_job, job, job_status, stateful_set, workloads
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _DAEMON_SET_COUNTERS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
@@ -146,17 +146,17 @@ JOB = Strategy(
     on_create=_new_job,
     on_update=parts.spec_update,
     on_status=parts.status_update,
-    check_create=batch.validate_job,
-    check_update=batch.validate_job_update,
-    check_status=batch.validate_job_status,
+    check_create=job.validate_job,
+    check_update=job.validate_job_update,
+    check_status=job_status.validate_job_status,
     propagation="Orphan",
 )
 CRON_JOB = Strategy(
     on_create=_new,
     on_update=parts.spec_update,
     on_status=parts.status_update,
-    check_create=batch.validate_cron_job,
-    check_update=batch.validate_cron_job_update,
+    check_create=cron_job.validate_cron_job,
+    check_update=cron_job.validate_cron_job_update,
 )
 POD_TEMPLATE = Strategy(
     on_create=parts.first_generation,

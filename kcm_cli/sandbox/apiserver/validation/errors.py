@@ -41,6 +41,11 @@ def invalid(path: str, value: object, detail: str) -> FieldError:
     return FieldError("FieldValueInvalid", path, f"{text}: {detail}" if detail else text)
 
 
+def unshown(path: str, detail: str) -> FieldError:
+    """A malformed value that is not printed."""
+    return FieldError("FieldValueInvalid", path, f"Invalid value: {detail}")
+
+
 def invalid_each(path: str, value: object, details: Iterable[str]) -> list[FieldError]:
     """One error per message, all about the same value."""
     return [invalid(path, value, detail) for detail in details]

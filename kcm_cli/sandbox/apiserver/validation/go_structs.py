@@ -92,6 +92,14 @@ core.CSIPersistentVolumeSource Driver:string VolumeHandle:string ReadOnly:bool F
   NodeStageSecretRef:*core.SecretReference NodePublishSecretRef:*core.SecretReference
   ControllerExpandSecretRef:*core.SecretReference NodeExpandSecretRef:*core.SecretReference
 core.VolumeNodeAffinity Required:*v1.NodeSelector
+batch.PodFailurePolicy Rules:[]batch.PodFailurePolicyRule
+batch.PodFailurePolicyRule Action:string OnExitCodes:*batch.PodFailurePolicyOnExitCodesRequirement
+  OnPodConditions:[]batch.PodFailurePolicyOnPodConditionsPattern
+batch.PodFailurePolicyOnExitCodesRequirement ContainerName:*string Operator:string Values:[]int32
+batch.PodFailurePolicyOnPodConditionsPattern Type:string Status:string
+batch.SuccessPolicy Rules:[]batch.SuccessPolicyRule
+batch.SuccessPolicyRule SucceededIndexes:*string SucceededCount:*int32
+batch.UncountedTerminatedPods Succeeded:[]string Failed:[]string
 """
 
 INTERNAL_NAMES = {

@@ -5,6 +5,7 @@ Checks of single keys and values are cached: the same few come again and again.
 Source: apimachinery pkg/apis/meta/v1/validation, pkg/api/validation/objectmeta.go.
 """
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -40,6 +41,23 @@ def value_messages(value: str) -> tuple[str, ...]:
 def validate_key(key: str, path: str) -> list[FieldError]:
     """A label key, or another qualified name."""
     return errors.invalid_each(path, key, key_messages(key))
+
+
+_http_path = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+").fullmatch
+_HTTP_PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+"
+
+
+def domain_prefixed_path(value: str, path: str) -> list[FieldError]:
+    """A name like ``acme.io/foo``."""
+    if not value:
+        return [errors.required(path)]
+    host, slash, rest = value.partition("/")
+    if not (host and slash and rest):
+        return [errors.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    found = errors.invalid_each(path, host, names.dns1123_subdomain(host))
+    if not _http_path(rest):
+        found.append(errors.invalid(path, rest, names.regex_message("Invalid path", _HTTP_PATH)))
+    return found
 
 
 def validate_labels(labels: Mapping[str, str] | None, path: str) -> list[FieldError]:
