@@ -23,7 +23,7 @@ from kcm_cli.sandbox.apiserver.registry.answers import error_response, text_resp
 from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
-from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
+from kcm_cli.sandbox.apiserver.registry.core import Admission, Core, CustomKinds
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, NoSuchGroup, route
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
@@ -49,6 +49,7 @@ class Parts:
     security: Security
     schemas: Schemas
     admission: Admission
+    custom: CustomKinds | None = None
 
 
 class ApiServer:
@@ -69,6 +70,7 @@ class ApiServer:
             admission=parts.admission,
             authorizer=security.authorizer,
             services=ServiceAllocator(parts.store, services.info, parts.random),
+            custom=parts.custom,
         )
         self._verbs = Verbs(self.core, security)
         self._discovery = Discovery(self.catalog)
@@ -108,7 +110,7 @@ class ApiServer:
         if served.info.gvr == _ENDPOINTS:
             warnings.append(_ENDPOINTS_WARNING)
         hub = served if not served.converts else self._hub(served)
-        form = media(served, request, query, self.core.clock, stream=info.verb == "watch", subresource=info.subresource)
+        form = media(served, request, query, self.core, stream=info.verb == "watch", subresource=info.subresource)
         call = Call(request, info, served, hub, user, query, form, rest, warnings)
         return await self._verbs.run(call)
 

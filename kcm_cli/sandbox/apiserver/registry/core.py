@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.sandbox.apiserver import strategy
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
-from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.registry import conversion
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
-from kcm_cli.sandbox.apiserver.types import Attributes
+from kcm_cli.sandbox.apiserver.types import Attributes, ResourceInfo, Tree
 
 
 class Admission(Protocol):
@@ -22,6 +25,16 @@ class Admission(Protocol):
 
     async def validate(self, attrs: Attributes) -> None:
         """Raises ApiError."""
+
+
+class CustomKinds(Protocol):
+    """The rules of the kinds that CustomResourceDefinitions bring."""
+
+    def rules(self, info: ResourceInfo, subresource: str) -> Strategy:
+        """The strategy of a custom kind, or of its status."""
+
+    def convert(self, info: ResourceInfo, doc: Tree, api_version: str) -> Tree:
+        """An object in another version of its kind. Changes nothing. Raises ApiError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +50,26 @@ class Core:
     admission: Admission
     authorizer: Authorizer
     services: ServiceAllocator
+    custom: CustomKinds | None = None
+
+    def rules(self, info: ResourceInfo, subresource: str = "") -> Strategy:
+        """The strategy of a kind, or of a subresource with rules of its own."""
+        if info.custom and self.custom is not None:
+            return self.custom.rules(info, subresource)
+        return strategy.for_resource(info, subresource)
+
+    def to_storage(self, served: Served, doc: Tree) -> Tree:
+        """A document of a request in the form that is stored."""
+        if not served.converts:
+            return doc
+        if served.info.custom and self.custom is not None:
+            return self.custom.convert(served.info, doc, served.storage.group_version)
+        return conversion.to_storage(served, doc)
+
+    def from_storage(self, served: Served, doc: Tree) -> Tree:
+        """A stored document in the form of a resource; never changes the given one."""
+        if not served.converts:
+            return doc
+        if served.info.custom and self.custom is not None:
+            return self.custom.convert(served.info, doc, served.info.api_version)
+        return conversion.from_storage(served, doc)

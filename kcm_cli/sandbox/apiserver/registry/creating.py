@@ -5,8 +5,8 @@ upstream: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/regis
 
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver import defaulting, strategy
-from kcm_cli.sandbox.apiserver.registry import conversion, objects, refusals
+from kcm_cli.sandbox.apiserver import defaulting
+from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, write_options
@@ -36,14 +36,14 @@ class Creator:
         objects.match_namespace(meta, call.namespace)
         objects.drop_repeated_owners(meta, call.warnings, mutated=False)
         core.patching.track_update(resource, "", None, doc, options.manager, core.clock.now())
-        made = await self.insert(call, conversion.to_storage(call.served, doc), options)
+        made = await self.insert(call, self._core.to_storage(call.served, doc), options)
         return self.answer(call, made, 201)
 
     def answer(self, call: Call, made: "Stored | Tree", status: int) -> Response:
         """The object as it is stored, or as a dry run would have left it."""
         if isinstance(made, Stored):
             return call.media.object(status, made)
-        return call.media.document(status, conversion.from_storage(call.served, made))
+        return call.media.document(status, self._core.from_storage(call.served, made))
 
     async def insert(self, call: Call, doc: Tree, options: WriteOptions) -> "Stored | Tree":
         """Admit, complete, check and store a new object (in the stored form). Raises ApiError."""
@@ -89,7 +89,7 @@ class Creator:
 
     async def _checked(self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions) -> "Stored | Tree":
         core, hub, meta = self._core, call.hub.info, doc["metadata"]
-        rules = strategy.for_resource(hub)
+        rules = self._core.rules(hub)
         rules.prepare_create(doc, Context(meta["creationTimestamp"], call.user))
         if errors := rules.validate_create(doc):
             raise invalid(hub, meta.get("name") or "", errors)

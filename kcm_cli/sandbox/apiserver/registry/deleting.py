@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver import strategy
 from kcm_cli.sandbox.apiserver.refusals import conflict
-from kcm_cli.sandbox.apiserver.registry import conversion, namespaces, objects, refusals
+from kcm_cli.sandbox.apiserver.registry import namespaces, objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, delete_options, list_options
@@ -49,7 +48,7 @@ class Deleter:
         if isinstance(outcome.shown, Stored):
             return call.media.object(status, outcome.shown)
         if outcome.shown is not None:
-            return call.media.document(status, conversion.from_storage(call.served, outcome.shown))
+            return call.media.document(status, self._core.from_storage(call.served, outcome.shown))
         details: Tree = {"name": call.name, "group": call.resource.gvr.group, "kind": call.resource.gvr.plural}
         if not details["group"]:
             del details["group"]
@@ -89,7 +88,7 @@ class Deleter:
         old: Tree = current.doc
         if call.hub.info.group_resource == "namespaces" and (done := await self._namespace(call, options, current)):
             return done
-        rules = strategy.for_resource(call.hub.info)
+        rules = self._core.rules(call.hub.info)
         self.check_preconditions(call, options, old["metadata"])
         self._warn(call, options)
         doc = current.copy()

@@ -3,10 +3,11 @@
 upstream: apiserver pkg/endpoints/handlers/negotiation/negotiate.go (v1.36)
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kcm_cli.sandbox.apiserver.registry import conversion, refusals
+from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.media import (
     META_V1,
@@ -17,11 +18,13 @@ from kcm_cli.sandbox.apiserver.registry.media import (
     as_yaml,
     partial,
 )
-from kcm_cli.sandbox.apiserver.types import ApiError
+from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 BUILTIN_TYPES = f"{JSON}, {YAML}, {PROTOBUF}"
 CUSTOM_TYPES = f"{JSON}, {YAML}"
+Convert = Callable[[Served, Tree], Tree]
+
 _TRANSFORMS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 _META_VERSIONS = ("v1", "v1beta1")
 
@@ -108,14 +111,14 @@ def refused(header: str, *, custom: bool = False, stream: bool = False) -> ApiEr
     return refusals.not_acceptable(types)
 
 
-def media_for(served: Served, form: Wanted) -> Media:
-    """The form for a resource; tables are not made here."""
+def media_for(served: Served, form: Wanted, convert: Convert) -> Media:
+    """The form for a resource; tables are not made here. convert: from the stored form to the resource's own."""
     inner: Media
     if form.transform.startswith("PartialObjectMetadata"):
         inner = ShapedJson(served, partial, ("PartialObjectMetadataList", META_V1), typed=True)
     elif served.converts:
         names = (served.list_kind, served.info.api_version)
-        inner = ShapedJson(served, lambda doc: conversion.from_storage(served, doc), names, typed=False)
+        inner = ShapedJson(served, lambda doc: convert(served, doc), names, typed=served.info.custom)
     else:
         inner = PlainJson(served)
     return YamlMedia(inner) if form.yaml else inner

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver import defaulting, strategy
+from kcm_cli.sandbox.apiserver import defaulting
 from kcm_cli.sandbox.apiserver.refusals import invalid_kind
-from kcm_cli.sandbox.apiserver.registry import conversion, objects, refusals
+from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator, is_service
@@ -63,11 +63,11 @@ class Updater:
             old = None
             if current is not None:
                 self._same_uid(call, doc["metadata"].get("uid"), current)
-                old = conversion.from_storage(call.served, current.doc)
+                old = self._core.from_storage(call.served, current.doc)
             core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
-            return conversion.to_storage(call.served, doc)
+            return self._core.to_storage(call.served, doc)
 
-        rules = strategy.for_resource(call.hub.info)
+        rules = self._core.rules(call.hub.info)
         creates = rules.creates_on_update and not call.subresource
         return await self._run(call, Change(produce, options, call.subresource, creates))
 
@@ -87,15 +87,15 @@ class Updater:
         def produce(current: Stored | None) -> Tree:
             if current is None:
                 raise refusals.not_found(resource, call.name)
-            live = conversion.from_storage(call.served, current.copy())
+            live = self._core.from_storage(call.served, current.copy())
             patched = core.patching.patch(resource, live, call.request.body, media, options.validation)
             call.warnings[:] = patched.warnings
             doc = patched.doc
             defaulting.apply(resource, doc)
-            old = conversion.from_storage(call.served, current.doc)
+            old = self._core.from_storage(call.served, current.doc)
             core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
             self._check_identity(call, doc)
-            return conversion.to_storage(call.served, doc)
+            return self._core.to_storage(call.served, doc)
 
         return Change(produce, options, call.subresource, kind="PatchOptions")
 
@@ -105,7 +105,7 @@ class Updater:
         applied = core.patching.applied(resource, call.request.body, options.validation, call.warnings)
 
         def produce(current: Stored | None) -> Tree:
-            live = None if current is None else conversion.from_storage(call.served, current.copy())
+            live = None if current is None else self._core.from_storage(call.served, current.copy())
             now = core.clock.now()
             doc: Tree = core.patching.apply(
                 resource, call.subresource, live, applied, options.manager, options.force, now
@@ -115,7 +115,7 @@ class Updater:
                 why = f"uid mismatch: the provided object specified uid {doc['metadata']['uid']}"
                 raise refusals.conflict(resource, call.name, f"{why}, and no existing object was found")
             self._check_identity(call, doc)
-            return conversion.to_storage(call.served, doc)
+            return self._core.to_storage(call.served, doc)
 
         return await self._run(call, Change(produce, options, call.subresource, True, "PatchOptions"))
 
@@ -189,12 +189,12 @@ class Updater:
         hub = call.hub.info
         context = Context(format_time(self._core.clock.now()), call.user)
         if change.subresource == STATUS:
-            rules = strategy.for_resource(hub)
+            rules = self._core.rules(hub)
             rules.prepare_status(doc, old, context)
             errors = rules.validate_status(doc, old)
             warnings = [] if errors else rules.status_warnings(doc, old)
         else:
-            rules = strategy.for_resource(hub, "" if change.subresource == SCALE else change.subresource)
+            rules = self._core.rules(hub, "" if change.subresource == SCALE else change.subresource)
             rules.prepare_update(doc, old, context)
             errors = rules.validate_update(doc, old)
             warnings = [] if errors else rules.warnings(doc, old)
@@ -206,7 +206,7 @@ class Updater:
         """Optimistic concurrency, as far as the client asks for it. Raises ApiError 409, 422."""
         version = doc["metadata"].get("resourceVersion") or ""
         if not version or version == "0":
-            if strategy.for_resource(call.hub.info).needs_version_on_update:
+            if self._core.rules(call.hub.info).needs_version_on_update:
                 error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
                 raise invalid_kind(call.resource.gvr.group, call.resource.gvr.plural, call.name, [error])
             doc["metadata"]["resourceVersion"] = str(current.revision)

@@ -6,13 +6,13 @@ upstream: apiserver pkg/endpoints/handlers/response.go (v1.36)
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.refusals import bad_request
-from kcm_cli.sandbox.apiserver.registry import answers, conversion, negotiation
+from kcm_cli.sandbox.apiserver.registry import answers, negotiation
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
+from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.media import Media, PlainJson, YamlMedia, partial
 from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
 from kcm_cli.sandbox.apiserver.tables.column import Layout
@@ -24,7 +24,7 @@ _INCLUDED = ("", "Metadata", "Object", "None")
 
 
 def media(
-    served: Served, request: Request, query: Mapping[str, str], clock: Clock, *, stream: bool, subresource: str
+    served: Served, request: Request, query: Mapping[str, str], core: Core, *, stream: bool, subresource: str
 ) -> Media:
     """Raises ApiError 400, 406."""
     header = request.headers.get("accept", "")
@@ -32,24 +32,24 @@ def media(
         return PlainJson(served)
     form = negotiation.wanted(header, custom=served.info.custom, stream=stream)
     if form.transform != "Table":
-        return negotiation.media_for(served, form)
+        return negotiation.media_for(served, form, core.from_storage)
     included = query.get("includeObject", "")
     if included not in _INCLUDED:
         why = f"includeObject: Invalid value: \"{included}\": must be 'Metadata', 'Object', 'None', or empty"
         raise bad_request(f"Unable to convert to Table as requested: {why}")
-    table = TableMedia(served, layout_for(served, subresource), f"meta.k8s.io/{form.version}", included, clock)
+    table = TableMedia(served, layout_for(served, subresource), f"meta.k8s.io/{form.version}", included, core)
     return YamlMedia(table) if form.yaml else table
 
 
 class TableMedia:
     """Tables. A watch tells the columns with its first event only."""
 
-    def __init__(self, served: Served, layout: Layout, api_version: str, included: str, clock: Clock) -> None:
+    def __init__(self, served: Served, layout: Layout, api_version: str, included: str, core: Core) -> None:
         self._served = served
         self._layout = layout
         self._version = api_version
         self._included = included
-        self._clock = clock
+        self._core = core
         self._told = False
 
     def object(self, status: int, stored: Stored) -> Response:
@@ -86,7 +86,7 @@ class TableMedia:
         return frame_of("BOOKMARK", codec.encode(table))
 
     def _table(self, docs: Sequence[Doc], metadata: Doc) -> Doc:
-        now = self._clock.now()
+        now = self._core.clock.now()
         return {
             "kind": "Table",
             "apiVersion": self._version,
@@ -106,7 +106,7 @@ class TableMedia:
         if self._included == "None":
             return None
         if self._included == "Object":
-            return conversion.from_storage(self._served, doc)
+            return self._core.from_storage(self._served, doc)
         return {**partial(doc), "apiVersion": self._version}
 
 
