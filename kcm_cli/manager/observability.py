@@ -38,8 +38,8 @@ class Observability:
         self._config = config
         self._clock = clock
         self._started = clock.now()
-        self._slis = Registry()
-        families = SliMetrics(self._slis)
+        self.slis = Registry()
+        families = SliMetrics(self.slis)
         self.registry = Registry(metrics_options(config.metrics))
         self.workqueues = WorkqueueCollector(self.registry)
         self.rest = RestClientMetrics(self.registry)
@@ -48,7 +48,7 @@ class Observability:
         self.debug: DebugTable = {}
         self.process = ProcessMetrics()
         self.registry.add(self.process)
-        self._slis.add(StartTimeOnly(self.process))
+        self.slis.add(StartTimeOnly(self.process))
         self._sli_families = families
         show_version(self.registry, config.version)
         show_gates(self.registry, config.gates)
@@ -65,7 +65,7 @@ class Observability:
             mux.handle("/debug/flags/v", handlers.verbosity(logs.set_verbosity), listed=False)
         mux.handle("/configz", handlers.configz(configz(config.component)))
         mux.handle("/metrics", handlers.metrics(self.registry, start))
-        mux.handle("/metrics/slis", handlers.slis(self._slis, self._sli_families, start))
+        mux.handle("/metrics/slis", handlers.slis(self.slis, self._sli_families, start))
         mux.handle_prefix("/debug/controllers/", handlers.controllers(self._debug(controllers)))
         if config.gates.enabled("ComponentFlagz"):
             mux.handle("/flagz", zpages.flagz(config.flags, random.Random()))

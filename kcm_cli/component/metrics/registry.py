@@ -26,6 +26,7 @@ from kcm_cli.component.metrics.instruments import (
 )
 
 C = TypeVar("C", bound=Instrument)
+AnyFamily = Family[Counter] | Family[Gauge] | Family[Histogram]
 
 
 class Collector(Protocol):
@@ -51,7 +52,7 @@ class Registry:
     def __init__(self, options: MetricsOptions | None = None) -> None:
         self._options = options or MetricsOptions()
         self._prometheus = CollectorRegistry(support_collectors_without_names=True)
-        self._families: dict[str, Family[Counter] | Family[Gauge] | Family[Histogram]] = {}
+        self._families: dict[str, AnyFamily] = {}
         self._registered: Family[Counter] | None = None
         self._registered = self.counter(
             "registered_metrics_total",
@@ -117,6 +118,10 @@ class Registry:
             if self._registered is not None:
                 self._registered.labels(description.deprecated_version, description.stability.value).inc()
         return family
+
+    def families(self) -> tuple[AnyFamily, ...]:
+        """All families that are declared, shown or not."""
+        return tuple(self._families.values())
 
     def add(self, collector: Collector) -> None:
         """Join a collector that computes its families when scraped."""

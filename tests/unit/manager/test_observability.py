@@ -1,0 +1,126 @@
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics import Registry
+from kcm_cli.component.metrics.exposition import go_float
+from kcm_cli.component.metrics_config import MetricsConfig
+from kcm_cli.manager.config import Config, complete
+from kcm_cli.manager.config_controllers import known_of
+from kcm_cli.manager.controller_map import CONTROLLERS
+from kcm_cli.manager.errors import RunError
+from kcm_cli.manager.observability import Observability, metrics_options
+from kcm_cli.manager.options import flag_set
+from kcm_cli.manager.server.metrics import AuthMetrics
+from kcm_cli.runtime.leader import ElectionConfig, Elector
+
+OWNERS = {
+    "workqueue",
+    "rest-client",
+    "serving-auth",
+    "metrics-registry",
+    "leader-election",
+    "component-version",
+    "feature-gates",
+    "controller-manager",
+    "health-slis",
+}
+
+
+def config(*flags: str) -> Config:
+    return complete(flag_set().parse(flags), known_of(CONTROLLERS))
+
+
+@dataclass
+class Shown:
+    """A family as a scrape shows it."""
+
+    kind: str
+    stability: str
+    labels: set[str]
+    buckets: list[str]
+
+
+def shown(text: str) -> dict[str, Shown]:
+    found: dict[str, Shown] = {}
+    for line in text.splitlines():
+        if match := re.match(r"# HELP (\S+) \[(\w+)\]", line):
+            found[match[1]] = Shown("", match[2], set(), [])
+        elif match := re.match(r"# TYPE (\S+) (\w+)", line):
+            found.setdefault(match[1], Shown("", "", set(), [])).kind = match[2]
+        elif match := re.match(r"(\w+?)(_bucket|_sum|_count)?(?:\{(.*)\})? ", line):
+            name = match[1] if match[1] in found else match[1] + (match[2] or "")
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', match[3] or ""))
+            if (bound := labels.pop("le", "+Inf")) != "+Inf" and bound not in found[name].buckets:
+                found[name].buckets.append(bound)
+            found[name].labels |= labels.keys()
+    return found
+
+
+def touch(registry: Registry) -> None:
+    """Make a series of every family, so that it is shown."""
+    for family in registry.families():
+        family.labels(*("x" for _ in family.description.labels))
+
+
+def test_what_is_built_is_named_typed_and_labelled_as_in_the_original(
+    reference: Callable[[str], list[dict[str, object]]],
+) -> None:
+    async def work() -> tuple[str, str]:
+        everything = Observability(config(), LoopClock())
+        AuthMetrics.register(everything.registry)
+        Elector(ElectionConfig(identity="x"), object(), LoopClock(), object(), everything.registry)
+        everything.workqueues.queue("x", lambda: 0.0)
+        touch(everything.registry)
+        touch(everything.slis)
+        return everything.registry.expose().decode(), everything.slis.expose().decode()
+
+    main, slis = asyncio.run(work())
+    pages = {"/metrics": shown(main), "/metrics/slis": shown(slis)}
+    facts = [fact for fact in reference("metrics.json") if fact["owner"] in OWNERS]
+    assert len(facts) > 40
+    for fact in facts:
+        family = pages[str(fact.get("path", "/metrics"))][str(fact["name"])]
+        assert family.kind == fact["type"], fact["name"]
+        assert family.stability == fact["stability"], fact["name"]
+        assert family.labels == set(fact["labels"]), fact["name"]
+        if fact["type"] == "histogram":
+            wanted = [go_float(float(bound)) for bound in fact["buckets"]]
+            assert family.buckets == wanted, fact["name"]
+
+
+def test_metrics_flags_become_the_registrys_options(tmp_path: Path) -> None:
+    manifest = tmp_path / "m.yaml"
+    manifest.write_text("allowListMapping:\n  a_total,x: one,two\n  b_total,y: three\n")
+    options = metrics_options(
+        MetricsConfig(disabled=("c_total",), allow_labels=(("a_total,x", "own"),), allow_labels_manifest=str(manifest))
+    )
+    assert options.allowed_labels == {"a_total": {"x": frozenset({"own"})}, "b_total": {"y": frozenset({"three"})}}
+    assert options.disabled == frozenset({"c_total"})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(None, "cannot read"), ("{", "is not YAML"), ("a: 1", "allowListMapping")],
+    ids=["no", "bad", "odd"],
+)
+def test_a_bad_manifest_is_one_clear_line(tmp_path: Path, text: str | None, words: str) -> None:
+    path = tmp_path / "m.yaml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(RunError, match=words):
+        metrics_options(replace(MetricsConfig(), allow_labels_manifest=str(path)))
+
+
+def test_pages_follow_the_flags() -> None:
+    async def work(*flags: str) -> tuple[str, ...]:
+        loop = asyncio.get_running_loop()
+        return Observability(config(*flags), LoopClock()).pages(loop, lambda: loop).listed
+
+    assert asyncio.run(work()) == ("/configz", "/flagz", "/healthz", "/metrics", "/metrics/slis")
+    assert "/flagz" not in asyncio.run(work("--feature-gates=ComponentFlagz=false"))
