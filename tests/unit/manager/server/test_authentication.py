@@ -1,0 +1,110 @@
+import asyncio
+
+import pytest
+from starlette.datastructures import Headers
+
+from kcm_cli.component import virtual
+from kcm_cli.component.auth_config import AuthenticationConfig
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics import Registry
+from kcm_cli.manager.server.authentication import user_in_headers
+from kcm_cli.manager.server.metrics import TokenCacheMetrics, compressed
+from kcm_cli.manager.server.tokens import TokenCache, bearer
+from kcm_cli.manager.server.trust import ProxyHeaders, TrustState, from_config_map
+from kcm_cli.manager.server.user import User
+
+NAMES = ProxyHeaders(("x-remote-user",), ("x-remote-uid",), ("x-remote-group",), ("x-remote-extra-",))
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        ("Bearer abc", "abc"),
+        ("bearer abc", "abc"),
+        ("Bearer  abc", ""),
+        ("Bearer abc def", "abc"),
+        ("Basic abc", ""),
+        ("Bearer", ""),
+        ("", ""),
+    ],
+)
+def test_tokens_in_headers(header: str, token: str) -> None:
+    assert bearer(header) == token
+
+
+def test_a_proxy_names_the_user() -> None:
+    headers = Headers(
+        raw=[
+            (b"x-remote-user", b"jane"),
+            (b"x-remote-uid", b"7"),
+            (b"x-remote-group", b"a"),
+            (b"x-remote-group", b"b"),
+            (b"x-remote-group", b""),
+            (b"x-remote-extra-acme.com%2fscope", b"x"),
+            (b"x-remote-extra-acme.com%2fscope", b"y"),
+        ]
+    )
+    assert user_in_headers(headers, NAMES) == User("jane", "7", ("a", "b"), {"acme.com/scope": ("x", "y")})
+    assert user_in_headers(Headers(), NAMES) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("admin", "admin"),
+        ("system:serviceaccount:kube-system:default", "system:serviceaccount:kube-system:default"),
+        ("a@b", "email_id"),
+        ("system:anonymous", "other"),
+    ],
+)
+def test_user_names_are_few_in_metrics(name: str, label: str) -> None:
+    assert compressed(name) == label
+
+
+def test_one_review_however_many_ask_at_once() -> None:
+    async def main() -> None:
+        asked: list[str] = []
+
+        async def review(token: str) -> User | None:
+            asked.append(token)
+            await asyncio.sleep(1)
+            return User("jane") if token == "good" else None
+
+        cache = TokenCache(review, 10.0, b"s", LoopClock(), TokenCacheMetrics.register(Registry()))
+        users = await asyncio.gather(*(cache.user("good") for _ in range(5)))
+        assert users == [User("jane")] * 5
+        assert await cache.user("bad") is None
+        assert await cache.user("bad") is None
+        assert asked == ["good", "bad"]
+        await asyncio.sleep(10.1)
+        await cache.user("good")
+        assert asked == ["good", "bad", "good"]
+
+    virtual.run(main())
+
+
+def test_a_failed_review_is_not_remembered() -> None:
+    async def main() -> None:
+        asked: list[str] = []
+
+        async def review(token: str) -> User | None:
+            asked.append(token)
+            raise OSError("down")
+
+        cache = TokenCache(review, 10.0, b"s", LoopClock(), TokenCacheMetrics.register(Registry()))
+        for _ in range(2):
+            with pytest.raises(OSError, match="down"):
+                await cache.user("t")
+        assert len(asked) == 2
+
+    virtual.run(main())
+
+
+def test_bad_settings_of_the_cluster_change_nothing() -> None:
+    state, problems = from_config_map(
+        AuthenticationConfig(),
+        {"client-ca-file": "rubbish", "requestheader-username-headers": "x"},
+        TrustState(),
+    )
+    assert state == TrustState()
+    assert [problem.split(":")[0] for problem in problems] == ["client-ca-file", "requestheader headers"]

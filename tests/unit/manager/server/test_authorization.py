@@ -1,0 +1,115 @@
+import json
+import random
+from dataclasses import dataclass, field
+
+import pytest
+
+from kcm_cli.component import virtual
+from kcm_cli.component.auth_config import AuthorizationConfig
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics import Registry
+from kcm_cli.manager.server.authorization import Authorizer, OpenPaths
+from kcm_cli.manager.server.metrics import ReviewMetrics
+from kcm_cli.manager.server.review import ACCESS_REVIEWS, Reviewer, ReviewError
+from kcm_cli.manager.server.user import ANONYMOUS, User
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import ConnectionLost, Request, Response
+
+JANE = User("jane", groups=("g",), extra={"k": ("v",)})
+
+
+@dataclass
+class Answers:
+    """Answers reviews in turn; an error is raised."""
+
+    queue: list[bool | int | Exception]
+    specs: list[dict[str, object]] = field(default_factory=list)
+
+    async def send(self, request: Request) -> Response:
+        self.specs.append(json.loads(request.body)["spec"])
+        answer = self.queue.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, bool):
+            return Response(201, {}, json.dumps({"status": {"allowed": answer}}).encode())
+        return Response(answer, {}, b'{"kind":"Status","message":"no","code":%d}' % answer)
+
+
+def authorizer(answers: Answers, config: AuthorizationConfig | None = None) -> Authorizer:
+    clock = LoopClock()
+    client = Client(answers, limiter=Unlimited(), user_agent="t", clock=clock)  # type: ignore[arg-type]  # send suffices
+    metrics = ReviewMetrics.register(Registry(), "authz", "reviews")
+    reviewer = Reviewer(client, ACCESS_REVIEWS, "SubjectAccessReview", metrics, clock, random.Random(1))
+    return Authorizer(config or AuthorizationConfig(), reviewer, clock)
+
+
+@pytest.mark.parametrize(
+    ("paths", "path", "is_open"),
+    [
+        (("/healthz",), "/healthz", True),
+        (("/healthz",), "/healthz/", False),
+        (("/healthz*",), "/healthz/x", True),
+        (("healthz",), "/healthz", True),
+        (("/",), "/", True),
+        (("/",), "/x", False),
+        (("*",), "/x", True),
+        ((), "/x", False),
+    ],
+)
+def test_open_paths(paths: tuple[str, ...], path: str, is_open: bool) -> None:
+    assert (path in OpenPaths(paths)) is is_open
+
+
+def test_open_paths_and_masters_need_no_review() -> None:
+    async def main() -> None:
+        answers = Answers([])
+        subject = authorizer(answers)
+        assert (await subject.decide(ANONYMOUS, "get", "/healthz")).allowed
+        assert (await subject.decide(User("x", groups=("system:masters",)), "get", "/metrics")).allowed
+        assert answers.specs == []
+
+    virtual.run(main())
+
+
+def test_answers_are_kept_for_their_times() -> None:
+    async def main() -> None:
+        config = AuthorizationConfig(authorized_cache_ttl_s=10.0, unauthorized_cache_ttl_s=2.0)
+        answers = Answers([False, True, True])
+        subject, clock = authorizer(answers, config), LoopClock()
+        assert not (await subject.decide(JANE, "get", "/metrics")).allowed
+        await clock.sleep(1.9)
+        assert not (await subject.decide(JANE, "get", "/metrics")).allowed
+        await clock.sleep(0.2)
+        assert (await subject.decide(JANE, "get", "/metrics")).allowed
+        await clock.sleep(9.9)
+        assert (await subject.decide(JANE, "get", "/metrics")).allowed
+        assert len(answers.specs) == 2
+        await subject.decide(JANE, "post", "/metrics")
+        assert answers.specs[-1] == {
+            "nonResourceAttributes": {"path": "/metrics", "verb": "post"},
+            "user": "jane",
+            "groups": ["g"],
+            "extra": {"k": ["v"]},
+        }
+
+    virtual.run(main())
+
+
+def test_passing_trouble_is_waited_out() -> None:
+    async def main() -> None:
+        answers = Answers([ConnectionLost("reset"), 500, True])
+        assert (await authorizer(answers).decide(JANE, "get", "/metrics")).allowed
+        assert 0.5 + 0.75 <= LoopClock().monotonic() <= (0.5 + 0.75) * 1.2 + 0.1
+
+    virtual.run(main())
+
+
+def test_lasting_trouble_is_an_error() -> None:
+    async def main() -> None:
+        with pytest.raises(ReviewError, match="no"):
+            await authorizer(Answers([403])).decide(JANE, "get", "/metrics")
+        with pytest.raises(ReviewError):
+            await authorizer(Answers([ConnectionLost("reset")] * 9)).decide(JANE, "get", "/metrics")
+
+    virtual.run(main())

@@ -1,0 +1,82 @@
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.component.health import HealthChecks
+from kcm_cli.component.metrics import Registry
+from kcm_cli.manager.lifecycle import by_type, innermost
+from kcm_cli.manager.loop_thread import LoopThread
+from kcm_cli.manager.migration import DEFAULT_LEADERS, Lock, locks
+from kcm_cli.manager.notify import READY, notify
+from kcm_cli.manager.options import ComponentConfig
+from kcm_cli.manager.options_generic import GenericConfig
+from kcm_cli.manager.running import RunningControllers
+
+
+def test_migration_puts_controllers_under_locks() -> None:
+    leaders = (("a", "kube-controller-manager"), ("b", "*"), ("c", "cloud-controller-manager"), ("old", "*"))
+    found = locks(leaders, {"old": "new"})
+    assert found == {"a": Lock.MIGRATION, "b": Lock.MIGRATION, "c": Lock.ELSEWHERE, "new": Lock.MIGRATION}
+    assert len(locks(DEFAULT_LEADERS, {})) == 3
+
+
+def test_systemd_hears_of_it(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(str(tmp_path / "s"))
+        assert notify(READY, {"NOTIFY_SOCKET": str(tmp_path / "s")})
+        assert listener.recv(100) == b"READY=1"
+
+
+@pytest.mark.parametrize("address", ["", "relative", "/nobody/listens"])
+def test_nobody_hears_and_nothing_happens(address: str) -> None:
+    assert not notify(READY, {"NOTIFY_SOCKET": address})
+
+
+def test_running_controllers_are_shown() -> None:
+    health, registry = HealthChecks(), Registry()
+    running = RunningControllers(health, registry)
+    running.started("a-controller")
+    running.started("a-controller")
+    assert health.names == ("a-controller",)
+    line = 'running_managed_controllers{manager="kube-controller-manager",name="a-controller"}'
+    assert f"{line} 1\n" in registry.expose().decode()
+    running.ended("a-controller")
+    assert f"{line} 0\n" in registry.expose().decode()
+
+
+def test_a_loop_of_its_own_runs_what_it_is_given_and_stops() -> None:
+    async def work() -> None:
+        thread = LoopThread("t")
+        thread.start()
+        ended: list[str] = []
+
+        async def forever() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("cancelled")
+
+        async def answer() -> int:
+            return 42
+
+        thread.submit(forever())
+        assert await thread.call(answer()) == 42
+        await thread.stop()
+        assert ended == ["cancelled"]
+
+    asyncio.run(work())
+
+
+def test_configuration_is_found_by_type() -> None:
+    component = ComponentConfig()
+    table = by_type(component)
+    assert table[GenericConfig] is component.generic
+    assert table[type(component.generic.leader_election)] is component.generic.leader_election
+    assert table[type(component.deployment)] is component.deployment
+
+
+def test_the_first_error_of_nested_groups() -> None:
+    error = ValueError("x")
+    assert innermost(ExceptionGroup("a", [ExceptionGroup("b", [error])])) is error
