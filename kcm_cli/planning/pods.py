@@ -64,6 +64,18 @@ def is_available(pod: Pod, min_ready_s: int, now: datetime) -> bool:
     return since is not None and (now - parse_time(since)).total_seconds() >= min_ready_s
 
 
+def next_available_s(pods: Iterable[Pod], min_ready_s: int, now: datetime) -> float | None:
+    """Seconds until the first of the ready pods that are not available yet becomes so; None if all are.
+
+    upstream: pkg/controller/controller_utils.go#FindMinNextPodAvailabilityCheck
+    """
+    if min_ready_s <= 0:
+        return None
+    since = (ready_since(pod) for pod in pods)
+    left = (min_ready_s - (now - parse_time(time)).total_seconds() for time in since if time is not None)
+    return min((wait for wait in left if wait > 0), default=None)
+
+
 def deletion_cost(pod: Pod) -> int:
     """The annotation's value, 0 if it is absent or not a plain int32."""
     text = pod.annotations.get(DELETION_COST, "")

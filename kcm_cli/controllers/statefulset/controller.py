@@ -1,0 +1,253 @@
+"""statefulset-controller: pods with names that stay, made, updated and deleted in order.
+
+upstream: pkg/controller/statefulset
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevision, StatefulSet, StatefulSetStatus
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
+from kcm_cli.controllers.statefulset.config import StatefulSetConfig
+from kcm_cli.controllers.statefulset.history import Found, History
+from kcm_cli.controllers.statefulset.metrics import StatefulSetMetrics
+from kcm_cli.controllers.statefulset.plan import Decision, decide, differs, status
+from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
+from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
+from kcm_cli.controllers.statefulset.plan.identity import is_member, ordinal_of, replicas_of, start_of
+from kcm_cli.controllers.statefulset.plan.update import ON_DELETE, max_unavailable, unavailable
+from kcm_cli.controllers.statefulset.pods import STEP_ERRORS, PodControl
+from kcm_cli.controllers.statefulset.snapshot import Snapshot
+from kcm_cli.engine import writes
+from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.dependents import Dependents
+from kcm_cli.engine.freshness import AGAIN_S, Consistency
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.labels import Selector, from_label_selector
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning import pods as pod_rules
+from kcm_cli.planning.actions import Update
+from kcm_cli.planning.status import status_changes
+from kcm_cli.planning.template_defaults import same_when_defaulted
+from kcm_cli.rest.errors import Conflict
+from kcm_cli.runtime.store import CONTROLLER, by_controller, orphans_of
+
+ALWAYS = ("replicas", "availableReplicas")
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = StatefulSetController(context)
+    return context.worker(
+        controller.queue,
+        controller.sync,
+        count=context.config(StatefulSetConfig).concurrent_syncs,
+        waits_for=controller.informers,
+    )
+
+
+class StatefulSetController:
+    """Reads a StatefulSet with its pods, claims and revisions, decides, acts, and writes the status once."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._clock = context.clock
+        self._client = context.client
+        self._counts_unavailable = context.gates.enabled("MaxUnavailableStatefulSet")
+        self._compares_defaulted = context.gates.enabled("StatefulSetSemanticRevisionComparison")
+        self._consistent = context.gates.enabled("StaleControllerConsistencyStatefulSet")
+        self._executor = context.executor()
+        self._metrics = StatefulSetMetrics(context.metrics)
+        self.queue = context.queue("statefulset")
+        self._consistency = Consistency(self.queue.add)
+        self._going: set[str] = set()
+        self._sets = context.informers.get(STATEFUL_SETS)
+        self._pods = context.informers.get(PODS)
+        self._claims = context.informers.get(PERSISTENT_VOLUME_CLAIMS)
+        self._revisions = context.informers.get(CONTROLLER_REVISIONS)
+        self.informers = (self._sets, self._pods, self._claims, self._revisions)
+        self._control = PodControl(self._client, context.recorder, self._wrote, self._deleted)
+        self._history = History(self._client, self._executor, self._revisions, self._consistency)
+        self._listen()
+
+    def _listen(self) -> None:
+        self._pods.store.add_index(CONTROLLER, by_controller)
+        self._revisions.store.add_index(CONTROLLER, by_controller)
+        self._sets.listen(
+            on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._set_deleted
+        )
+        self._pods.listen(on_update=lambda old, new: self._pod_seen(new), on_delete=self._pod_gone)
+        dependents: Dependents[StatefulSet, Pod] = Dependents(
+            STATEFUL_SETS.kind, self._sets.store, self.queue.add, matching=self._matching, changed=self._pod_changed
+        )
+        dependents.listen(self._pods)
+        self._consistency.follow(*self.informers)
+
+    async def sync(self, key: str) -> float | None:
+        set_ = self._sets.store.get(key)
+        if set_ is None:
+            self._consistency.forget(key)
+            return None
+        if self._must_wait(set_):
+            return AGAIN_S
+        try:
+            selector = from_label_selector(set_.spec.selector)
+        except FormatError:
+            return None  # a selector that cannot be used does not get better by trying again
+        revisions = await self._history.of(set_, selector)
+        pods = await self._claim(set_, selector)
+        found = await self._history.realise(set_, self._wanted(set_, revisions))
+        snapshot = self._snapshot(set_, pods, revisions, found)
+        now = self._clock.now()
+        error = await self._act(snapshot, now)
+        await self._prune(snapshot, revisions)
+        if error is not None:
+            raise error
+        return pod_rules.next_available_s(pods, set_.spec.min_ready_seconds, now)
+
+    def _must_wait(self, set_: StatefulSet) -> bool:
+        """Whether a cache does not show yet what an earlier sync of this set did."""
+        behind = self._consistency.behind(set_.key) if self._consistent else None
+        if behind is not None:
+            gvr = behind.resource.gvr
+            self._metrics.skipped(gvr.group, gvr.plural)
+            return True
+        if not self._going:
+            return False
+        own = self._pods.store.by_index(CONTROLLER, set_.uid)
+        return any(pod.uid in self._going and not pod.deleting for pod in own)
+
+    async def _act(self, snapshot: Snapshot, now: datetime) -> Exception | None:
+        """Carry the decision out and write the status; returns what failed, so that the rest is still done."""
+        set_ = snapshot.set
+        decision = decide(snapshot, now, counts_unavailable=self._counts_unavailable)
+        self._measure(snapshot, decision, now)
+        error: Exception | None = None
+        updated = 0
+        try:
+            await self._control.run(set_, decision.phases)
+            for pod in decision.updating:
+                await self._control.delete(set_, pod)
+                updated += 1
+        except STEP_ERRORS as failure:
+            error = failure
+        await self._write_status(set_, status(snapshot, decision, updated, now))
+        return error
+
+    # -- reading
+
+    async def _claim(self, set_: StatefulSet, selector: Selector) -> list[Pod]:
+        store = self._pods.store
+        return await claim(
+            self._executor,
+            self._client,
+            STATEFUL_SETS,
+            set_,
+            selector,
+            store.by_index(CONTROLLER, set_.uid) + store.by_index(CONTROLLER, orphans_of(set_.namespace)),
+            PODS,
+            member=lambda pod: is_member(set_, pod),
+        )
+
+    def _wanted(
+        self, set_: StatefulSet, revisions: Sequence[ControllerRevision]
+    ) -> revision_rules.Existing | revision_rules.Missing:
+        same = same_when_defaulted if self._compares_defaulted else _never_same
+        return revision_rules.wanted(set_, revisions, same)
+
+    def _snapshot(
+        self, set_: StatefulSet, pods: Sequence[Pod], revisions: Sequence[ControllerRevision], found: Found
+    ) -> Snapshot:
+        current = revision_rules.current(set_, revisions, found.update)
+        claims = self._claims_of(set_, pods)
+        return Snapshot(set_, tuple(pods), current, found.update, claims, found.collisions)
+
+    def _claims_of(self, set_: StatefulSet, pods: Sequence[Pod]) -> Mapping[str, PersistentVolumeClaim]:
+        names = template_names(set_)
+        if not names:
+            return {}
+        start = start_of(set_)
+        ordinals = {*range(start, start + replicas_of(set_)), *(ordinal_of(pod) for pod in pods)}
+        wanted = (claim_name(set_, name, ordinal) for ordinal in ordinals for name in names)
+        found = ((name, self._claims.store.get(f"{set_.namespace}/{name}")) for name in wanted)
+        return {name: one for name, one in found if one is not None}
+
+    # -- writing
+
+    async def _write_status(self, set_: StatefulSet, new: StatefulSetStatus) -> None:
+        """Write the status if it differs; a conflict is tried once more on the set as it is now."""
+        if not differs(set_.status, new):
+            return
+        changes = status_changes(new, always=ALWAYS)
+        try:
+            written = await writes.update(self._client, Update(STATEFUL_SETS, set_, changes, "status"))
+        except Conflict:
+            fresh = await self._client.get(STATEFUL_SETS, set_.namespace, set_.name)
+            if fresh.uid != set_.uid:
+                return
+            written = await writes.update(self._client, Update(STATEFUL_SETS, fresh, changes, "status"))
+        self._consistency.wrote(set_.key, self._sets, written)
+
+    async def _prune(self, snapshot: Snapshot, revisions: Sequence[ControllerRevision]) -> None:
+        live = (snapshot.current.name, snapshot.update.name)
+        await self._history.prune(revision_rules.surplus(snapshot.set, revisions, snapshot.pods, live))
+
+    def _wrote(self, set_: StatefulSet, obj: Object, claim: bool) -> None:
+        self._consistency.wrote(set_.key, self._claims if claim else self._pods, obj)
+
+    def _measure(self, snapshot: Snapshot, decision: Decision, now: datetime) -> None:
+        if not self._counts_unavailable:
+            return
+        set_ = snapshot.set
+        policy = set_.spec.pod_management_policy
+        self._metrics.allowed(set_, policy, max_unavailable(set_))
+        if set_.spec.update_strategy.type != ON_DELETE:
+            held = [(slot.pod, slot.revision) for slot in decision.slots]
+            self._metrics.down(set_, policy, unavailable(snapshot, held, now))
+
+    # -- events
+
+    def _enqueue(self, set_: StatefulSet) -> None:
+        self.queue.add(set_.key)
+
+    def _set_deleted(self, set_: StatefulSet) -> None:
+        self._consistency.forget(set_.key)
+        self.queue.add(set_.key)
+
+    def _deleted(self, pod: Pod) -> None:
+        """A deletion was taken: until the cache shows it, nothing new is decided on this pod's set."""
+        known = self._pods.store.get(pod.key)
+        if known is not None and known.uid == pod.uid and not known.deleting:
+            self._going.add(pod.uid)
+
+    def _pod_seen(self, pod: Pod) -> None:
+        if pod.deleting:
+            self._going.discard(pod.uid)
+
+    def _pod_gone(self, pod: Pod) -> None:
+        self._going.discard(pod.uid)
+
+    def _matching(self, pod: Pod) -> list[StatefulSet]:
+        if not pod.labels:
+            return []
+        found: list[StatefulSet] = []
+        for set_ in self._sets.store.list(pod.namespace):
+            selector = _selector_or_none(set_)
+            if selector is not None and not selector.empty and selector.matches(pod.labels):
+                found.append(set_)
+        return found
+
+    def _pod_changed(self, set_: StatefulSet, old: Pod, new: Pod) -> None:
+        if pod_rules.is_ready(new) and not pod_rules.is_ready(old) and set_.spec.min_ready_seconds > 0:
+            self.queue.add_after(set_.key, set_.spec.min_ready_seconds)
+
+
+def _selector_or_none(set_: StatefulSet) -> Selector | None:
+    try:
+        return from_label_selector(set_.spec.selector)
+    except FormatError:
+        return None
+
+
+def _never_same(old: Doc, new: Doc) -> bool:
+    return False

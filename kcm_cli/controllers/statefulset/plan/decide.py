@@ -1,0 +1,281 @@
+"""Which pods to make, mend and delete, in which order.
+
+An ordered set does one thing at a time: each pod waits for those before it, surplus pods go from the highest
+ordinal down once all others are available, and only then a new revision is rolled out. A parallel set does all of
+this at once; what it has in common with an ordered one is the rolling update.
+
+upstream: pkg/controller/statefulset/stateful_set_control.go#updateStatefulSet
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.statefulset.plan.claims import (
+    NO_WORK,
+    ClaimWork,
+    Ownership,
+    blocked_by_stale_claim,
+    claim_work,
+    ownership,
+    to_make,
+)
+from kcm_cli.controllers.statefulset.plan.identity import (
+    identity_matches,
+    in_range,
+    ordinal_of,
+    pod_name,
+    replicas_of,
+    revision_of,
+    start_of,
+)
+from kcm_cli.controllers.statefulset.plan.pod import new_pod, new_revision, storage_matches
+from kcm_cli.controllers.statefulset.plan.update import outdated
+from kcm_cli.controllers.statefulset.snapshot import Snapshot
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.pods import is_available, is_ready, is_terminal
+
+PARALLEL = "Parallel"
+
+
+@dataclass(frozen=True, slots=True)
+class MakePod:
+    """Make a pod, its claims first."""
+
+    name: str
+    body: Doc
+    claims: ClaimWork
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """Delete a pod."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class MakeClaims:
+    """Make the claims that a pending pod waits for, and have them owned rightly."""
+
+    pod: Pod
+    claims: ClaimWork
+
+
+@dataclass(frozen=True, slots=True)
+class OwnClaims:
+    """Have the claims of a surplus pod owned rightly, before it goes."""
+
+    pod: Pod
+    ownership: tuple[Ownership, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MendPod:
+    """Put right what a pod is told by its ordinal. ``pod_differs``: its labels or volumes; else only its claims."""
+
+    pod: Pod
+    claims: ClaimWork
+    pod_differs: bool
+
+
+Step = MakePod | DeletePod | MakeClaims | OwnClaims | MendPod
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Steps by pod; those of one pod follow each other. ``together``: pods do not wait for each other.
+
+    A failed step ends the steps of its pod and skips the pods and phases behind it.
+    """
+
+    groups: tuple[tuple[Step, ...], ...]
+    together: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """An ordinal that is wanted: its pod, if it has one, and the revision of the pod that it has or gets."""
+
+    ordinal: int
+    pod: Pod | None
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do, and the pods that were looked at: wanted ones by ordinal, surplus ones from the highest down.
+
+    ``updating``: the pods to be deleted because of their revision, after all phases.
+    """
+
+    slots: tuple[Slot, ...]
+    condemned: tuple[Pod, ...]
+    phases: tuple[Phase, ...] = ()
+    updating: tuple[Pod, ...] = ()
+
+
+def decide(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False) -> Decision:
+    """The steps of one sync. ``counts_unavailable``: gate MaxUnavailableStatefulSet."""
+    slots, condemned = _slots(snapshot), _condemned(snapshot)
+    if snapshot.set.deleting:
+        return Decision(slots, condemned)
+    if snapshot.set.spec.pod_management_policy == PARALLEL:
+        phases, through = _all_at_once(snapshot, slots, condemned), True
+    else:
+        phases, through = _in_order(snapshot, slots, condemned, now)
+    updating: tuple[Pod, ...] = ()
+    if through:
+        steps = (step for phase in phases for group in phase.groups for step in group)
+        gone = {step.pod.uid for step in steps if isinstance(step, DeletePod)}
+        held = [(slot.pod, slot.revision) for slot in slots]
+        updating = outdated(snapshot, held, gone, now, counts_unavailable=counts_unavailable)
+    return Decision(slots, condemned, tuple(phase for phase in phases if phase.groups), updating)
+
+
+def _slots(snapshot: Snapshot) -> tuple[Slot, ...]:
+    """Every wanted ordinal. Of several pods of one ordinal (``db-1``, ``db-01``) the one named rightly counts."""
+    set_ = snapshot.set
+    found: dict[int, Pod] = {}
+    for pod in snapshot.pods:
+        ordinal = ordinal_of(pod)
+        if in_range(set_, ordinal) and (ordinal not in found or pod.name == pod_name(set_, ordinal)):
+            found[ordinal] = pod
+    slots: list[Slot] = []
+    start = start_of(set_)
+    for ordinal in range(start, start + replicas_of(set_)):
+        held = found.get(ordinal)
+        revision = revision_of(held) if held is not None else new_revision(snapshot, ordinal).name
+        slots.append(Slot(ordinal, held, revision))
+    return tuple(slots)
+
+
+def _condemned(snapshot: Snapshot) -> tuple[Pod, ...]:
+    surplus = [(ordinal_of(pod), pod) for pod in snapshot.pods]
+    outside = [(o, pod) for o, pod in surplus if o >= 0 and not in_range(snapshot.set, o)]
+    return tuple(pod for _, pod in sorted(outside, key=lambda item: (-item[0], item[1].name)))
+
+
+# -- one at a time
+
+
+def _in_order(
+    snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
+) -> tuple[list[Phase], bool]:
+    """The steps up to the first pod that others have to wait for; and whether none has to be waited for."""
+    living: list[tuple[Step, ...]] = []
+    for slot in slots:
+        steps, may_go_on = _ordered_slot(snapshot, slot, now)
+        if steps:
+            living.append(steps)
+        if not may_go_on:
+            return [Phase(tuple(living))], False
+    phases = [Phase(tuple(living)), Phase(_condemned_claims(snapshot, condemned))]
+    if condemned:
+        phases.append(Phase(_next_to_go(snapshot, slots, condemned, now)))
+    return phases, not condemned
+
+
+def _ordered_slot(snapshot: Snapshot, slot: Slot, now: datetime) -> tuple[tuple[Step, ...], bool]:
+    pod = slot.pod
+    if pod is None or is_terminal(pod):
+        return _steps(snapshot, slot), False
+    if pod.deleting or not _available(snapshot, pod, now):
+        return _pending(snapshot, slot, pod), False
+    return _steps(snapshot, slot), True
+
+
+def _available(snapshot: Snapshot, pod: Pod, now: datetime) -> bool:
+    """Running, ready, and ready for long enough."""
+    running = pod.status.phase == "Running" and is_ready(pod)
+    return running and is_available(pod, snapshot.set.spec.min_ready_seconds, now)
+
+
+def _next_to_go(
+    snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
+) -> tuple[tuple[Step, ...], ...]:
+    """The highest surplus pod, unless it is going already, or is not available and others were so before it."""
+    highest = condemned[0]
+    if highest.deleting:
+        return ()
+    if not _available(snapshot, highest, now) and highest is not _first_unavailable(snapshot, slots, condemned, now):
+        return ()
+    return ((DeletePod(highest),),)
+
+
+def _first_unavailable(
+    snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod], now: datetime
+) -> Pod | None:
+    """The unavailable pod of the lowest rank: wanted ones by ordinal, then surplus ones from the lowest up."""
+    for pod in [*(slot.pod for slot in slots), *reversed(condemned)]:
+        if pod is None or pod.deleting or not is_available(pod, snapshot.set.spec.min_ready_seconds, now):
+            return pod
+    return None
+
+
+# -- all at once
+
+
+def _all_at_once(snapshot: Snapshot, slots: Sequence[Slot], condemned: Sequence[Pod]) -> list[Phase]:
+    living = tuple(steps for steps in (_steps(snapshot, slot) for slot in slots) if steps)
+    deletions = tuple((DeletePod(pod),) for pod in condemned if not pod.deleting)
+    return [
+        Phase(living, together=True),
+        Phase(_condemned_claims(snapshot, condemned), together=True),
+        Phase(deletions, together=True),
+    ]
+
+
+# -- the steps of one pod
+
+
+def _steps(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:
+    """What a wanted pod needs, whether or not others have to wait for it."""
+    pod = slot.pod
+    if pod is None:
+        return _creation(snapshot, slot)
+    if is_terminal(pod):
+        return () if pod.deleting else (DeletePod(pod),)
+    pending = _pending(snapshot, slot, pod)
+    mended = _mended(snapshot, slot, pod, owners_done=bool(pending))
+    return pending + mended
+
+
+def _creation(snapshot: Snapshot, slot: Slot) -> tuple[Step, ...]:
+    set_ = snapshot.set
+    if blocked_by_stale_claim(set_, slot.ordinal, snapshot.claims):
+        return ()
+    body = new_pod(set_, slot.ordinal, new_revision(snapshot, slot.ordinal))
+    return (MakePod(pod_name(set_, slot.ordinal), body, claim_work(set_, slot.ordinal, "", snapshot.claims)),)
+
+
+def _pending(snapshot: Snapshot, slot: Slot, pod: Pod) -> tuple[Step, ...]:
+    if pod.status.phase != "Pending":
+        return ()
+    work = claim_work(snapshot.set, slot.ordinal, pod.uid, snapshot.claims)
+    return () if work.empty else (MakeClaims(pod, work),)
+
+
+def _mended(snapshot: Snapshot, slot: Slot, pod: Pod, *, owners_done: bool) -> tuple[Step, ...]:
+    set_ = snapshot.set
+    stored = storage_matches(set_, pod)
+    owners: tuple[Ownership, ...] = ()
+    if not owners_done:
+        found = ownership(set_, slot.ordinal, pod.uid, snapshot.claims)
+        owners = found if any(one.references is not None for one in found) else ()
+    differs = not (stored and identity_matches(set_, pod))
+    if not differs and not owners:
+        return ()
+    missing, going = to_make(set_, slot.ordinal, snapshot.claims) if not stored else ((), ())
+    work = ClaimWork(missing, going, owners) if missing or going or owners else NO_WORK
+    return (MendPod(pod, work, differs),)
+
+
+def _condemned_claims(snapshot: Snapshot, condemned: Sequence[Pod]) -> tuple[tuple[Step, ...], ...]:
+    groups: list[tuple[Step, ...]] = []
+    for pod in condemned:
+        owners = ownership(snapshot.set, ordinal_of(pod), pod.uid, snapshot.claims)
+        if any(one.references is not None for one in owners):
+            groups.append((OwnClaims(pod, owners),))
+    return tuple(groups)

@@ -1,0 +1,84 @@
+"""The pod of an ordinal, and the volumes that its claims give it.
+
+upstream: pkg/controller/statefulset/stateful_set_utils.go#newVersionedStatefulSetPod, updateStorage, storageMatches
+"""
+
+from collections.abc import Iterable
+
+from kcm_cli.api.apps import STATEFUL_SETS, StatefulSet
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
+from kcm_cli.controllers.statefulset.plan.identity import identity_labels, ordinal_of, pod_name, start_of
+from kcm_cli.controllers.statefulset.snapshot import Revision, Snapshot
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.pod_template import pod_from_template
+from kcm_cli.planning.revisions import POD_HASH_LABEL
+
+ROLLING_UPDATE = "RollingUpdate"
+
+
+def new_revision(snapshot: Snapshot, ordinal: int) -> Revision:
+    """The revision from which a pod of this ordinal is made now: the old one below the partition."""
+    set_ = snapshot.set
+    strategy = set_.spec.update_strategy
+    rolling = strategy.rolling_update
+    if rolling is not None:
+        old = rolling.partition or 0
+    else:
+        old = set_.status.current_replicas if strategy.type == ROLLING_UPDATE else 0
+    return snapshot.current if ordinal < start_of(set_) + old else snapshot.update
+
+
+def new_pod(set_: StatefulSet, ordinal: int, revision: Revision) -> Doc:
+    """The document of the pod."""
+    pod = pod_from_template(revision.template, STATEFUL_SETS, set_)
+    metadata, spec = _copy(pod["metadata"]), _copy(pod["spec"])
+    name = pod_name(set_, ordinal)
+    metadata["name"] = name
+    labels = {**identity_labels(set_, ordinal), POD_HASH_LABEL: revision.name}
+    metadata["labels"] = {**_copy(metadata.get("labels")), **labels}
+    spec["hostname"] = name
+    if set_.spec.service_name:
+        spec["subdomain"] = set_.spec.service_name
+    volumes = spec.get("volumes")
+    if set_.spec.volume_claim_templates:
+        spec["volumes"] = with_claims(set_, ordinal, volumes if isinstance(volumes, list) else [])
+    return {**pod, "metadata": metadata, "spec": spec}
+
+
+def with_claims(set_: StatefulSet, ordinal: int, volumes: Iterable[object]) -> list[object]:
+    """A pod's volumes with those of the set's claims, in place of others of their names."""
+    names = template_names(set_)
+    claimed: list[object] = [
+        {"name": name, "persistentVolumeClaim": {"claimName": claim_name(set_, name, ordinal)}} for name in names
+    ]
+    return claimed + [volume for volume in volumes if not (isinstance(volume, dict) and volume.get("name") in names)]
+
+
+def storage_matches(set_: StatefulSet, pod: Pod) -> bool:
+    """Whether the pod uses the claims of its ordinal."""
+    names = template_names(set_)
+    if not names:
+        return True
+    ordinal = ordinal_of(pod)
+    used = {volume.name: volume.persistent_volume_claim for volume in pod.spec.volumes}
+    for name in names:
+        claim = used.get(name)
+        if claim is None or claim.claim_name != claim_name(set_, name, ordinal):
+            return False
+    return True
+
+
+def repaired(set_: StatefulSet, pod: Doc) -> Doc:
+    """The pod with the labels and volumes that its name asks for."""
+    metadata, spec = _copy(pod.get("metadata")), _copy(pod.get("spec"))
+    ordinal = int(str(metadata.get("name", "")).rpartition("-")[2])
+    metadata["labels"] = {**_copy(metadata.get("labels")), **identity_labels(set_, ordinal)}
+    if set_.spec.volume_claim_templates:
+        volumes = spec.get("volumes")
+        spec["volumes"] = with_claims(set_, ordinal, volumes if isinstance(volumes, list) else [])
+    return {**pod, "metadata": metadata, "spec": spec}
+
+
+def _copy(doc: object) -> Doc:
+    return dict(doc) if isinstance(doc, dict) else {}

@@ -1,0 +1,100 @@
+"""Which revision a StatefulSet is at, and which it goes to.
+
+The revision of the template as it is may exist already: as the latest, as an earlier one that is numbered anew (a
+roll back), or not at all.
+
+upstream: pkg/controller/statefulset/stateful_set_control.go#getStatefulSetRevisions, truncateHistory
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kcm_cli.api.apps import STATEFUL_SETS, ControllerRevision, StatefulSet
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.statefulset.plan.identity import revision_of
+from kcm_cli.controllers.statefulset.snapshot import Revision
+from kcm_cli.machinery import go_json
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.hashes import controller_revision_hash
+from kcm_cli.planning import revisions as history
+
+DEFAULT_HISTORY_LIMIT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """The revision is there. ``number``: the one that it has to get, None if it has the highest."""
+
+    revision: ControllerRevision
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The revision has to be made."""
+
+    data: Doc
+    number: int
+
+
+def wanted(
+    set_: StatefulSet, revisions: Sequence[ControllerRevision], same_when_defaulted: Callable[[Doc, Doc], bool]
+) -> Existing | Missing:
+    """The revision of the set's template among these, which are in order.
+
+    ``same_when_defaulted``: whether the template of the latest revision becomes that of the set once an API server
+    fills in defaults that it did not know when the revision was made.
+    """
+    data = history.patch_of(set_.spec.template)
+    equal = history.with_data(revisions, data)
+    if equal:
+        latest = equal[-1] is revisions[-1] or history.with_data(revisions[-1:], data)
+        return Existing(revisions[-1]) if latest else Existing(equal[-1], history.next_number(revisions))
+    if revisions:
+        template = history.template_of(revisions[-1])
+        if template is not None and same_when_defaulted(template, set_.spec.template):
+            return Existing(revisions[-1])
+    return Missing(data, history.next_number(revisions))
+
+
+def name_for(set_: StatefulSet, data: Doc, collisions: int) -> str:
+    """The name of a revision with this data after so many collisions."""
+    return history.name_of(set_.name, controller_revision_hash(go_json.encode(data), collisions))
+
+
+def body_of(set_: StatefulSet, missing: Missing, collisions: int, name: str) -> bytes:
+    """The body of a new revision. The hash in its label is that of the first name that was tried."""
+    metadata = set_.spec.template.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    hash_ = controller_revision_hash(go_json.encode(missing.data), collisions)
+    return history.encode(
+        STATEFUL_SETS,
+        set_,
+        name=name,
+        labels={**(labels if isinstance(labels, dict) else {}), history.HASH_LABEL: hash_},
+        data=missing.data,
+        revision=missing.number,
+    )
+
+
+def current(set_: StatefulSet, revisions: Sequence[ControllerRevision], update: Revision) -> Revision:
+    """The revision that the status names; the one of the template, if that is gone."""
+    name = set_.status.current_revision
+    if name != update.name:
+        for revision in revisions:
+            if revision.name == name:
+                template = history.template_of(revision)
+                return Revision(name, update.template if template is None else template)
+    return update
+
+
+def surplus(
+    set_: StatefulSet, revisions: Sequence[ControllerRevision], pods: Sequence[Pod], live: Sequence[str]
+) -> list[ControllerRevision]:
+    """The oldest revisions beyond the limit that are neither ``live`` nor that of a pod."""
+    limit = set_.spec.revision_history_limit
+    limit = DEFAULT_HISTORY_LIMIT if limit is None else limit
+    if limit >= 0 and len(revisions) <= limit:
+        return []
+    used = {revision_of(pod) for pod in pods}.union(live)
+    return history.surplus(revisions, limit, lambda revision: revision.name in used, count_used=False)

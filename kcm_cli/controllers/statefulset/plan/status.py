@@ -1,0 +1,82 @@
+"""The status of a StatefulSet.
+
+upstream: pkg/controller/statefulset/stateful_set_control.go#computeReplicaStatus, stateful_set_utils.go#
+completeRollingUpdate, inconsistentStatus
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from kcm_cli.api.apps import StatefulSetStatus
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.statefulset.plan.decide import Decision
+from kcm_cli.controllers.statefulset.plan.identity import replicas_of, revision_of
+from kcm_cli.controllers.statefulset.plan.pod import ROLLING_UPDATE
+from kcm_cli.controllers.statefulset.snapshot import Snapshot
+from kcm_cli.planning.pods import is_available, is_ready
+
+_COMPARED = (
+    "replicas",
+    "ready_replicas",
+    "available_replicas",
+    "current_replicas",
+    "updated_replicas",
+    "current_revision",
+    "update_revision",
+)
+
+
+def status(snapshot: Snapshot, decision: Decision, updated: int, now: datetime) -> StatefulSetStatus:
+    """The status after a sync that deleted ``updated`` pods for their revision."""
+    held = [slot.pod for slot in decision.slots if slot.pod is not None]
+    pods = snapshot.pods if snapshot.set.deleting else (*held, *decision.condemned)
+    counted = _counted(snapshot, pods, now)
+    if updated:
+        counted = msgspec.structs.replace(counted, current_replicas=counted.current_replicas - updated)
+    return _completed(snapshot, counted)
+
+
+def _counted(snapshot: Snapshot, pods: Iterable[Pod], now: datetime) -> StatefulSetStatus:
+    replicas = ready = available = current = updated = 0
+    for pod in pods:
+        if not pod.status.phase:
+            continue
+        replicas += 1
+        if pod.status.phase == "Running" and is_ready(pod):
+            ready += 1
+            available += is_available(pod, snapshot.set.spec.min_ready_seconds, now)
+        if not pod.deleting:
+            revision = revision_of(pod)
+            current += revision == snapshot.current.name
+            updated += revision == snapshot.update.name
+    return StatefulSetStatus(
+        replicas=replicas,
+        ready_replicas=ready,
+        available_replicas=available,
+        current_replicas=current,
+        updated_replicas=updated,
+        current_revision=snapshot.current.name,
+        update_revision=snapshot.update.name,
+        observed_generation=snapshot.set.metadata.generation,
+        collision_count=snapshot.collisions,
+    )
+
+
+def _completed(snapshot: Snapshot, counted: StatefulSetStatus) -> StatefulSetStatus:
+    """Once all pods are of the new revision and ready, it becomes the current one."""
+    wanted = replicas_of(snapshot.set)
+    rolling = snapshot.set.spec.update_strategy.type == ROLLING_UPDATE
+    if not rolling or not counted.updated_replicas == counted.ready_replicas == counted.replicas == wanted:
+        return counted
+    return msgspec.structs.replace(
+        counted, current_replicas=counted.updated_replicas, current_revision=counted.update_revision
+    )
+
+
+def differs(old: StatefulSetStatus, new: StatefulSetStatus) -> bool:
+    """Whether the new status is worth a write: a collision count alone is not."""
+    if new.observed_generation > old.observed_generation:
+        return True
+    return any(getattr(old, field) != getattr(new, field) for field in _COMPARED)

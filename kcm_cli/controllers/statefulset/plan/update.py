@@ -1,0 +1,76 @@
+"""The rolling update: which pods of another revision go now, the highest ordinal first.
+
+Without the gate MaxUnavailableStatefulSet one pod at a time, and none while one that was updated is unavailable. A
+pod of the old revision that never became ready does not hold the update up, but an updated one does, for ever: a
+broken revision stops there, and going back takes the deletion of the broken pod by hand.
+
+upstream: pkg/controller/statefulset/stateful_set_control.go#updateStatefulSetAfterInvariantEstablished
+"""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+
+from kcm_cli.api.apps import StatefulSet
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.statefulset.plan.identity import replicas_of
+from kcm_cli.controllers.statefulset.snapshot import Snapshot
+from kcm_cli.planning.pods import is_available
+from kcm_cli.planning.rollout import at_least_one
+
+ON_DELETE = "OnDelete"
+
+Held = Sequence[tuple[Pod | None, str]]
+"""By ordinal: the pod, and the revision that it has or will have."""
+
+
+def outdated(
+    snapshot: Snapshot, held: Held, gone: AbstractSet[str], now: datetime, *, counts_unavailable: bool
+) -> tuple[Pod, ...]:
+    """The pods to delete. ``gone``: the uids of pods that are deleted in this sync for other reasons."""
+    if snapshot.set.spec.update_strategy.type == ON_DELETE:
+        return ()
+    if counts_unavailable:
+        return _as_many_as_allowed(snapshot, held, gone, now)
+    return _one(snapshot, held, gone, now)
+
+
+def partition_of(set_: StatefulSet) -> int:
+    rolling = set_.spec.update_strategy.rolling_update
+    return (rolling.partition or 0) if rolling is not None else 0
+
+
+def max_unavailable(set_: StatefulSet) -> int:
+    """In pods. Raises FormatError."""
+    rolling = set_.spec.update_strategy.rolling_update
+    return at_least_one(rolling.max_unavailable if rolling is not None else None, replicas_of(set_))
+
+
+def unavailable(snapshot: Snapshot, held: Held, now: datetime) -> int:
+    """How many of the wanted pods are missing, going, or not available."""
+    return sum(_unavailable(snapshot, pod, now) for pod, _ in held)
+
+
+def _one(snapshot: Snapshot, held: Held, gone: AbstractSet[str], now: datetime) -> tuple[Pod, ...]:
+    for pod, revision in reversed(held[partition_of(snapshot.set) :]):
+        if pod is not None and revision != snapshot.update.name and not pod.deleting:
+            return (pod,) if pod.uid not in gone else ()
+        if _unavailable(snapshot, pod, now):
+            return ()
+    return ()
+
+
+def _as_many_as_allowed(snapshot: Snapshot, held: Held, gone: AbstractSet[str], now: datetime) -> tuple[Pod, ...]:
+    room = max_unavailable(snapshot.set) - unavailable(snapshot, held, now)
+    if room <= 0:
+        return ()
+    candidates = [
+        pod
+        for pod, revision in reversed(held[partition_of(snapshot.set) :])
+        if pod is not None and revision != snapshot.update.name and not pod.deleting
+    ]
+    return tuple(pod for pod in candidates[:room] if pod.uid not in gone)
+
+
+def _unavailable(snapshot: Snapshot, pod: Pod | None, now: datetime) -> bool:
+    return pod is None or pod.deleting or not is_available(pod, snapshot.set.spec.min_ready_seconds, now)

@@ -1,0 +1,256 @@
+"""Carries out the steps of a StatefulSet's pods: the pod, its claims, and the Events that tell of them.
+
+A file of its own, since a step is more than one write: claims come before the pod that needs them, their owners
+after it, and one Event tells of the whole.
+
+upstream: pkg/controller/statefulset/stateful_pod_control.go, stateful_set_control.go#slowStartBatch
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import assert_never
+
+from kcm_cli.api.apps import STATEFUL_SETS, StatefulSet
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
+from kcm_cli.controllers.statefulset.plan.claims import ClaimWork, Ownership
+from kcm_cli.controllers.statefulset.plan.decide import (
+    DeletePod,
+    MakeClaims,
+    MakePod,
+    MendPod,
+    OwnClaims,
+    Phase,
+    Step,
+)
+from kcm_cli.controllers.statefulset.plan.pod import repaired
+from kcm_cli.engine import writes
+from kcm_cli.engine.execute import Recorder
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.actions import ABSENT, Create, Delete, Notice, Path, Update, Value, ref_to
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import AlreadyExists, ApiError, Conflict, NotFound, namespace_terminating
+from kcm_cli.rest.transport import TransportError
+
+MAX_BATCH = 500
+MEND_ATTEMPTS = 4
+
+
+class ClaimsError(Exception):
+    """The claims of a pod cannot be had as they should be; the text says why."""
+
+    reason = "ClaimsError"
+
+
+WRITE_ERRORS = (ApiError, TransportError)
+
+STEP_ERRORS = (*WRITE_ERRORS, ClaimsError)
+"""How a step may end."""
+
+
+class PodControl:
+    """Writes the pods and claims of StatefulSets.
+
+    ``wrote`` is told the answer to each write of a pod or claim, ``deleted`` of each pod whose deletion was taken.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        recorder: Recorder,
+        wrote: Callable[[StatefulSet, Object, bool], None],
+        deleted: Callable[[Pod], None],
+    ) -> None:
+        self._client = client
+        self._recorder = recorder
+        self._wrote = wrote
+        self._deleted = deleted
+
+    async def run(self, set_: StatefulSet, phases: Sequence[Phase]) -> None:
+        """Carry the phases out. Raises the first error, after the batch in which it came."""
+        for phase in phases:
+            if phase.together:
+                await self._slow_start(set_, phase)
+            else:
+                for group in phase.groups:
+                    await self._group(set_, group)
+
+    async def delete(self, set_: StatefulSet, pod: Pod) -> None:
+        """Delete a pod; one that is gone already is as good."""
+        try:
+            await writes.delete(self._client, Delete(PODS, pod.namespace, pod.name, uid=pod.uid))
+            self._deleted(pod)
+        except NotFound:
+            pass  # upstream tells of it as a success, too
+        except WRITE_ERRORS as error:
+            self._tell_pod(set_, "Delete", pod.name, error)
+            raise
+        self._tell_pod(set_, "Delete", pod.name, None)
+
+    async def _slow_start(self, set_: StatefulSet, phase: Phase) -> None:
+        """Batches of 1, 2, 4, … pods, so that a server that refuses one is not asked for all."""
+        position, size = 0, 1
+        while position < len(phase.groups):
+            batch = phase.groups[position : position + size]
+            position, size = position + len(batch), min(2 * size, MAX_BATCH)
+            async with asyncio.TaskGroup() as tasks:
+                errors = [tasks.create_task(_caught(self._group(set_, group))) for group in batch]
+            failed = [error for error in (task.result() for task in errors) if error is not None]
+            if failed:
+                raise failed[0]
+
+    async def _group(self, set_: StatefulSet, steps: Sequence[Step]) -> None:
+        for step in steps:
+            await self._step(set_, step)
+
+    async def _step(self, set_: StatefulSet, step: Step) -> None:
+        match step:
+            case MakePod():
+                await self._make(set_, step)
+            case DeletePod(pod):
+                await self.delete(set_, pod)
+            case MakeClaims(pod, claims):
+                await self._make_claims(set_, pod.name, claims)
+                await self._own_or_tell(set_, pod.name, claims.ownership)
+            case OwnClaims(_, ownership):
+                await self._own(set_, ownership)
+            case MendPod():
+                await self._mend(set_, step)
+            case _:
+                assert_never(step)
+
+    # -- pods
+
+    async def _make(self, set_: StatefulSet, step: MakePod) -> None:
+        try:
+            await self._make_claims(set_, step.name, step.claims)
+        except ClaimsError as error:
+            self._tell_pod(set_, "Create", step.name, error)
+            raise
+        failure: Exception | None = None
+        try:
+            pod = await writes.create(self._client, Create(PODS, set_.namespace, codec.encode(step.body)))
+            self._wrote(set_, pod, False)
+        except AlreadyExists:
+            raise  # somebody else's pod, or ours in an old cache: upstream tells nobody
+        except WRITE_ERRORS as error:
+            failure = error
+        await self._own_or_tell(set_, step.name, step.claims.ownership)
+        self._tell_pod(set_, "Create", step.name, failure)
+        if failure is not None:
+            raise failure
+
+    async def _mend(self, set_: StatefulSet, step: MendPod) -> None:
+        name = step.pod.name
+        try:
+            await self._make_claims(set_, name, step.claims)
+            await self._own(set_, step.claims.ownership)
+            if step.pod_differs:
+                await self._put_right(set_, step.pod)
+        except STEP_ERRORS as error:
+            self._tell_pod(set_, "Update", name, error)
+            raise
+        self._tell_pod(set_, "Update", name, None)
+
+    async def _put_right(self, set_: StatefulSet, pod: Pod) -> None:
+        for attempt in range(MEND_ATTEMPTS):
+            doc = await self._client.get_doc(PODS, pod.namespace, pod.name)
+            if _uid(doc) != pod.uid:
+                return
+            try:
+                fresh = await self._client.update(PODS, pod.namespace, pod.name, repaired(set_, doc))
+                self._wrote(set_, fresh, False)
+                return
+            except Conflict:
+                if attempt == MEND_ATTEMPTS - 1:
+                    raise
+
+    # -- claims
+
+    async def _make_claims(self, set_: StatefulSet, pod: str, work: ClaimWork) -> None:
+        """Make all that are missing. Raises ClaimsError with everything that is wrong."""
+        problems = [f"pvc {name} is being deleted" for name in work.going]
+        for body in work.missing:
+            metadata = body["metadata"]
+            name = str(metadata["name"]) if isinstance(metadata, dict) else ""
+            error = await self._make_claim(set_, body)
+            if error is not None:
+                problems.append(f"failed to create PVC {name}: {error}")
+            if not isinstance(error, AlreadyExists):
+                self._tell_claim(set_, name, pod, error)
+        if problems:
+            raise ClaimsError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+
+    async def _make_claim(self, set_: StatefulSet, body: Doc) -> Exception | None:
+        try:
+            claim = await self._client.create(PERSISTENT_VOLUME_CLAIMS, set_.namespace, body)
+        except WRITE_ERRORS as error:
+            return error
+        self._wrote(set_, claim, True)
+        return None
+
+    async def _own_or_tell(self, set_: StatefulSet, pod: str, ownership: Sequence[Ownership]) -> None:
+        try:
+            await self._own(set_, ownership)
+        except ClaimsError as error:
+            self._tell_pod(set_, "Update", pod, error)
+            raise
+
+    async def _own(self, set_: StatefulSet, ownership: Sequence[Ownership]) -> None:
+        """Write the owners of claims. Raises ClaimsError."""
+        for one in ownership:
+            if one.conflicting:
+                self._tell_conflict(set_, one.claim)
+            if one.references is None:
+                continue
+            value: Value = list(one.references) if one.references else ABSENT
+            changes: dict[Path, Value] = {("metadata", "ownerReferences"): value}
+            try:
+                claim = await writes.update(self._client, Update(PERSISTENT_VOLUME_CLAIMS, one.claim, changes))
+            except WRITE_ERRORS as error:
+                text = f"could not update claim {one.claim.name} for delete policy ownerRefs: {error}"
+                raise ClaimsError(text) from error
+            self._wrote(set_, claim, True)
+
+    # -- events
+
+    def _tell_pod(self, set_: StatefulSet, verb: str, pod: str, error: Exception | None) -> None:
+        subject = f"{verb} Pod {pod} in StatefulSet {set_.name}"
+        if error is None:
+            self._tell(set_, f"Successful{verb}", f"{subject} successful")
+        elif not namespace_terminating(error):  # there, nobody can be told either
+            self._tell(set_, f"Failed{verb}", f"{subject} failed error: {error}", warning=True)
+
+    def _tell_claim(self, set_: StatefulSet, claim: str, pod: str, error: Exception | None) -> None:
+        if error is None:
+            text = f"Create Claim {claim} Pod {pod} in StatefulSet {set_.name} success"
+            self._tell(set_, "SuccessfulCreate", text)
+        else:
+            text = f"Create Claim {claim} for Pod {pod} in StatefulSet {set_.name} failed error: {error}"
+            self._tell(set_, "FailedCreate", text, warning=True)
+
+    def _tell_conflict(self, set_: StatefulSet, claim: PersistentVolumeClaim) -> None:
+        text = (
+            f"PersistentVolumeClaim {claim.name} has a conflicting OwnerReference that acts as a manging controller, "
+            "the retention policy is ignored for this claim"
+        )
+        self._tell(set_, "ConflictingController", text, warning=True)
+
+    def _tell(self, set_: StatefulSet, reason: str, message: str, *, warning: bool = False) -> None:
+        ref = ref_to(STATEFUL_SETS, set_)
+        self._recorder.emit(Notice(ref, "Warning" if warning else "Normal", reason, message))
+
+
+async def _caught(work: Awaitable[None]) -> Exception | None:
+    """The error that a write ended with."""
+    try:
+        await work
+    except STEP_ERRORS as error:
+        return error
+    return None
+
+
+def _uid(doc: Doc) -> str:
+    metadata = doc.get("metadata")
+    return str(metadata.get("uid", "")) if isinstance(metadata, dict) else ""
