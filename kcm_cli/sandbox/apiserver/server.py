@@ -24,6 +24,7 @@ from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.registry.core import Admission, Core, CustomKinds
+from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, NoSuchGroup, route
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
@@ -73,6 +74,7 @@ class ApiServer:
             custom=parts.custom,
         )
         self._verbs = Verbs(self.core, security)
+        FlowSchemaStatus(self.core)
         self._discovery = Discovery(self.catalog)
         self._openapi = OpenApi(self.catalog, parts.schemas.builtin)
 

@@ -1,0 +1,75 @@
+"""What the server itself writes into flow schemas: whether the priority level that they name exists.
+
+upstream: apiserver pkg/util/flowcontrol/apf_controller.go#presyncFlowSchemaStatus (v1.36)
+"""
+
+import asyncio
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.store import Event, Stored
+from kcm_cli.sandbox.apiserver.types import Tree
+
+FLOW_SCHEMAS = GVR("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
+PRIORITY_LEVELS = GVR("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
+_DANGLING = "Dangling"
+_MANAGER = "api-priority-and-fairness-config-consumer-v1"
+
+
+class FlowSchemaStatus:
+    """Keeps the Dangling condition true, right after each write that may change it."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        core.store.subscribe(FLOW_SCHEMAS, self._schema_written)
+        core.store.subscribe(PRIORITY_LEVELS, self._level_written)
+
+    def _schema_written(self, event: Event) -> None:
+        if event.type != "DELETED":
+            asyncio.get_running_loop().call_soon(self._settle, event.stored.name)
+
+    def _level_written(self, event: Event) -> None:
+        if event.type != "MODIFIED":
+            asyncio.get_running_loop().call_soon(self._settle_all)
+
+    def _settle_all(self) -> None:
+        for stored in self._core.store.list(FLOW_SCHEMAS):
+            self._settle(stored.name)
+
+    def _settle(self, name: str) -> None:
+        # atomic: no await
+        core = self._core
+        current = core.store.get(FLOW_SCHEMAS, "", name)
+        served = core.catalog.by_gvr(FLOW_SCHEMAS)
+        if current is None or served is None:
+            return
+        doc: Tree = current.copy()
+        if not _set_condition(doc, self._condition(current)):
+            return
+        core.patching.track_update(served.info, "status", current.doc, doc, _MANAGER, core.clock.now())
+        core.store.update(FLOW_SCHEMAS, "", name, doc)
+
+    def _condition(self, current: Stored) -> Tree:
+        doc: Tree = current.doc
+        level = doc["spec"].get("priorityLevelConfiguration", {}).get("name", "")
+        found = self._core.store.get(PRIORITY_LEVELS, "", level) is not None
+        text = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'
+        return {
+            "type": _DANGLING,
+            "status": "False" if found else "True",
+            "lastTransitionTime": format_time(self._core.clock.now()),
+            "reason": "Found" if found else "NotFound",
+            "message": f"{text} and it exists" if found else f"{text} but there is no such object",
+        }
+
+
+def _set_condition(doc: Tree, condition: Tree) -> bool:
+    """Whether that changes anything beside the time."""
+    status: Tree = doc.get("status") or {}
+    others: list[Tree] = [one for one in status.get("conditions") or () if one["type"] != _DANGLING]
+    for one in status.get("conditions") or ():
+        if one["type"] == _DANGLING and all(one.get(key) == condition[key] for key in ("status", "reason", "message")):
+            return False
+    doc["status"] = {**status, "conditions": [*others, condition]}
+    return True
