@@ -47,7 +47,7 @@ from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
 from kcm_cli.manager.options_former import FORMER
-from kcm_cli.manager.options_generic import (
+from kcm_cli.component.generic_config import (
     DeprecatedConfig,
     GenericConfig,
     KubeCloudSharedConfig,
