@@ -87,7 +87,9 @@ CONTROLLERS: tuple[Descriptor, ...] = (
     ),
     Descriptor(name="token-cleaner-controller", alias="tokencleaner", client="token-cleaner", default_enabled=False),
     Descriptor(name="node-ipam-controller", alias="nodeipam", client="node-controller"),
-    Descriptor(name="node-lifecycle-controller", alias="nodelifecycle", client="node-controller"),
+    Descriptor(
+        name="node-lifecycle-controller", alias="nodelifecycle", client="node-controller", source="node-controller"
+    ),
     Descriptor(name="service-lb-controller", alias="service", cloud_only=True),
     Descriptor(name="node-route-controller", alias="route", cloud_only=True),
     Descriptor(name="cloud-node-lifecycle-controller", alias="cloud-node-lifecycle", cloud_only=True),

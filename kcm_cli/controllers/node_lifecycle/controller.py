@@ -1,0 +1,308 @@
+"""node-lifecycle-controller: notices nodes that fall silent, taints them, and marks their pods as not ready.
+
+Three loops: every --node-monitor-period all nodes are looked at; changed nodes get the NoSchedule taints of their
+conditions at once; every 100 ms the nodes that wait for a NoExecute taint are tainted at their zone's rate.
+
+upstream: pkg/controller/nodelifecycle
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from kcm_cli.api.coordination import LEASES
+from kcm_cli.api.core import NODES, PODS, Condition, Node, Pod
+from kcm_cli.component.generic_config import KubeCloudSharedConfig
+from kcm_cli.controllers.node_lifecycle import plan
+from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
+from kcm_cli.controllers.node_lifecycle.health import READY, Health, Periods, heard, silent, unknown_conditions
+from kcm_cli.controllers.node_lifecycle.metrics import NodeMetrics
+from kcm_cli.controllers.node_lifecycle.plan import ZoneState
+from kcm_cli.controllers.node_lifecycle.pods import mark_not_ready
+from kcm_cli.controllers.node_lifecycle.zones import Rates, ZoneQueue, disruption
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.resync import Together
+from kcm_cli.planning.actions import Path, Update, Value
+from kcm_cli.planning.conditions import find
+from kcm_cli.rest.errors import ApiError, Conflict, NotFound
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.informer import Scope
+from kcm_cli.runtime.store import NODE, by_node
+
+log = logging.getLogger(__name__)
+
+LEASE_NAMESPACE = "kube-node-lease"
+NODE_WORKERS, POD_WORKERS = 8, 4
+TAINT_PERIOD_S = 0.1
+ATTEMPTS = 5
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = NodeLifecycleController(context)
+    nodes = context.worker(
+        controller.node_queue, controller.sync_node, count=NODE_WORKERS, waits_for=controller.informers
+    )
+    pods = context.worker(controller.pod_queue, controller.sync_pod, count=POD_WORKERS, waits_for=controller.informers)
+    return Together((nodes, pods, _Loop(controller, controller.monitor), _Loop(controller, controller.evict)))
+
+
+class _Loop:
+    """One of the controller's endless loops, once the caches are full."""
+
+    def __init__(self, controller: "NodeLifecycleController", loop: Callable[[], Awaitable[None]]) -> None:
+        self._controller = controller
+        self._loop = loop
+
+    async def run(self) -> None:
+        for informer in self._controller.informers:
+            await informer.synced.wait()
+        await self._loop()
+
+
+class NodeLifecycleController:
+    """Node keys are names, pod keys namespace/name."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        config = context.config(NodeLifecycleConfig)
+        self._clock, self._client, self._recorder = context.clock, context.client, context.recorder
+        self._periods = Periods(config.monitor_grace_period_s, config.startup_grace_period_s)
+        self._rates = Rates(config.eviction_rate, config.secondary_eviction_rate, config.large_cluster_size_threshold)
+        self._threshold = config.unhealthy_zone_threshold
+        self._period_s = context.config(KubeCloudSharedConfig).node_monitor_period_s
+        self._metrics = NodeMetrics(context.metrics)
+        self._known: dict[str, Node] = {}
+        self._health: dict[str, Health] = {}
+        self._zones: dict[str, ZoneState] = {}
+        self._queues: dict[str, ZoneQueue] = {}
+        self._retry: set[str] = set()
+        self.node_queue = context.queue("node_lifecycle_controller")
+        self.pod_queue = context.queue("node_lifecycle_controller_pods")
+        self._nodes = context.informers.get(NODES)
+        self._pods = context.informers.get(PODS)
+        self._leases = context.informers.get(LEASES, Scope(namespace=LEASE_NAMESPACE))
+        self.informers = (self._nodes, self._pods, self._leases)
+        self._pods.store.add_index(NODE, by_node)
+        self._nodes.listen(
+            on_add=lambda node: self.node_queue.add(node.name),
+            on_update=lambda old, new: self.node_queue.add(new.name),
+            on_delete=self._forget,
+        )
+        self._pods.listen(on_add=lambda pod: self._pod(None, pod), on_update=self._pod)
+
+    def _forget(self, node: Node) -> None:
+        self._health.pop(node.name, None)
+
+    # -- taints and labels that follow conditions at once
+
+    async def sync_node(self, key: str) -> None:
+        node = self._nodes.store.get(key)
+        if node is None:
+            return
+        taints = plan.schedule_taints(node, self._clock.now())
+        if taints is not None:
+            await self._client.patch(NODES, "", key, plan.taints_patch(node, taints))
+        labels = plan.missing_labels(node)
+        if labels:
+            await self._client.patch(NODES, "", key, {"metadata": {"labels": dict(labels)}})
+
+    # -- health
+
+    async def monitor(self) -> None:
+        """Look at all nodes, again and again."""
+        while True:
+            started = self._clock.monotonic()
+            await self.look()
+            self._metrics.all_nodes(self._clock.monotonic() - started)
+            await self._clock.sleep(self._period_s)
+
+    async def look(self) -> None:
+        """Look at all nodes once."""
+        nodes = self._nodes.store.list()
+        for node in nodes:
+            if node.name not in self._known:
+                await self._register(node)
+            self._queue_of(node)
+        for name in self._known.keys() - {node.name for node in nodes}:
+            gone = self._known.pop(name)
+            self._tell(gone, "RemovingNode", f"Removing Node {name} from Controller")
+        looked = await asyncio.gather(*(self._look_at(node) for node in nodes))
+        zones: dict[str, list[Condition | None]] = {}
+        for node, ready in zip(nodes, looked, strict=True):
+            if plan.EXCLUDED not in node.labels:
+                zones.setdefault(plan.zone_of(node), []).append(ready)
+        await self._disruption(zones, nodes)
+
+    async def _register(self, node: Node) -> None:
+        self._known[node.name] = node
+        self._tell(node, "RegisteredNode", f"Registered Node {node.name} in Controller")
+        self._queue_of(node)
+        await self._reachable(node)
+
+    async def _look_at(self, node: Node) -> Condition | None:
+        """Update one node's health; returns its Ready condition as it is now. Errors wait for the next look."""
+        started = self._clock.monotonic()
+        before = find(node.status.conditions, READY)
+        try:
+            node, ready = await self._update_health(node)
+            if ready is not None:
+                await self._evict_by(node, ready)
+                await self._pods_follow(node, ready, before)
+        except (ApiError, TransportError) as error:
+            log.error("Node's health was not updated", extra={"fields": {"node": node.name, "err": str(error)}})
+            return before
+        finally:
+            self._metrics.one_node(self._clock.monotonic() - started)
+        return ready
+
+    async def _update_health(self, node: Node) -> tuple[Node, Condition | None]:
+        for attempt in range(ATTEMPTS):
+            now = self._clock.now()
+            lease = self._leases.store.get(f"{LEASE_NAMESPACE}/{node.name}")
+            renewed = (lease.spec.renew_time or "") if lease is not None else ""
+            health = self._health[node.name] = heard(self._health.get(node.name), node, renewed, now)
+            if not silent(health, self._periods, now):
+                return node, find(node.status.conditions, READY)
+            conditions = unknown_conditions(node, now)
+            if conditions == node.status.conditions:
+                return node, find(conditions, READY)
+            changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(conditions)}
+            try:
+                await writes.update(self._client, Update(NODES, node, changes, "status"))
+            except Conflict:
+                if attempt == ATTEMPTS - 1:
+                    raise
+                node = await self._client.get(NODES, "", node.name)
+                continue
+            self._health[node.name] = Health(health.probe, find(conditions, READY), health.renewed)
+            return node, find(conditions, READY)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _evict_by(self, node: Node, ready: Condition) -> None:
+        """Queue a node for the taint that its Ready condition asks for; swap a wrong one at once."""
+        key = plan.eviction_key(ready)
+        if key is None:
+            await self._reachable(node)
+            return
+        other = plan.NOT_READY if key == plan.UNREACHABLE else plan.UNREACHABLE
+        if plan.has_taint(node, other):
+            await self._taint(node, {key}, {other})
+            return
+        queue = self._queue_of(node)
+        if not plan.has_taint(node, key):
+            queue.remove(node.name)
+        queue.add(node.name)
+
+    async def _reachable(self, node: Node) -> None:
+        """Take both eviction taints off, and the node out of its queue."""
+        keys = {key for key in (plan.NOT_READY, plan.UNREACHABLE) if plan.has_taint(node, key)}
+        if keys:
+            await self._taint(node, set(), keys)
+        self._queue_of(node).remove(node.name)
+
+    async def _taint(self, node: Node, add: set[str], remove: set[str]) -> None:
+        for attempt in range(ATTEMPTS):
+            taints = plan.swapped(node, add, remove, plan.NO_EXECUTE, self._clock.now())
+            if tuple(taints) == node.spec.taints:
+                return
+            try:
+                await self._client.patch(NODES, "", node.name, plan.taints_patch(node, taints))
+                return
+            except NotFound:
+                return
+            except Conflict:
+                if attempt == ATTEMPTS - 1:
+                    raise
+            node = await self._client.get(NODES, "", node.name)
+
+    # -- pods of silent nodes
+
+    async def _pods_follow(self, node: Node, ready: Condition, before: Condition | None) -> None:
+        """Once a node stops being ready for us (not by its own word), its pods are not ready either."""
+        was_ready = before is not None and before.status == "True"
+        lost = was_ready and ready.status != "True"
+        if lost:
+            message = f"Node {node.name} status is now: NodeNotReady"
+            self._recorder.emit(plan.about(node, "NodeNotReady", message))
+        if lost or (node.name in self._retry and not was_ready):
+            self._retry.add(node.name)
+            await self._mark(self._pods.store.by_index(NODE, node.name))
+        self._retry.discard(node.name)
+
+    async def sync_pod(self, key: str) -> None:
+        """A pod that was just bound to a node that is not ready is not ready."""
+        pod = self._pods.store.get(key)
+        health = self._health.get(pod.spec.node_name) if pod is not None else None
+        if pod is not None and health is not None and health.ready is not None and health.ready.status != "True":
+            await self._mark([pod])
+
+    async def _mark(self, pods: list[Pod]) -> None:
+        await asyncio.gather(*(mark_not_ready(self._client, self._recorder, pod, self._clock.now()) for pod in pods))
+
+    def _pod(self, old: Pod | None, new: Pod) -> None:
+        if new.spec.node_name and (old is None or old.spec.node_name != new.spec.node_name):
+            self.pod_queue.add(new.key)
+
+    # -- zones
+
+    async def _disruption(self, zones: dict[str, list[Condition | None]], nodes: list[Node]) -> None:
+        states: dict[str, ZoneState] = {}
+        for zone, ready in zones.items():
+            bad, states[zone] = plan.zone_state(ready, self._threshold)
+            self._metrics.zone(zone, len(ready), bad)
+        for zone in self._zones.keys() - zones.keys():
+            self._metrics.zone(zone, 0, 0)
+        if not states:
+            self._zones = {}
+            return
+        sizes = {zone: len(ready) for zone, ready in zones.items()}
+        change = disruption(self._zones, states, sizes, self._rates)
+        self._zones = change.states
+        for zone, rate in change.rates.items():
+            self._queues.setdefault(zone, ZoneQueue(rate)).set_rate(rate)
+        if change.let_off:
+            log.warning("All nodes are unhealthy: nothing is evicted until one recovers")
+            for node in nodes:
+                await self._reachable(node)
+        if change.restart:
+            now = self._clock.now()
+            for name, health in self._health.items():
+                self._health[name] = Health(now, health.ready, health.renewed)
+
+    def _queue_of(self, node: Node) -> ZoneQueue:
+        zone = plan.zone_of(node)
+        queue = self._queues.get(zone)
+        if queue is None:
+            queue = self._queues[zone] = ZoneQueue(self._rates.normal)
+            self._metrics.evicted(zone, 0)
+        return queue
+
+    async def evict(self) -> None:
+        """Taint the nodes that wait, at each zone's rate."""
+        while True:
+            for zone, queue in self._queues.items():
+                await self._evict_next(zone, queue)
+            await self._clock.sleep(TAINT_PERIOD_S if any(self._queues.values()) else self._period_s / 5)
+
+    async def _evict_next(self, zone: str, queue: ZoneQueue) -> None:
+        while (name := queue.next(self._clock.monotonic())) is not None:
+            node = self._nodes.store.get(name)
+            ready = find(node.status.conditions, READY) if node is not None else None
+            key = plan.eviction_key(ready) if ready is not None else None
+            if node is None or key is None:
+                queue.done(name)
+                continue
+            other = plan.NOT_READY if key == plan.UNREACHABLE else plan.UNREACHABLE
+            try:
+                await self._taint(node, {key}, {other})
+            except (ApiError, TransportError) as error:
+                log.error("Node cannot be tainted", extra={"fields": {"node": name, "err": str(error)}})
+                queue.later(name, self._clock.monotonic() + TAINT_PERIOD_S)
+                continue
+            queue.done(name)
+            self._metrics.evicted(zone, 1)
+
+    def _tell(self, node: Node, reason: str, message: str) -> None:
+        self._recorder.emit(plan.about(node, reason, f"Node {node.name} event: {message}"))

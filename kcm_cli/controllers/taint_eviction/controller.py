@@ -1,0 +1,134 @@
+"""taint-eviction-controller: deletes pods from nodes whose NoExecute taints they do not tolerate (any longer).
+
+upstream: pkg/controller/tainteviction
+"""
+
+from dataclasses import dataclass
+
+from kcm_cli.api.core import NODES, PODS, Node, Pod
+from kcm_cli.controllers.taint_eviction import plan
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import EventRef, Notice
+from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
+from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.runtime.store import NODE, by_node
+
+WORKERS = 8
+_DISRUPTED: Doc = {
+    "type": DISRUPTION_TARGET,
+    "status": "True",
+    "reason": "DeletionByTaintManager",
+    "message": "Taint manager: deleting due to NoExecute taint",
+}
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = TaintEvictionController(context)
+    return context.worker(controller.queue, controller.sync, count=WORKERS, waits_for=controller.informers)
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A pod that will go: since when it is counted, and when it goes (monotonic seconds)."""
+
+    uid: str
+    since: float
+    due: float
+
+
+class TaintEvictionController:
+    """Keys are pods. A node's change queues its pods; a toleration that runs out brings its pod back in time."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._clock, self._client, self._recorder = context.clock, context.client, context.recorder
+        self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
+        self._scheduled: dict[str, Eviction] = {}
+        self.queue = context.queue("noexec_taint_pod")
+        self._nodes = context.informers.get(NODES)
+        self._pods = context.informers.get(PODS)
+        self.informers = (self._nodes, self._pods)
+        self._pods.store.add_index(NODE, by_node)
+        self._nodes.listen(on_add=lambda node: self._node(None, node), on_update=self._node)
+        self._pods.listen(
+            on_add=lambda pod: self._pod(None, pod), on_update=self._pod, on_delete=lambda pod: self.queue.add(pod.key)
+        )
+        self._deletions = context.metrics.counter(
+            "taint_eviction_controller_pod_deletions_total", "How many pods were evicted."
+        ).labels()
+        self._latency = context.metrics.histogram(
+            "taint_eviction_controller_pod_deletion_duration_seconds",
+            "Seconds between the time at which a pod had to go and its deletion.",
+            (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240),
+        ).labels()
+
+    async def sync(self, key: str) -> float | None:
+        pod = self._pods.store.get(key)
+        scheduled = self._scheduled.get(key)
+        if pod is None or (scheduled is not None and pod.uid != scheduled.uid):
+            self._cancel(key)
+            scheduled = None
+        if pod is None:
+            return None
+        node = self._nodes.store.get(pod.spec.node_name) if pod.spec.node_name else None
+        taints = plan.executing(node) if node is not None else ()
+        stays = plan.stays_s(taints, pod.spec.tolerations)
+        if stays is None:
+            self._cancel(key)
+            return None
+        now = self._clock.monotonic()
+        eviction = self._eviction(pod, scheduled, stays, now)
+        if eviction.due > now:
+            self._scheduled[key] = eviction
+            return eviction.due - now
+        self._scheduled.pop(key, None)
+        await self._evict(pod, eviction)
+        return None
+
+    def _eviction(self, pod: Pod, scheduled: Eviction | None, stays: float, now: float) -> Eviction:
+        """An eviction that is already running keeps its start; it may only come sooner."""
+        if scheduled is None or stays == 0:
+            return Eviction(pod.uid, now, now + stays)
+        return Eviction(pod.uid, scheduled.since, min(scheduled.due, scheduled.since + stays))
+
+    async def _evict(self, pod: Pod, eviction: Eviction) -> None:
+        self._tell(pod.key, "Marking for deletion Pod")
+        try:
+            live = await self._client.get(PODS, pod.namespace, pod.name)
+            if live.uid != pod.uid:
+                return
+            now = self._clock.now()
+            patch = status_patch(live, _DISRUPTED, now, tracks_generation=self._tracks_generation)
+            if patch is not None:
+                await writes.patch(self._client, patch)
+            await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid)
+        except (NotFound, Conflict):
+            return  # gone, or another pod of this name by now
+        self._deletions.inc()
+        self._latency.observe(self._clock.monotonic() - eviction.due)
+
+    def _cancel(self, key: str) -> None:
+        if self._scheduled.pop(key, None) is not None:
+            self._tell(key, "Cancelling deletion of Pod")
+
+    def _tell(self, key: str, what: str) -> None:
+        namespace, _, name = key.partition("/")
+        ref = EventRef(PODS.api_version, PODS.kind, namespace, name, "")
+        self._recorder.emit(Notice(ref, "Normal", "TaintManagerEviction", f"{what} {key}"))
+
+    # -- events
+
+    def _node(self, old: Node | None, new: Node) -> None:
+        if (plan.executing(old) if old is not None else ()) != plan.executing(new):
+            for pod in self._pods.store.by_index(NODE, new.name):
+                self.queue.add(pod.key)
+
+    def _pod(self, old: Pod | None, new: Pod) -> None:
+        same = (
+            old is not None
+            and old.spec.node_name == new.spec.node_name
+            and old.spec.tolerations == new.spec.tolerations
+        )
+        if new.spec.node_name and not same:
+            self.queue.add(new.key)
