@@ -108,9 +108,11 @@ class BuiltIn:
         strategy = tuple(prop.ps.split(",")) if prop.ps else ()
         field = Field(name, node, strategy=strategy, merge_key=prop.pk, default=prop.d)
         if node.scalar or node.kind in ("list", "map"):
-            null = wire.always_null(type_, name)
-            zero = wire.keeps_zero(type_, name, required=required) if node.scalar else required
-            field.keeps_zero = zero or null or wire.keeps_empty(type_, name)
+            if node.scalar:
+                null = wire.always_null(type_, name)
+                field.keeps_zero = null or wire.keeps_zero(type_, name, required=required)
+            else:
+                field.keeps_zero = wire.keeps_empty(type_, name)
         field.absent = _absent(type_, name, node, required)
         return field
 
