@@ -19,12 +19,13 @@ from kcm_cli.sandbox.apiserver.openapi import OpenApi
 from kcm_cli.sandbox.apiserver.openapi.serve import answer as answer_openapi
 from kcm_cli.sandbox.apiserver.refusals import internal
 from kcm_cli.sandbox.apiserver.registry import negotiation
-from kcm_cli.sandbox.apiserver.registry.answers import error_response, text_response, with_warnings
+from kcm_cli.sandbox.apiserver.registry.answers import error_response, indented, text_response, with_warnings
 from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.registry.core import Admission, Core, CustomKinds
 from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
+from kcm_cli.sandbox.apiserver.registry.options import check_timeout
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, NoSuchGroup, route
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
@@ -99,10 +100,14 @@ class ApiServer:
         except Exception:  # noqa: BLE001 - the one boundary: a bug costs its request, and is seen
             _log.exception("request failed", extra={"method": request.method, "path": request.path})
             return error_response(internal("the server met an error in itself, see its log"))
+        if isinstance(answer, Response) and "pretty" in dict(request.query):
+            answer = indented(answer, dict(request.query)["pretty"])
         return with_warnings(answer, notes) if notes else answer
 
     async def _answer(self, user: User, request: Request, warnings: list[str]) -> Answer:
         query = _first_values(request.query)
+        if "timeout" in query:
+            check_timeout(query["timeout"])
         info, rest = resolve(request.method, request.path, query)
         user = self._security.impersonator.impersonate(user, request.headers, info)
         self._security.authorizer.require(user, info)
@@ -113,6 +118,8 @@ class ApiServer:
             warnings.append(_ENDPOINTS_WARNING)
         hub = served if not served.converts else self._hub(served)
         form = media(served, request, query, self.core, stream=info.verb == "watch", subresource=info.subresource)
+        if request.body and info.verb in _WITH_BODY:
+            negotiation.check_body_type(request.headers.get("content-type", ""), custom=served.info.custom)
         call = Call(request, info, served, hub, user, query, form, rest, warnings)
         return await self._verbs.run(call)
 
@@ -132,6 +139,7 @@ class ApiServer:
         self.core.store.compact(self.core.store.revision)
 
 
+_WITH_BODY = frozenset(["create", "update", "delete", "deletecollection"])
 _ENDPOINTS = GVR("", "v1", "endpoints")
 _ENDPOINTS_WARNING = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 

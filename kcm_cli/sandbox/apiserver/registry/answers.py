@@ -7,9 +7,12 @@ is made by cutting that prefix off.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+import msgspec
+
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
+from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
@@ -76,6 +79,13 @@ def with_warnings(answer: Response | Stream, warnings: Iterable[str]) -> Respons
     if not lines:
         return answer
     return replace(answer, headers={**answer.headers, "warning": "\n".join(lines)})
+
+
+def indented(answer: Response, pretty: str) -> Response:
+    """A JSON answer laid out for people, where ``pretty`` says so."""
+    if not truthy(pretty) or answer.headers.get("content-type") != "application/json":
+        return answer
+    return replace(answer, body=msgspec.json.format(answer.body, indent=2) + b"\n")
 
 
 def _quoted(text: str) -> str:

@@ -42,7 +42,7 @@ class Deleter:
 
     async def delete(self, call: Call) -> Response:
         """DELETE of one object. Raises ApiError."""
-        options = delete_options(call.request, call.query)
+        options = delete_options(self._core.schemas, call.request, call.query)
         outcome = await self.remove(call, options)
         status = 202 if not outcome.gone and options.orphan_dependents is False else 200
         if isinstance(outcome.shown, Stored):
@@ -59,7 +59,7 @@ class Deleter:
     async def delete_collection(self, call: Call) -> Response:
         """DELETE of what a list selects; answers the list. Raises ApiError."""
         chosen, page = select(self._core, call, list_options(call.query))
-        options = delete_options(call.request, call.query)
+        options = delete_options(self._core.schemas, call.request, call.query)
         for stored in chosen:
             one = _of(call, stored)
             try:

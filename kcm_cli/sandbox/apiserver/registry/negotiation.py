@@ -73,6 +73,15 @@ class Wanted:
     version: str = ""
 
 
+def check_body_type(header: str, *, custom: bool) -> None:
+    """Raises ApiError 415 for a body in a form that is not read."""
+    media = header.partition(";")[0].strip()
+    if media in ("", JSON, YAML):
+        return
+    types = CUSTOM_TYPES if custom or media == PROTOBUF else BUILTIN_TYPES
+    raise refusals.unsupported_media_type(types)
+
+
 @lru_cache(maxsize=512)
 def negotiate(header: str, *, stream: bool = False) -> Wanted | None:
     """What to answer with, or None where nothing that is accepted can be had.
@@ -133,5 +142,6 @@ __all__ = [
     "media_for",
     "negotiate",
     "refused",
+    "check_body_type",
     "wanted",
 ]

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
-import yaml
 
-from kcm_cli.machinery import codec
+from kcm_cli.machinery.durations import parse_duration
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.refusals import bad_request, invalid_kind
 from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
-from kcm_cli.sandbox.apiserver.types import FieldError
+from kcm_cli.sandbox.apiserver.schema import Schemas, Target
+from kcm_cli.sandbox.apiserver.types import ApiError, FieldError
 from kcm_cli.sandbox.apiserver.validation.errors import forbidden, invalid, not_supported, required, too_long
 
 _GROUP = "meta.k8s.io"
@@ -87,14 +88,12 @@ class DeleteOptions(msgspec.Struct, rename="camel"):
         return bool(self.dry_run)
 
 
-_DELETE_KINDS = ("", "DeleteOptions")
-_BODY_TYPES = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
-def delete_options(request: Request, query: Mapping[str, str]) -> DeleteOptions:
+def delete_options(schemas: Schemas, request: Request, query: Mapping[str, str]) -> DeleteOptions:
     """From the body, or without one from the query. Raises ApiError 400, 415, 422."""
-    options = _delete_body(request) if request.body else _delete_query(request, query)
+    options = _delete_body(schemas, request) if request.body else _delete_query(request, query)
     errors = []
     policy = options.propagation_policy
     if options.orphan_dependents is not None and policy is not None:
@@ -108,18 +107,23 @@ def delete_options(request: Request, query: Mapping[str, str]) -> DeleteOptions:
     return options
 
 
-def _delete_body(request: Request) -> DeleteOptions:
+def _delete_body(schemas: Schemas, request: Request) -> DeleteOptions:
+    content_type = request.headers.get("content-type", "")
     try:
-        if "yaml" in request.headers.get("content-type", ""):
-            options = msgspec.convert(yaml.safe_load(request.body), DeleteOptions)
-        else:
-            options = codec.decode(request.body, DeleteOptions)
-    except (codec.DecodeError, yaml.YAMLError) as error:
-        raise bad_request(str(error)) from error
-    if options.kind not in _DELETE_KINDS:
-        version = options.api_version or "v1"
-        raise bad_request(f'no kind "{options.kind}" is registered for version "{version}" in scheme')
-    return options
+        doc, _ = schemas.bodies.decode(Target("", "v1", "DeleteOptions"), request.body, content_type, "Ignore")
+    except ApiError as error:
+        raise _decoding(error) from error
+    return msgspec.convert(doc, DeleteOptions)
+
+
+def _decoding(error: ApiError) -> ApiError:
+    """What the decoder found, without what is said around it where an object is sent."""
+    text = str(error)
+    for before in ("cannot be handled as a DeleteOptions: ", "(must be of type DeleteOptions): "):
+        _, found, rest = text.partition(before)
+        if found:
+            text = rest.rpartition(" (")[0] if rest.endswith(")") and "json parse error" in rest else rest
+    return ApiError(error.code, str(error.status.get("reason", "")), text)
 
 
 def _delete_query(request: Request, query: Mapping[str, str]) -> DeleteOptions:
@@ -204,6 +208,21 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
         if options.more:
             errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
     return errors
+
+
+def check_timeout(text: str) -> None:
+    """The ``timeout`` that any request may have. Raises ApiError 400.
+
+    upstream: apiserver pkg/endpoints/filters/request_deadline.go
+    """
+    problem = ""
+    try:
+        if parse_duration(text) < 0:
+            problem = "timeout duration can not have a negative value"
+    except FormatError as error:
+        problem = str(error)
+    if text and problem:
+        raise bad_request(f"invalid timeout specified in the request URL - {problem}")
 
 
 def integer(query: Mapping[str, str], name: str) -> int | None:

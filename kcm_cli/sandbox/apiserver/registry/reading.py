@@ -66,7 +66,12 @@ def fetch(core: Core, call: Call) -> Stored:
 
 def chosen_by(call: Call, options: ListOptions) -> Selection:
     """The selection of a list or watch. Raises ApiError 400."""
-    return selection(call.resource, options.labels, options.fields, call.served.selectable)
+    chosen = selection(call.resource, options.labels, options.fields, call.served.selectable)
+    if call.name and chosen.name != call.name:
+        if options.fields:
+            raise bad_request("fieldSelector metadata.name doesn't match requested name")
+        return chosen.narrowed(call.name)
+    return chosen
 
 
 class Reader:

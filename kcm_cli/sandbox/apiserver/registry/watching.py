@@ -29,7 +29,11 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What a watch sends. since: the revision to go on from; initial: whether what is there comes first."""
+    """What a watch sends.
+
+    since: the revision to go on from. initial: whether what is there comes first. ahead: that revision was not reached
+    when the watch began; what comes before it is left out.
+    """
 
     chosen: Selection
     namespace: str
@@ -38,6 +42,7 @@ class _Plan:
     bookmarks: bool
     end_mark: bool
     timeout_s: float
+    ahead: bool
 
 
 class Watching:
@@ -62,12 +67,13 @@ class Watching:
         since = store.revision if legacy else parsed_version(options.version)
         timeout_s = float(options.timeout_s or 0) or MIN_TIMEOUT_S * (1 + self._core.random.random())
         end_mark = options.bookmarks and initial and (options.initial is not None or legacy)
-        return _Plan(chosen, namespace, initial, since, options.bookmarks, end_mark, timeout_s)
+        ahead = since > store.revision
+        return _Plan(chosen, namespace, initial, since, options.bookmarks, end_mark, timeout_s, ahead)
 
     async def _stream(self, call: Call, plan: _Plan) -> AsyncIterator[bytes]:
         store, clock = self._core.store, self._core.clock
         deadline = clock.monotonic() + plan.timeout_s
-        if plan.since > store.revision and not await self._reached(plan.since, deadline):
+        if plan.ahead and plan.initial and not await self._reached(plan.since, deadline):
             yield _error(refusals.too_large_version(plan.since, store.revision))
             return
         try:
@@ -112,6 +118,8 @@ class Watching:
                 except Compacted as error:
                     yield _error(_too_old(error))
                     return
+                if plan.ahead:
+                    events = [event for event in events if event.revision > plan.since]
                 if chosen.everything:
                     frames = [media.event(event) for event in events]
                 else:
