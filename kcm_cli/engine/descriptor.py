@@ -24,7 +24,8 @@ class Descriptor:
     name, alias: what --controllers understands. client: the client's name and, with
     --use-service-account-credentials, the service account. source: what its Events name as their source (its
     name, if empty). module: where ``build(context)`` is, if not in ``kcm_cli.controllers``; a module that does not
-    exist is a controller that is not built yet. gates: all have to be on. requires: API resources (group/version/plural), one of which has to be served.
+    exist is a controller that is not built yet. gates: all have to be on. requires: API resources
+    (group/version/plural), one of which has to be served.
     """
 
     name: str

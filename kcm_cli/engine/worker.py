@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.logs import V2
 from kcm_cli.engine.retry import Drop, RequeueAfter, Retry, RetryPolicy, classify
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.runtime.workqueue import ShutDown, WorkQueue
 
 log = logging.getLogger(__name__)
+
+_ORDINARY = frozenset({"Conflict", "NotFound", "AlreadyExists"})
 
 Sync = Callable[[str], Awaitable[float | None]]
 """Brings one key to its desired state. Returns seconds after which to look again, or None."""
@@ -75,13 +78,16 @@ class Worker:
         attempts = self.queue.num_requeues(key)
         decision = classify(error, attempts, self.retry)
         fields = {"controller": self.controller, "key": key, "attempts": attempts + 1, "err": str(error)}
-        unexpected = not hasattr(error, "reason") and not isinstance(error, OSError)
-        log.log(
-            logging.ERROR if unexpected or isinstance(decision, Drop) else logging.INFO,
-            "Error syncing, giving up" if isinstance(decision, Drop) else "Error syncing, will retry",
-            extra={"fields": fields},
-            exc_info=error if unexpected else None,
-        )
+        reason = getattr(error, "reason", None)
+        unexpected = reason is None and not isinstance(error, OSError)
+        text = "Giving the key up until it changes" if isinstance(decision, Drop) else "Sync failed, will retry"
+        if unexpected or isinstance(decision, Drop):
+            level = logging.ERROR
+        elif reason in _ORDINARY:
+            level = V2  # the object moved on while we looked: the next sync sees it as it is
+        else:
+            level = logging.INFO
+        log.log(level, text, extra={"fields": fields}, exc_info=error if unexpected else None)
         match decision:
             case Retry():
                 self.queue.add_rate_limited(key)
