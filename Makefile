@@ -30,6 +30,9 @@ lock: ## renew the lock file; no download address is recorded in it
 	$(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install -q uv
 	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --all-extras pyproject.toml -o $(LOCK)
+	grep -oE '^[A-Za-z0-9_.-]+==[^ ]+' $(LOCK) > $(VENV)/lock/pins
+	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header -c $(VENV)/lock/pins pyproject.toml -o configs/runtime.lock
 
 docs: $(READY) ## docs/flags.md and configs/kcm-config.yaml, from the declarations
 	$(BIN)/python -m kcm_cli.cli.docs

@@ -1,0 +1,69 @@
+"""The files in configs/: flags, metrics and roles that they name exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics import Registry
+from kcm_cli.component.metrics.workqueue import WorkqueueCollector
+from kcm_cli.manager.config import complete
+from kcm_cli.manager.config_controllers import known_of
+from kcm_cli.manager.controller_map import CONTROLLERS
+from kcm_cli.manager.observability import Observability
+from kcm_cli.manager.options import flag_set
+from kcm_cli.runtime.loop_monitor import LoopMonitor
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+YAML = sorted(path for path in CONFIGS.rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", YAML, ids=[path.name for path in YAML])
+def test_files_are_yaml(path: Path) -> None:
+    assert list(yaml.safe_load_all(path.read_text()))
+
+
+def test_the_units_flags_are_taken() -> None:
+    words = (CONFIGS / "systemd" / "kcm.service").read_text().replace("\\\n", " ")
+    command = next(line for line in words.splitlines() if line.startswith("ExecStart="))
+    flags = [word for word in command.split()[1:] if not word.startswith("--config")]
+    complete(flag_set().parse(flags), known_of(CONTROLLERS))
+
+
+def test_the_pods_flags_are_taken_and_its_volumes_are_there() -> None:
+    pod = yaml.safe_load((CONFIGS / "kubernetes" / "static-pod.yaml").read_text())
+    container = pod["spec"]["containers"][0]
+    config = complete(flag_set().parse(container["args"]), known_of(CONTROLLERS))
+    assert config.serving.port == container["ports"][0]["containerPort"]
+    volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
+    assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+
+
+def test_alerts_name_metrics_that_exist() -> None:
+    rules = yaml.safe_load((CONFIGS / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]
+    shown = Observability(complete(flag_set().parse([]), known_of(CONTROLLERS)), LoopClock())
+    LoopMonitor(LoopClock(), shown.registry)
+    queues = Registry()
+    WorkqueueCollector(queues).queue("x", lambda: 0.0)
+    known = {family.description.name for family in (*shown.registry.families(), *shown.slis.families())}
+    known |= set(re.findall(r"# TYPE (\S+)", queues.expose().decode()))
+    known |= {"up", "leader_election_master_status"}
+    named = {
+        name.removesuffix("_bucket")
+        for rule in rules
+        for name in re.findall(r"\b([a-z][a-z_]+)\b(?=\{| == 1\)|\[)", rule["expr"])
+    }
+    assert len(named) > 9
+    assert named <= known
+    assert all(rule["annotations"]["summary"] and rule["labels"]["severity"] for rule in rules)
+
+
+def test_the_image_has_the_tested_versions() -> None:
+    pin = re.compile(r"^([A-Za-z0-9_.-]+==\S+)", re.MULTILINE)
+    everything = set(pin.findall((CONFIGS / "requirements.lock").read_text()))
+    runtime = (CONFIGS / "runtime.lock").read_text()
+    assert len(pin.findall(runtime)) > 20
+    assert set(pin.findall(runtime)) <= everything
+    assert "://" not in runtime
