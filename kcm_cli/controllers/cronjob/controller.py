@@ -1,0 +1,204 @@
+"""cronjob-controller: creates a Job at each time of a schedule.
+
+Expected flow of a sync: delete Jobs beyond the history limits, take from the status what has finished or is gone,
+decide whether a time is due, create its Job (in place of others, where Jobs replace each other), write the status
+once, and come back at the next time. A Job's name follows from its time: a sync that is repeated finds it there.
+
+upstream: pkg/controller/cronjob/cronjob_controllerv2.go
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from kcm_cli.api.batch import CRON_JOBS, JOBS, CronJob, CronJobStatus, Job
+from kcm_cli.controllers.cronjob.config import CronJobConfig
+from kcm_cli.controllers.cronjob.local_zone import local_zone
+from kcm_cli.controllers.cronjob.metrics import CronJobMetrics
+from kcm_cli.controllers.cronjob.plan.active import missing, observed, unlisted, without
+from kcm_cli.controllers.cronjob.plan.creation import job_for, started
+from kcm_cli.controllers.cronjob.plan.history import superfluous
+from kcm_cli.controllers.cronjob.plan.schedule import REPLACE, decide, job_name, schedule_text
+from kcm_cli.controllers.cronjob.plan.times import until_next_s
+from kcm_cli.controllers.cronjob.snapshot import Snapshot
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.freshness import AGAIN_S, Freshness
+from kcm_cli.machinery.cron import parse
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.meta import OwnerReference, controller_of
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.actions import Delete, Mode, Notice, Outcome, Stage, Update, ref_to
+from kcm_cli.planning.status import status_changes
+from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound, namespace_terminating
+from kcm_cli.rest.transport import TransportError
+
+BACKGROUND = "Background"
+CONTROLLER_NAME = "controller name"
+"""Index of Jobs by the name of their controller, whatever its uid, as upstream looks them up."""
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = CronJobController(context)
+    count = context.config(CronJobConfig).concurrent_syncs
+    return context.worker(controller.queue, controller.sync, count=count, waits_for=controller.informers)
+
+
+class CronJobController:
+    """Reads a CronJob with its Jobs, decides, acts, and writes its status."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._clock = context.clock
+        self._client = context.client
+        self._recorder = context.recorder
+        self._executor = context.executor()
+        self._metrics = CronJobMetrics(context.metrics)
+        self._local = local_zone()
+        self._fresh = Freshness()
+        self.queue = context.queue("cronjob")
+        self._jobs = context.informers.get(JOBS)
+        self._cron_jobs = context.informers.get(CRON_JOBS)
+        self.informers = (self._jobs, self._cron_jobs)
+        self._jobs.store.add_index(CONTROLLER_NAME, _by_controller_name)
+        self._cron_jobs.listen(on_add=self._enqueue, on_update=self._updated, on_delete=self._deleted)
+        self._jobs.listen(on_add=self._job, on_update=self._job_updated, on_delete=self._job)
+
+    async def sync(self, key: str) -> float | None:
+        cron_job = self._cron_jobs.store.get(key)
+        if cron_job is None:
+            return None
+        if self._fresh.stale(cron_job):
+            return AGAIN_S
+        jobs = tuple(sorted(self._jobs.store.by_index(CONTROLLER_NAME, key), key=lambda job: job.name))
+        snapshot = Snapshot(cron_job=cron_job, jobs=jobs, local=self._local)
+        finished = [(job.name, job.uid) for job in superfluous(cron_job, jobs)]
+        status = _without_deleted(cron_job.status, await self._delete(cron_job, finished))
+        snapshot = await self._confirmed(snapshot)
+        status, notices = observed(snapshot, status)
+        decision = decide(snapshot, status, self._clock.now())
+        for notice in (*notices, *decision.notices):
+            self._recorder.emit(notice)
+        error: Exception | None = None
+        if decision.start is not None:
+            status, error = await self._start(cron_job, status, decision.start)
+        if status != cron_job.status:
+            changes = status_changes(status)
+            self._fresh.wrote(await writes.update(self._client, Update(CRON_JOBS, cron_job, changes, "status")))
+        if error is not None:
+            raise error
+        return decision.again_s
+
+    async def _confirmed(self, snapshot: Snapshot) -> Snapshot:
+        """Ask the API server about Jobs of which cache and status disagree."""
+        cron_job = snapshot.cron_job
+        known: frozenset[str] = frozenset()
+        if unlisted(snapshot):
+            current = await self._client.get(CRON_JOBS, cron_job.namespace, cron_job.name)
+            known = frozenset(entry.uid for entry in current.status.active)
+        gone = set()
+        for entry in missing(snapshot):
+            try:
+                await self._client.get(JOBS, entry.namespace, entry.name)
+            except NotFound:
+                gone.add(entry.uid)
+        return replace(snapshot, known=known, gone=frozenset(gone))
+
+    async def _start(
+        self, cron_job: CronJob, status: CronJobStatus, time: datetime
+    ) -> tuple[CronJobStatus, Exception | None]:
+        """Create the Job of this time: the status with what could be done, and what could not."""
+        if cron_job.spec.concurrency_policy == REPLACE:
+            outcome = await self._delete(cron_job, [(entry.name, entry.uid) for entry in status.active])
+            status = _without_deleted(status, outcome)
+            if outcome.error is not None:
+                return status, outcome.error
+        ref = ref_to(CRON_JOBS, cron_job)
+        try:
+            job = await self._client.create(JOBS, cron_job.namespace, job_for(cron_job, time))
+        except AlreadyExists:
+            return await self._found(cron_job, status, time), None
+        except (ApiError, TransportError) as error:
+            if not namespace_terminating(error):
+                self._recorder.emit(Notice(ref, "Warning", "FailedCreate", f"Error creating job: {error}"))
+            return status, error
+        created = job.metadata.creation_timestamp
+        if created is not None:
+            self._metrics.created((parse_time(created) - time).total_seconds())
+        self._recorder.emit(Notice(ref, "Normal", "SuccessfulCreate", f"Created job {job.name}"))
+        return started(status, job, time), None
+
+    async def _found(self, cron_job: CronJob, status: CronJobStatus, time: datetime) -> CronJobStatus:
+        """A Job of this name exists. One of ours was created by a sync that did not get to write its status."""
+        job = await self._client.get(JOBS, cron_job.namespace, job_name(cron_job, time))
+        ref = controller_of(job)
+        if ref is None or ref.uid != cron_job.uid or any(entry.uid == job.uid for entry in status.active):
+            return status
+        return started(status, job, time)
+
+    async def _delete(self, cron_job: CronJob, jobs: Iterable[tuple[str, str]]) -> Outcome:
+        """Delete Jobs, given by name and uid, with their pods."""
+        ref = ref_to(CRON_JOBS, cron_job)
+        deletions = tuple(
+            Delete(
+                JOBS,
+                cron_job.namespace,
+                name,
+                uid=uid,
+                propagation=BACKGROUND,
+                done=Notice(ref, "Normal", "SuccessfulDelete", f"Deleted job {name}"),
+                failed=Notice(ref, "Warning", "FailedDelete", "Deleted job: {error}"),
+            )
+            for name, uid in jobs
+        )
+        return await self._executor.stage(Stage(deletions, Mode.SEQUENTIAL, stop_on_error=False))
+
+    # -- events
+
+    def _enqueue(self, cron_job: CronJob) -> None:
+        self.queue.add(cron_job.key)
+
+    def _deleted(self, cron_job: CronJob) -> None:
+        self._fresh.forget(cron_job)
+        self.queue.add(cron_job.key)
+
+    def _updated(self, old: CronJob, new: CronJob) -> None:
+        """A new schedule takes effect at its next time; anything else is looked at now."""
+        if (old.spec.schedule, old.spec.time_zone) == (new.spec.schedule, new.spec.time_zone):
+            self.queue.add(new.key)
+            return
+        try:
+            schedule = parse(schedule_text(new))
+        except FormatError:
+            text = f"unparseable schedule for cronjob: {new.spec.schedule}"
+            self._recorder.emit(Notice(ref_to(CRON_JOBS, new), "Warning", "UnParseableCronJobSchedule", text))
+            return
+        last = new.status.last_schedule_time
+        self.queue.add_after(new.key, until_next_s(new, schedule, self._clock.now(), last=last, local=self._local))
+
+    def _job(self, job: Job) -> None:
+        self._owner(job.namespace, controller_of(job))
+
+    def _job_updated(self, old: Job, new: Job) -> None:
+        before, after = controller_of(old), controller_of(new)
+        if before != after:
+            self._owner(old.namespace, before)
+        self._owner(new.namespace, after)
+
+    def _owner(self, namespace: str, ref: OwnerReference | None) -> None:
+        if ref is None or ref.kind != CRON_JOBS.kind:
+            return
+        cron_job = self._cron_jobs.store.get(f"{namespace}/{ref.name}")
+        if cron_job is not None and cron_job.uid == ref.uid:
+            self.queue.add(cron_job.key)
+
+
+def _by_controller_name(job: Job) -> tuple[str, ...]:
+    ref = controller_of(job)
+    return () if ref is None else (f"{job.namespace}/{ref.name}",)
+
+
+def _without_deleted(status: CronJobStatus, outcome: Outcome) -> CronJobStatus:
+    for done in outcome.done:
+        if isinstance(done.action, Delete):
+            status = without(status, done.action.uid)
+    return status

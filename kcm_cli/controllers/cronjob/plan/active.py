@@ -1,0 +1,67 @@
+"""Status of a CronJob from its Jobs: which of them run, and when one succeeded last.
+
+upstream: pkg/controller/cronjob/cronjob_controllerv2.go#syncCronJob, first half
+"""
+
+import msgspec
+
+from kcm_cli.api.batch import CRON_JOBS, CronJobStatus, Job
+from kcm_cli.api.core import ObjectReference
+from kcm_cli.controllers.cronjob.snapshot import Snapshot
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.actions import Notice, ref_to
+from kcm_cli.planning.jobs import finished_condition, is_complete, is_finished
+
+
+def unlisted(snapshot: Snapshot) -> list[Job]:
+    """Jobs that run and are not in status.active: the API server may know better than the cache."""
+    listed = _uids(snapshot.cron_job.status)
+    return [job for job in snapshot.jobs if job.uid not in listed and not is_finished(job)]
+
+
+def missing(snapshot: Snapshot) -> list[ObjectReference]:
+    """Entries of status.active without a Job in the cache: the API server may have it all the same."""
+    children = {job.uid for job in snapshot.jobs}
+    return [ref for ref in snapshot.cron_job.status.active if ref.uid not in children]
+
+
+def observed(snapshot: Snapshot, status: CronJobStatus) -> tuple[CronJobStatus, list[Notice]]:
+    """The status without what has finished or is gone, and what there is to tell."""
+    ref = ref_to(CRON_JOBS, snapshot.cron_job)
+    notices: list[Notice] = []
+    listed = _uids(status)
+    for job in snapshot.jobs:
+        condition = finished_condition(job)
+        if condition is None:
+            if job.uid not in listed and job.uid not in snapshot.known:
+                text = f"Saw a job that the controller did not create or forgot: {job.name}"
+                notices.append(Notice(ref, "Warning", "UnexpectedJob", text))
+            continue
+        if job.uid in listed:
+            status = without(status, job.uid)
+            text = f"Saw completed job: {job.name}, condition: {condition.type}"
+            notices.append(Notice(ref, "Normal", "SawCompletedJob", text))
+        if is_complete(job):
+            status = _succeeded(status, job)
+    for entry in status.active:
+        if entry.uid in snapshot.gone:
+            status = without(status, entry.uid)
+            notices.append(Notice(ref, "Normal", "MissingJob", f"Active job went missing: {entry.name}"))
+    return status, notices
+
+
+def without(status: CronJobStatus, uid: str) -> CronJobStatus:
+    """The status with this Job not active."""
+    return msgspec.structs.replace(status, active=tuple(entry for entry in status.active if entry.uid != uid))
+
+
+def _succeeded(status: CronJobStatus, job: Job) -> CronJobStatus:
+    """A later success is noted, whether or not the Job was listed as active."""
+    ended, known = job.status.completion_time, status.last_successful_time
+    if ended is None or (known is not None and parse_time(ended) <= parse_time(known)):
+        return status
+    return msgspec.structs.replace(status, last_successful_time=ended)
+
+
+def _uids(status: CronJobStatus) -> set[str]:
+    return {entry.uid for entry in status.active}

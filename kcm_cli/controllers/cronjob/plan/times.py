@@ -1,0 +1,95 @@
+"""When a CronJob is due: missed times, and the time until the next one.
+
+upstream: pkg/controller/cronjob/utils.go
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import Enum
+
+from kcm_cli.api.batch import CronJob
+from kcm_cli.machinery.cron import Schedule
+from kcm_cli.machinery.times import parse_time
+
+MANY = 100
+"""More missed times than this are worth a warning."""
+
+PADDING_S = 0.1
+"""A key comes back so long after its time, since clocks differ a little."""
+
+_SECOND = timedelta(seconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Missed(Enum):
+    """How many times have passed since the last run."""
+
+    NONE = "none"
+    FEW = "few"
+    MANY = "many"
+
+
+class ImpossibleSchedule(ValueError):
+    """The schedule is well formed but has no times, such as every 31st of February."""
+
+    def __init__(self) -> None:
+        super().__init__("time difference between two schedules is less than 1 second")
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """since: the last run, or the creation. time: the latest time that has passed; it may not be found in an
+    irregular schedule."""
+
+    since: datetime
+    time: datetime | None
+    missed: Missed
+
+
+def most_recent(
+    cron_job: CronJob, schedule: Schedule, now: datetime, *, last: str | None, local: tzinfo, deadline: bool
+) -> Recent:
+    """The latest time up to now. ``last`` is the last run; ``deadline``: leave out what is too late to start.
+
+    Raises ImpossibleSchedule. With several times passed, the latest is extrapolated from the first interval, one
+    interval early, so that years of missed times cost no more than two.
+    """
+    since = _since(cron_job, now, last, deadline=deadline)
+    first = schedule.next(since, local)
+    second = None if first is None else schedule.next(first, local)
+    if first is not None and now < first:
+        return Recent(since, None, Missed.NONE)
+    if first is not None and second is not None and now < second:
+        return Recent(since, first, Missed.NONE)
+    interval = None if first is None or second is None else second - first
+    if first is None or interval is None or interval < _SECOND:
+        raise ImpossibleSchedule
+    passed = (now - first) // interval + 1
+    # upstream: pkg/controller/cronjob/utils.go#mostRecentScheduleTime finds nothing where intervals differ much
+    found: datetime | None = None
+    candidate = schedule.next(first + interval * (passed - 2), local)
+    while candidate is not None and candidate <= now:
+        found = candidate
+        candidate = schedule.next(candidate, local)
+    return Recent(since, found, Missed.MANY if passed > MANY else Missed.FEW)
+
+
+def until_next_s(cron_job: CronJob, schedule: Schedule, now: datetime, *, last: str | None, local: tzinfo) -> float:
+    """Seconds until the key has to come back for its next time; 0 if it is due, or never will be."""
+    try:
+        recent = most_recent(cron_job, schedule, now, last=last, local=local, deadline=False)
+    except ImpossibleSchedule:
+        start = now
+    else:
+        start = recent.time or (recent.since if recent.missed is Missed.NONE else now)
+    upcoming = schedule.next(start, local)
+    return 0.0 if upcoming is None else max(0.0, (upcoming - now).total_seconds() + PADDING_S)
+
+
+def _since(cron_job: CronJob, now: datetime, last: str | None, *, deadline: bool) -> datetime:
+    text = last or cron_job.metadata.creation_timestamp
+    since = _EPOCH if text is None else parse_time(text)
+    seconds = cron_job.spec.starting_deadline_seconds
+    if deadline and seconds is not None:
+        since = max(since, now - timedelta(seconds=min(seconds, (now - _EPOCH).total_seconds())))
+    return since

@@ -1,0 +1,22 @@
+"""What the CronJob controller reads for one CronJob."""
+
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+
+from kcm_cli.api.batch import CronJob, Job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A CronJob and the Jobs that name it as their controller.
+
+    known: uids of Jobs that the API server has in status.active although the cache does not. gone: uids in
+    status.active of Jobs that exist no more, as the API server says. local: the machine's time zone, for schedules
+    without one.
+    """
+
+    cron_job: CronJob
+    jobs: tuple[Job, ...] = ()
+    known: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
+    local: tzinfo = UTC

@@ -1,0 +1,62 @@
+"""ttl-after-finished-controller: deletes Jobs some time after they have finished.
+
+A Job is read afresh before it is deleted: its time to live may have been prolonged. Its dependents go first.
+
+upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
+"""
+
+from datetime import datetime
+
+from kcm_cli.api.batch import JOBS, Job
+from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
+from kcm_cli.controllers.ttl_after_finished.metrics import TTLMetrics
+from kcm_cli.controllers.ttl_after_finished.plan import expires, expiry
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.rest.errors import NotFound
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = TTLAfterFinishedController(context)
+    count = context.config(TTLAfterFinishedConfig).concurrent_syncs
+    return context.worker(controller.queue, controller.sync, count=count, waits_for=(controller.jobs,))
+
+
+class TTLAfterFinishedController:
+    """Keys are Jobs that are over and have a time to live."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._clock = context.clock
+        self._metrics = TTLMetrics(context.metrics)
+        self.queue = context.queue("ttl_jobs_to_delete")
+        self.jobs = context.informers.get(JOBS)
+        self.jobs.listen(on_add=self._job, on_update=lambda old, new: self._job(new))
+
+    async def sync(self, key: str) -> float | None:
+        job = self.jobs.store.get(key)
+        moment = None if job is None else expiry(job)
+        if job is None or moment is None:
+            return None
+        left_s = self._left_s(moment)
+        if left_s > 0:
+            return left_s
+        try:
+            job = await self._client.get(JOBS, job.namespace, job.name)
+        except NotFound:
+            return None
+        moment = expiry(job)
+        if moment is None:
+            return None
+        left_s = self._left_s(moment)
+        if left_s > 0:
+            return left_s
+        await self._client.delete(JOBS, job.namespace, job.name, uid=job.uid, propagation="Foreground")
+        self._metrics.deleted((self._clock.now() - moment).total_seconds())
+        return None
+
+    def _left_s(self, moment: datetime) -> float:
+        return (moment - self._clock.now()).total_seconds()
+
+    def _job(self, job: Job) -> None:
+        if expires(job):
+            self.queue.add(job.key)

@@ -1,0 +1,31 @@
+"""When a finished Job is to be deleted.
+
+upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go#timeLeft
+"""
+
+from datetime import datetime, timedelta
+
+from kcm_cli.api.batch import Job
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.jobs import finished_condition
+
+
+class FinishTimeUnknown(Exception):
+    """The Job is over, but its condition does not say since when."""
+
+    reason = "FinishTimeUnknown"
+
+
+def expires(job: Job) -> bool:
+    """Whether the Job is over and is to be deleted some time, by this controller."""
+    return not job.deleting and job.spec.ttl_seconds_after_finished is not None and finished_condition(job) is not None
+
+
+def expiry(job: Job) -> datetime | None:
+    """When the Job's time is over; None for one that does not expire. Raises FinishTimeUnknown."""
+    condition, ttl_s = finished_condition(job), job.spec.ttl_seconds_after_finished
+    if job.deleting or condition is None or ttl_s is None:
+        return None
+    if not condition.last_transition_time:
+        raise FinishTimeUnknown(f"unable to find the time when the Job {job.key} finished")
+    return parse_time(condition.last_transition_time) + timedelta(seconds=ttl_s)

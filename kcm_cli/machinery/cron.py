@@ -1,0 +1,280 @@
+"""Schedules of CronJobs: five fields, ``@daily`` and its like, ``@every 1h30m``, an optional ``TZ=`` in front.
+
+Guarantees: the same schedules are accepted, with the same texts for the others, and the same instants follow as with
+the library that Kubernetes uses, changes of the clock included: hours that are skipped start nothing, hours that
+come twice start twice, and where midnight is skipped its day may be taken for its neighbour.
+
+Source: github.com/robfig/cron/v3 (ParseStandard). No library was taken: those for Python differ in the rules for
+days, in names and steps, and at changes of the clock.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
+
+from kcm_cli.machinery.durations import parse_nanoseconds
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.zones import instant, load_zone
+
+_MINUTE = timedelta(minutes=1)
+_HOUR = timedelta(hours=1)
+_DAY = timedelta(days=1)
+_SEARCHED_YEARS = 5
+_LAST_YEAR = 9990
+_NS = 10**9
+_integer = re.compile(r"[+-]?[0-9]+").fullmatch
+_spaces = re.compile(r"\s+")
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """What a field may hold."""
+
+    low: int
+    high: int
+    names: tuple[str, ...] = ()
+
+    def number(self, text: str) -> int:
+        if text.lower() in self.names:
+            return self.names.index(text.lower()) + self.low
+        return _number(text)
+
+
+_BOUNDS = (_Bounds(0, 59), _Bounds(0, 23), _Bounds(1, 31), _Bounds(1, 12, _MONTHS), _Bounds(0, 6, _DAYS))
+
+_DESCRIPTORS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """The values that match. ``any``: it was given by a star, without a step."""
+
+    values: frozenset[int]
+    any: bool = False
+
+    def __contains__(self, value: int) -> bool:
+        return value in self.values
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Instants at which the clocks of a zone match all fields. A zone of None stands for the machine's."""
+
+    minute: Field
+    hour: Field
+    day: Field
+    month: Field
+    weekday: Field
+    zone: tzinfo | None = None
+
+    def next(self, after: datetime, local: tzinfo = UTC) -> datetime | None:
+        """The first instant later than ``after`` (aware), in UTC; None if there is none within five years."""
+        return _Search(self, after, self.zone or local).run()
+
+    def matches_day(self, moment: datetime) -> bool:
+        """Both days have to match if either was given by a star, else one of them."""
+        by_date, by_weekday = moment.day in self.day, moment.isoweekday() % 7 in self.weekday
+        if self.day.any or self.weekday.any:
+            return by_date and by_weekday
+        return by_date or by_weekday
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """A constant delay, in whole seconds, one at least."""
+
+    delay: timedelta
+
+    def next(self, after: datetime, local: tzinfo = UTC) -> datetime | None:
+        """``after`` and the delay, cut to a second."""
+        return after.astimezone(UTC).replace(microsecond=0) + self.delay
+
+
+Schedule = Calendar | Every
+
+
+class _Search:
+    """Walks forward, first by months, then by days, hours and minutes, until all fields match.
+
+    Whenever a smaller step carries over into the next larger unit, the larger units are looked at again. The units
+    below the first one that had to be stepped start at their beginning.
+    """
+
+    def __init__(self, calendar: Calendar, after: datetime, zone: tzinfo) -> None:
+        self._calendar = calendar
+        self._zone = zone
+        start = after.astimezone(UTC).replace(second=0, microsecond=0) + _MINUTE
+        self._local = start.astimezone(zone)
+        self._stepped = False
+
+    def run(self) -> datetime | None:
+        last_year = min(self._local.year + _SEARCHED_YEARS, _LAST_YEAR)
+        while self._local.year <= last_year:
+            if self._months() and self._days() and self._hours() and self._minutes():
+                return self._local.astimezone(UTC)
+        return None
+
+    def _months(self) -> bool:
+        """Step to a month that matches; False once a year is over."""
+        while self._local.month not in self._calendar.month:
+            self._begin(day=1, hour=0, minute=0)
+            year, month = divmod(self._local.year * 12 + self._local.month, 12)
+            self._show(self._local.replace(year=year, month=month + 1, tzinfo=None))
+            if self._local.month == 1:
+                return False
+        return True
+
+    def _days(self) -> bool:
+        """Step to a day that matches; False once a month is over."""
+        while not self._calendar.matches_day(self._local):
+            self._begin(hour=0, minute=0)
+            self._show(self._local.replace(tzinfo=None) + _DAY)
+            hour = self._local.hour
+            if hour:  # midnight was skipped: to the next one, or back to the hour before the day
+                self._move(_HOUR * (24 - hour if hour > 12 else -hour))
+            if self._local.day == 1:
+                return False
+        return True
+
+    def _hours(self) -> bool:
+        while self._local.hour not in self._calendar.hour:
+            self._begin(minute=0)
+            self._move(_HOUR)
+            if self._local.hour == 0:
+                return False
+        return True
+
+    def _minutes(self) -> bool:
+        while self._local.minute not in self._calendar.minute:
+            self._stepped = True
+            self._move(_MINUTE)
+            if self._local.minute == 0:
+                return False
+        return True
+
+    def _begin(self, **parts: int) -> None:
+        """Before the first step: smaller units start anew."""
+        if not self._stepped:
+            self._stepped = True
+            self._show(self._local.replace(tzinfo=None, **parts))
+
+    def _show(self, wall: datetime) -> None:
+        self._local = instant(wall.replace(fold=0), self._zone).astimezone(self._zone)
+
+    def _move(self, step: timedelta) -> None:
+        self._local = (self._local.astimezone(UTC) + step).astimezone(self._zone)
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Schedule:
+    """The schedule. Raises FormatError with the texts that Kubernetes shows."""
+    if not text:
+        raise FormatError("empty spec string")
+    zone: tzinfo | None = None
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        zone, text = _zone(text)
+    if text.startswith("@"):
+        return _descriptor(text, zone)
+    return _calendar(text, zone)
+
+
+def _zone(text: str) -> tuple[tzinfo, str]:
+    head, space, rest = text.partition(" ")
+    if not space:
+        raise FormatError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
+    name = head.partition("=")[2]
+    try:
+        return load_zone(name), rest.strip()
+    except FormatError as error:
+        raise FormatError(f"provided bad location {name}: {error}") from None
+
+
+def _descriptor(text: str, zone: tzinfo | None) -> Schedule:
+    fields = _DESCRIPTORS.get(text)
+    if fields is not None:
+        return _calendar(fields, zone)
+    if not text.startswith("@every "):
+        raise FormatError(f"unrecognized descriptor: {text}")
+    try:
+        nanoseconds = parse_nanoseconds(text.removeprefix("@every "))
+    except FormatError as error:
+        raise FormatError(f"failed to parse duration {text}: {error}") from None
+    return Every(timedelta(seconds=max(1, nanoseconds // _NS)))
+
+
+def _calendar(text: str, zone: tzinfo | None) -> Calendar:
+    parts = [part for part in _spaces.split(text) if part]
+    if len(parts) != len(_BOUNDS):
+        found = " ".join(parts)
+        raise FormatError(f"expected exactly {len(_BOUNDS)} fields, found {len(parts)}: [{found}]")
+    minute, hour, day, month, weekday = (_field(part, bounds) for part, bounds in zip(parts, _BOUNDS, strict=True))
+    return Calendar(minute, hour, day, month, weekday, zone)
+
+
+def _field(text: str, bounds: _Bounds) -> Field:
+    values: set[int] = set()
+    star = False
+    for expression in text.split(","):
+        if expression:
+            found, is_star = _range(expression, bounds)
+            values.update(found)
+            star = star or is_star
+    return Field(frozenset(values), star)
+
+
+def _range(expression: str, bounds: _Bounds) -> tuple[range, bool]:
+    """``*``, ``3``, ``1-5`` or a name, with ``/2`` behind; ``3/2`` runs to the end. Also whether it is a plain star."""
+    limits, *steps = expression.split("/")
+    low, *high = limits.split("-")
+    star = low in ("*", "?")
+    if star:
+        start, end = bounds.low, bounds.high
+    else:
+        start = end = bounds.number(low)
+        if len(high) == 1:
+            end = bounds.number(high[0])
+        elif high:
+            raise FormatError(f"too many hyphens: {expression}")
+    if len(steps) > 1:
+        raise FormatError(f"too many slashes: {expression}")
+    step = _number(steps[0]) if steps else 1
+    if steps and not high:
+        end = bounds.high
+    _check(start, end, step, expression, bounds)
+    return range(start, end + 1, step), star and step == 1
+
+
+def _check(start: int, end: int, step: int, expression: str, bounds: _Bounds) -> None:
+    if start < bounds.low:
+        raise FormatError(f"beginning of range ({start}) below minimum ({bounds.low}): {expression}")
+    if end > bounds.high:
+        raise FormatError(f"end of range ({end}) above maximum ({bounds.high}): {expression}")
+    if start > end:
+        raise FormatError(f"beginning of range ({start}) beyond end of range ({end}): {expression}")
+    if step == 0:
+        raise FormatError(f"step of range should be a positive number: {expression}")
+
+
+def _number(text: str) -> int:
+    value = int(text) if text.isascii() and _integer(text) else None
+    if value is None:
+        raise FormatError(f"failed to parse int from {text}: strconv.Atoi: parsing {quote(text)}: invalid syntax")
+    if not -(2**63) <= value < 2**63:
+        problem = "value out of range"
+        raise FormatError(f"failed to parse int from {text}: strconv.Atoi: parsing {quote(text)}: {problem}")
+    if value < 0:
+        raise FormatError(f"negative number ({value}) not allowed: {text}")
+    return value
