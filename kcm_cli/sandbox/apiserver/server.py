@@ -15,6 +15,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.discovery.serve import Discovery
+from kcm_cli.sandbox.apiserver.metrics import ServerMetrics
 from kcm_cli.sandbox.apiserver.openapi import OpenApi
 from kcm_cli.sandbox.apiserver.openapi.serve import answer as answer_openapi
 from kcm_cli.sandbox.apiserver.refusals import internal
@@ -49,16 +50,27 @@ class Parts:
     clock: Clock
     random: random.Random
     security: Security
+    catalog: Catalog
     schemas: Schemas
     admission: Admission
     custom: CustomKinds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request and what it means."""
+
+    request: Request
+    info: RequestInfo
+    rest: str
+    query: Mapping[str, str]
 
 
 class ApiServer:
     """See the module. Belongs to one event loop."""
 
     def __init__(self, parts: Parts) -> None:
-        self.catalog = Catalog()
+        self.catalog = parts.catalog
         self._security = security = parts.security
         services = self.catalog.find("", "v1", "services")
         assert services is not None
@@ -76,6 +88,7 @@ class ApiServer:
         )
         self._verbs = Verbs(self.core, security)
         FlowSchemaStatus(self.core)
+        self._metrics = ServerMetrics(parts.store)
         self._discovery = Discovery(self.catalog)
         self._openapi = OpenApi(self.catalog, parts.schemas.builtin)
 
@@ -90,44 +103,50 @@ class ApiServer:
 
     async def handle_as(self, user: User, request: Request, warnings: list[str] | None = None) -> Answer:
         """Answer a request of a known user."""
+        clock = self.core.clock
+        start = clock.monotonic()
         notes: list[str] = [] if warnings is None else warnings
+        query = _first_values(request.query)
+        info, rest = resolve(request.method, request.path, query)
         try:
-            answer = await self._answer(user, request, notes)
+            answer = await self._answer(_Asked(request, info, rest, query), user, notes)
         except ApiError as error:
-            return _refused(request, error, notes)
+            answer = _refused(request, error, notes)
         except NoSuchGroup:
-            return text_response(404, PLAIN_404)
+            answer = text_response(404, PLAIN_404)
         except Exception:  # noqa: BLE001 - the one boundary: a bug costs its request, and is seen
-            _log.exception("request failed", extra={"method": request.method, "path": request.path})
-            return error_response(internal("the server met an error in itself, see its log"))
-        if isinstance(answer, Response) and "pretty" in dict(request.query):
-            answer = indented(answer, dict(request.query)["pretty"])
+            _log.exception("request failed", extra={"fields": {"method": request.method, "path": request.path}})
+            answer = error_response(internal("the server met an error in itself, see its log"))
+        self._metrics.answered(request, info, answer, clock.monotonic() - start)
+        if "pretty" in query and isinstance(answer, Response):
+            answer = indented(answer, query["pretty"])
         return with_warnings(answer, notes) if notes else answer
 
-    async def _answer(self, user: User, request: Request, warnings: list[str]) -> Answer:
-        query = _first_values(request.query)
+    async def _answer(self, asked: _Asked, user: User, warnings: list[str]) -> Answer:
+        request, info, query = asked.request, asked.info, asked.query
         if "timeout" in query:
             check_timeout(query["timeout"])
-        info, rest = resolve(request.method, request.path, query)
         user = self._security.impersonator.impersonate(user, request.headers, info)
         self._security.authorizer.require(user, info)
         if not info.is_resource:
             return self._plain(request, info)
-        served = route(self.catalog, info, request.method, rest, request.path)
+        served = route(self.catalog, info, request.method, asked.rest, request.path)
         if served.info.gvr == _ENDPOINTS:
             warnings.append(_ENDPOINTS_WARNING)
         hub = served if not served.converts else self._hub(served)
-        form = media(served, request, query, self.core, stream=info.verb == "watch", subresource=info.subresource)
+        watch = info.verb == "watch"
+        form = media(served, request, query, self.core, stream=watch, subresource=info.subresource)
         if request.body and info.verb in _WITH_BODY:
             negotiation.check_body_type(request.headers.get("content-type", ""), custom=served.info.custom)
-        call = Call(request, info, served, hub, user, query, form, rest, warnings)
-        return await self._verbs.run(call)
+        return await self._verbs.run(Call(request, info, served, hub, user, query, form, asked.rest, warnings))
 
     def _hub(self, served: Served) -> Served:
         found = self.catalog.by_gvr(served.storage)
         return served if found is None else found
 
     def _plain(self, request: Request, info: RequestInfo) -> Response:
+        if info.path == "/metrics":
+            return Response(200, _METRICS_HEADERS, self._metrics.registry.expose())
         if info.path.startswith("/openapi/") and request.method == "GET":
             return answer_openapi(self._openapi, request) or Response(404, {}, b"")
         metadata = self._security.openid.answer(info.path.rstrip("/"))
@@ -139,6 +158,7 @@ class ApiServer:
         self.core.store.compact(self.core.store.revision)
 
 
+_METRICS_HEADERS = {"content-type": "text/plain; version=0.0.4; charset=utf-8"}
 _WITH_BODY = frozenset(["create", "update", "delete", "deletecollection"])
 _ENDPOINTS = GVR("", "v1", "endpoints")
 _ENDPOINTS_WARNING = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"

@@ -8,8 +8,8 @@ upstream: apiserver pkg/storage/{interfaces,continue}.go, etcd3/{store,errors}.g
 """
 
 import base64
-import binascii
 import posixpath
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,12 +23,14 @@ from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options
 from kcm_cli.sandbox.apiserver.registry.selection import Selection, selection
+from kcm_cli.sandbox.apiserver.schema import gojson
 from kcm_cli.sandbox.apiserver.store import Compacted, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError
 
 FRESH_WAIT_S = 3.0
 """How long a request waits for a revision that has not been reached."""
 _POLL_S = 0.05
+_BASE64 = re.compile(r"[A-Za-z0-9_-]*")
 _INCONSISTENT = -1
 _TOKEN_EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -180,10 +182,14 @@ def _encoded(revision: int, start: str) -> str:
 
 def _decoded(text: str) -> _Token:
     problem = "continue key is not valid"
+    if wrong := _not_base64(text):
+        raise bad_request(f"invalid continue token: {problem}: {wrong}")
+    data = base64.b64decode(text + "=" * (-len(text) % 4), b"-_")
     try:
-        token = codec.decode(base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True), _Token)
-    except (binascii.Error, ValueError, codec.DecodeError) as error:
-        raise bad_request(f"invalid continue token: {problem}: {error}") from error
+        token = codec.decode(data, _Token)
+    except codec.DecodeError as error:
+        why = gojson.syntax_error(data.decode("utf-8", "replace")) or str(error)
+        raise bad_request(f"invalid continue token: {problem}: {why}") from error
     if token.v != "meta.k8s.io/v1":
         unknown = f"server does not recognize this encoded version {token.v}"
         raise bad_request(f"invalid continue token: {problem}: {unknown}")
@@ -197,6 +203,15 @@ def _decoded(text: str) -> _Token:
         raise bad_request(f"invalid continue token: {problem}: {token.start}")
     token.start = key[1:]
     return token
+
+
+def _not_base64(text: str) -> str:
+    """What Go says of a text that is not raw URL base64."""
+    match = _BASE64.match(text)
+    good = 0 if match is None else match.end()
+    if good == len(text) and good % 4 != 1:
+        return ""
+    return f"illegal base64 data at input byte {min(good, len(text) - 1)}"
 
 
 def _expired(options: ListOptions, start: str, prefix: str) -> ApiError:

@@ -1,0 +1,86 @@
+"""What /metrics of the API server shows: requests, watches, stored objects, the process.
+
+upstream: apiserver pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics (v1.36)
+"""
+
+from collections.abc import Iterable, Mapping
+
+from prometheus_client.metrics_core import Metric
+
+from kcm_cli.component.metrics import Counter, Histogram, Registry, Stability
+from kcm_cli.component.metrics.process import ProcessMetrics
+from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import RequestInfo
+
+_WHERE = ("group", "version", "resource", "subresource", "scope", "component")
+_DURATION_BUCKETS = (
+    *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0),
+    *(4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
+)
+_VERBS: Mapping[str, str] = {
+    **{"get": "GET", "list": "LIST", "watch": "WATCH", "create": "POST", "update": "PUT", "patch": "PATCH"},
+    **{"delete": "DELETE", "deletecollection": "DELETECOLLECTION"},
+}
+_Place = tuple[str, str, str, str, str, str, str]
+
+
+class ServerMetrics:
+    """Counts requests; the rest is read off the store when asked for."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.registry = Registry()
+        stable = Stability.STABLE
+        self._requests = self.registry.counter(
+            "apiserver_request_total",
+            "Requests by verb, dry run, resource, scope and the code of the answer.",
+            labels=("verb", "dry_run", *_WHERE, "code"),
+            stability=stable,
+        )
+        self._durations = self.registry.histogram(
+            "apiserver_request_duration_seconds",
+            "How long answers took, by verb, dry run, resource and scope.",
+            _DURATION_BUCKETS,
+            labels=("verb", "dry_run", *_WHERE),
+            stability=stable,
+        )
+        self._known: dict[tuple[_Place, str, int], tuple[Counter, Histogram]] = {}
+        self.registry.add(_Stored(store))
+        self.registry.add(ProcessMetrics())
+
+    def answered(self, request: Request, info: RequestInfo, answer: Response | Stream, duration_s: float) -> None:
+        """Count a request that has been answered (a watch: that has begun)."""
+        scope = "resource" if info.name else "namespace" if info.namespace else "cluster"
+        if not info.is_resource:
+            scope = ""
+        dry_run = "All" if request.query and any(key == "dryRun" for key, _ in request.query) else ""
+        place = (info.verb, info.group, info.version, info.plural, info.subresource, scope, dry_run)
+        key = (place, request.method, answer.status)
+        found = self._known.get(key)
+        if found is None:
+            verb = _VERBS.get(info.verb, request.method)
+            where = (info.group, info.version, info.plural, info.subresource, scope, "apiserver")
+            counter = self._requests.labels(verb, dry_run, *where, str(answer.status))
+            found = self._known[key] = counter, self._durations.labels(verb, dry_run, *where)
+        found[0].inc()
+        found[1].observe(duration_s)
+
+
+class _Stored:
+    """Objects and watches per resource, as they are when asked."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def collect(self) -> Iterable[Metric]:
+        """The families now."""
+        objects = Metric("apiserver_resource_objects", "[STABLE] How many objects are stored, by resource.", "gauge")
+        for gvr, count in self._store.sizes().items():
+            objects.add_sample("apiserver_resource_objects", {"group": gvr.group, "resource": gvr.plural}, count)
+        watches = Metric("apiserver_longrunning_requests", "[STABLE] Open watches, by resource.", "gauge")
+        for gvr, count in self._store.watchers().items():
+            labels = {"verb": "WATCH", "group": gvr.group, "version": gvr.version, "resource": gvr.plural}
+            labels |= {"subresource": "", "scope": "", "component": "apiserver"}
+            watches.add_sample("apiserver_longrunning_requests", labels, count)
+        return [family for family in (objects, watches) if family.samples]
