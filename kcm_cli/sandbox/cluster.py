@@ -16,7 +16,9 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Transport, TransportError
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes.nodes import Nodes
+from kcm_cli.sandbox.scheduler.listers import listers
 from kcm_cli.sandbox.scheduler.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
@@ -42,7 +44,9 @@ class Cluster:
         kubelet = self._client("kubelet")
         self._informers = Informers(kubelet, clock, rng)
         self.nodes = Nodes(kubelet, self._informers, clock, rng)
-        self.scheduler = Scheduler(self._client("kube-scheduler"), self._informers, clock)
+        self.events = Events(kubelet, clock, rng)
+        scheduler = self._client("kube-scheduler")
+        self.scheduler = Scheduler(scheduler, listers(self._informers), self.events, clock, rng)
 
     async def run(self) -> None:
         """Simulate until cancelled."""
@@ -53,6 +57,7 @@ class Cluster:
                 group.create_task(self._ensure_nodes(), name="first nodes")
                 group.create_task(self.nodes.run(), name="nodes")
                 group.create_task(self.scheduler.run(), name="scheduler")
+                group.create_task(self.events.run(), name="events")
         finally:
             await tasks.stop()
 

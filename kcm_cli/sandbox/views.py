@@ -5,7 +5,19 @@ Both share one informer per kind, so that a pod's change is decoded once.
 
 import msgspec
 
-from kcm_cli.api.core import Container, Node, NodeSpec, NodeStatus, Pod, PodSpec, PodStatus, Volume
+from kcm_cli.api.core import (
+    Affinity,
+    Container,
+    Node,
+    NodeAffinity,
+    NodeSelectorTerm,
+    NodeSpec,
+    NodeStatus,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Volume,
+)
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import Object, PartialObject, View
@@ -59,28 +71,12 @@ class SimulatedContainer(Container, frozen=True, gc=False):
     volume_mounts: tuple[VolumeMount, ...] = ()
 
 
-class NodeSelectorRequirement(View, frozen=True, gc=False):
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
-
-
-class NodeSelectorTerm(View, frozen=True, gc=False):
-    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
-    match_fields: tuple[NodeSelectorRequirement, ...] = ()
-
-
-class NodeSelector(View, frozen=True, gc=False):
-    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
-
-
 class PreferredSchedulingTerm(View, frozen=True, gc=False):
     weight: int = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(View, frozen=True, gc=False):
-    required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+class FullNodeAffinity(NodeAffinity, frozen=True, gc=False):
     preferred: tuple[PreferredSchedulingTerm, ...] = msgspec.field(
         default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
     )
@@ -111,8 +107,8 @@ class PodAffinity(View, frozen=True, gc=False):
     )
 
 
-class Affinity(View, frozen=True, gc=False):
-    node_affinity: NodeAffinity | None = None
+class FullAffinity(Affinity, frozen=True, gc=False):
+    node_affinity: FullNodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
@@ -139,7 +135,7 @@ class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
     readiness_gates: tuple[ReadinessGate, ...] = ()
     scheduler_name: str = ""
     node_selector: dict[str, str] | None = None
-    affinity: Affinity | None = None
+    affinity: FullAffinity | None = None
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     preemption_policy: str | None = None
 

@@ -1,84 +1,310 @@
-"""Binds pending pods to nodes."""
+"""The scheduler: keeps its state from informers, takes one pod after the other, and binds in the background.
 
+Guarantees: decisions are made one at a time on a state that includes all earlier ones; a pod is bound at most once
+(uid as precondition); what fails is taken back and tried again.
+
+upstream: pkg/scheduler/{schedule_one,eventhandlers}.go
+"""
+
+import asyncio
 import logging
+import random
+from dataclasses import dataclass, replace
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.machinery import quantity
-from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.codec import DecodeError
+from kcm_cli.planning.actions import Notice
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import Conflict, NotFound
-from kcm_cli.runtime.informers import Informers
-from kcm_cli.runtime.workqueue import WorkQueue
-from kcm_cli.sandbox.views import BY_NODE, NODES, POD_METADATA, PODS, SimulatedNode, SimulatedPod, node_of
-from kcm_cli.sandbox.work import work_on
+from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.sandbox.events import Events, ref_of
+from kcm_cli.sandbox.scheduler.decide import Placement, decide
+from kcm_cli.sandbox.scheduler.listers import Listers
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info
+from kcm_cli.sandbox.scheduler.preempt import NoHelp, Victims, preempt
+from kcm_cli.sandbox.scheduler.queue import Queued, SchedulingQueue
+from kcm_cli.sandbox.scheduler.state import ClusterState
+from kcm_cli.sandbox.scheduler.verdict import Unfit
+from kcm_cli.sandbox.scheduler.volumes import Volumes
+from kcm_cli.sandbox.scheduler.writes import Writes
+from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 log = logging.getLogger(__name__)
-WORKERS = 4
+
+NAME = "default-scheduler"
+WORKERS = 16
+FLUSH_S = 30.0
+_BATCH = 16
+
+POD_GONE = frozenset(
+    ("NodeResourcesFit", "NodePorts", "PodTopologySpread", "InterPodAffinity", "VolumeRestrictions", "VolumeBinding")
+)
+POD_CAME = frozenset(("PodTopologySpread", "InterPodAffinity"))
+VOLUME_CHANGED = frozenset(("VolumeBinding", "VolumeZone", "VolumeRestrictions"))
+NAMESPACE_CHANGED = frozenset(("InterPodAffinity",))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bind:
+    info: PodInfo
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class _Fail:
+    info: PodInfo
+    message: str
+    nominated: str | None
+    victims: Victims | None
 
 
 class Scheduler:
-    """Puts each pod on the ready node with the fewest pods."""
+    """The default scheduler of a sandbox."""
 
-    def __init__(self, client: Client, informers: Informers, clock: Clock) -> None:
-        self._client = client
-        self._pods = informers.get(PODS)
-        self._nodes = informers.get(NODES)
-        self._queue = WorkQueue("scheduler", clock)
-        self._assumed: dict[str, str] = {}
-        self._pods.store.add_index(BY_NODE, node_of)
-        self._pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._gone)
-        self._nodes.listen(on_add=lambda _: self._again(), on_update=lambda _, __: self._again())
+    def __init__(self, client: Client, listers: Listers, events: Events, clock: Clock, rng: random.Random) -> None:
+        self._writes = Writes(client, clock)
+        self._listers = listers
+        self._events = events
+        self._clock = clock
+        self._rng = rng
+        self._state = ClusterState()
+        self._volumes = Volumes(listers.claims.store, listers.volumes.store, listers.classes.store)
+        self._queue = SchedulingQueue(clock)
+        self._work: asyncio.Queue[_Bind | _Fail] = asyncio.Queue()
+        self._start = 0
+        self._listen()
 
     async def run(self) -> None:
         """Schedule until cancelled. The informers must run, too."""
-        await work_on(self._queue, WORKERS, self._sync)
+        await self._listers.synced()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._schedule(group), name="scheduling")
+            group.create_task(self._flush(), name="scheduler flush")
+            for number in range(WORKERS):
+                group.create_task(self._worker(), name=f"scheduler worker {number}")
 
-    def _seen(self, pod: SimulatedPod) -> None:
-        if pod.spec.node_name:
-            self._assumed.pop(pod.key, None)
-        elif pod.spec.scheduler_name == "default-scheduler" and not pod.deleting and not is_terminal(pod):
-            self._queue.add(pod.key)
+    # -- what the informers tell
 
-    def _gone(self, pod: SimulatedPod) -> None:
-        self._assumed.pop(pod.key, None)
-        self._again()
+    def _listen(self) -> None:
+        listers = self._listers
+        listers.pods.listen(on_add=self._pod, on_update=lambda _, pod: self._pod(pod), on_delete=self._pod_gone)
+        listers.nodes.listen(on_add=self._node_came, on_update=self._node_changed, on_delete=self._node_gone)
+        listers.namespaces.listen(on_add=self._namespace, on_update=lambda _, new: self._namespace(new))
+        for informer in (listers.claims, listers.volumes, listers.classes):
+            informer.listen(on_add=self._volume, on_update=lambda _, new: self._volume(new))
 
-    def _again(self) -> None:
-        for pod in self._pods.store.by_index(BY_NODE, ""):
-            self._seen(pod)
+    def _pod(self, pod: SimulatedPod) -> None:
+        key = pod.key
+        if is_terminal(pod):
+            self._pod_gone(pod)
+        elif pod.spec.node_name:
+            self._queue.remove(key)
+            self._state.forget_nomination(key)
+            came = self._state.node_of(key) != pod.spec.node_name
+            known = self._info_on(pod.spec.node_name, key)
+            relabelled = known is not None and known.pod.metadata.labels != pod.metadata.labels
+            self._state.place(_refreshed(known, pod), pod.spec.node_name)
+            if came or relabelled:
+                self._queue.wake(POD_CAME)
+        elif pod.spec.scheduler_name == NAME:
+            self._wants_node(pod)
 
-    async def _sync(self, key: str) -> None:
-        pod = self._pods.store.get(key)
-        if pod is None or pod.spec.node_name or key in self._assumed or pod.deleting or pod.spec.scheduling_gates:
+    def _wants_node(self, pod: SimulatedPod) -> None:
+        if pod.deleting or pod.spec.scheduling_gates:
+            self._queue.remove(pod.key)
             return
-        node = self._choose()
-        if node is None:
-            return
-        self._assumed[key] = node
-        binding: Doc = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
-            "target": {"kind": "Node", "name": node},
-        }
+        if self._state.node_of(pod.key) is not None:
+            return  # on its way
+        queued = self._queue.get(pod.key)
+        info = _refreshed(queued.info if queued is not None else None, pod)
+        before = queued.info.pod.status.nominated_node_name if queued is not None else ""
+        if pod.status.nominated_node_name != before:
+            self._state.nominate(info, pod.status.nominated_node_name)
+        changed = queued is not None and _asks_anew(queued.info.pod, pod)
+        self._queue.add(info, changed=changed)
+
+    def _pod_gone(self, pod: SimulatedPod) -> None:
+        key = pod.key
+        self._queue.remove(key)
+        self._state.forget_nomination(key)
+        if self._state.take_off(key):
+            self._queue.wake(POD_GONE)
+
+    def _node_came(self, node: SimulatedNode) -> None:
+        self._state.set_node(node)
+        self._queue.wake(None)
+
+    def _node_changed(self, old: SimulatedNode, new: SimulatedNode) -> None:
+        self._state.set_node(new)
+        if (
+            old.spec != new.spec
+            or old.metadata.labels != new.metadata.labels
+            or old.status.allocatable != new.status.allocatable
+        ):
+            self._queue.wake(None)
+
+    def _node_gone(self, node: SimulatedNode) -> None:
+        self._state.remove_node(node.name)
+        self._queue.wake(POD_CAME)
+
+    def _namespace(self, namespace: object) -> None:
+        found = self._listers.namespaces.store
+        self._state.namespaces = {item.name: item.labels for item in found}
+        self._queue.wake(NAMESPACE_CHANGED)
+
+    def _volume(self, _: object) -> None:
+        self._queue.wake(VOLUME_CHANGED)
+
+    def _info_on(self, node: str, key: str) -> PodInfo | None:
+        on = self._state.nodes.get(node)
+        return on.pods.get(key) if on is not None else None
+
+    # -- decisions
+
+    async def _schedule(self, group: asyncio.TaskGroup) -> None:
+        count = 0
+        while True:
+            queued = await self._queue.pop()
+            work = self._decide(queued)
+            if isinstance(work, _Bind) and (work.placement.needs.bindings or work.placement.needs.provisions):
+                group.create_task(self._bind_with_volumes(work), name=f"volumes of {work.info.key}")
+            else:
+                self._work.put_nowait(work)
+            count += 1
+            if count % _BATCH == 0:
+                await asyncio.sleep(0)
+
+    def _decide(self, queued: Queued) -> _Bind | _Fail:
+        """atomic: no await between the decision and its effect on the state."""
+        info = queued.info
+        found = decide(info, self._state, self._volumes, self._rng, start=self._start)
+        self._start += 1
+        if isinstance(found, Placement):
+            self._queue.remove(info.key)
+            self._state.forget_nomination(info.key)
+            self._state.place(info, found.node)
+            self._promise(found)
+            return _Bind(info, found)
+        self._queue.fail(info.key, found.plugins())
+        return self._no_place(info, found)
+
+    def _no_place(self, info: PodInfo, unfit: Unfit) -> _Fail:
+        if not unfit.nodes:
+            return _Fail(info, unfit.message(), "", None)
+        budgets = self._listers.budgets.store.list()
+        found = preempt(info, self._state, self._volumes, budgets, unfit)
+        if isinstance(found, NoHelp):
+            message = replace(unfit, preemption=found.message).message()
+            if not found.keeps_nomination:
+                self._state.forget_nomination(info.key)
+            return _Fail(info, message, None if found.keeps_nomination else "", None)
+        self._state.nominate(info, found.node)
+        return _Fail(info, unfit.message(), found.node, found)
+
+    def _promise(self, placement: Placement) -> None:
+        self._volumes.promised.update(volume.name for volume, _ in placement.needs.bindings)
+        self._volumes.selected.update((claim.key, placement.node) for claim in placement.needs.provisions)
+
+    def _take_back(self, placement: Placement) -> None:
+        self._volumes.promised.difference_update(volume.name for volume, _ in placement.needs.bindings)
+        for claim in placement.needs.provisions:
+            self._volumes.selected.pop(claim.key, None)
+
+    # -- effects
+
+    async def _worker(self) -> None:
+        while True:
+            work = await self._work.get()
+            if isinstance(work, _Bind):
+                await self._bind(work)
+            else:
+                await self._fail(work)
+
+    async def _bind_with_volumes(self, work: _Bind) -> None:
         try:
-            await self._client.create(POD_METADATA, pod.namespace, binding, name=pod.name, subresource="binding")
-        except (NotFound, Conflict):
-            self._assumed.pop(key, None)
+            problem = await self._writes.bind_volumes(work.info.pod, work.placement, self._listers)
+        except (ApiError, TransportError, DecodeError) as error:
+            problem = str(error)
+        self._take_back(work.placement)
+        if problem:
+            await self._unbound(work, f'running PreBind plugin "VolumeBinding": {problem}')
+        else:
+            await self._bind(work)
 
-    def _choose(self) -> str | None:
-        best: tuple[int, str] | None = None
-        assumed = list(self._assumed.values())
-        for node in self._nodes.store:
-            if node.spec.unschedulable or not _ready(node):
-                continue
-            used = len(self._pods.store.by_index(BY_NODE, node.name)) + assumed.count(node.name)
-            room = quantity.parse((node.status.allocatable or {}).get("pods", "0")).value()
-            if used < room and (best is None or (used, node.name) < best):
-                best = (used, node.name)
-        return best[1] if best else None
+    async def _bind(self, work: _Bind) -> None:
+        info, node = work.info, work.placement.node
+        try:
+            await self._writes.bind(info.pod, node)
+        except (ApiError, TransportError, DecodeError) as error:
+            await self._unbound(work, f'binding rejected: running Bind plugin "DefaultBinder": {error}')
+            return
+        text = f"Successfully assigned {info.key} to {node}"
+        self._events.scheduler(Notice(ref_of("v1", "Pod", info.pod), "Normal", "Scheduled", text), "Binding")
+
+    async def _unbound(self, work: _Bind, message: str) -> None:
+        """A binding failed: free the place, and try again after a while, unless the pod is gone or bound after all."""
+        key = work.info.key
+        pod = self._listers.pods.store.get(key)
+        if pod is not None and pod.spec.node_name:
+            return
+        self._state.take_off(key)
+        self._queue.wake(POD_GONE)
+        if pod is None or pod.uid != work.info.pod.uid or pod.deleting:
+            return
+        self._queue.add(_refreshed(work.info, pod), changed=False)
+        self._queue.fail(key, frozenset())
+        await self._tell(work.info, "SchedulerError", message, None)
+
+    async def _fail(self, work: _Fail) -> None:
+        await self._tell(work.info, "Unschedulable", work.message, work.nominated)
+        if work.victims is not None:
+            await self._preempt(work.info, work.victims)
+
+    async def _tell(self, info: PodInfo, reason: str, message: str, nominated: str | None) -> None:
+        notice = Notice(ref_of("v1", "Pod", info.pod), "Warning", "FailedScheduling", message)
+        self._events.scheduler(notice, "Scheduling")
+        pod = self._listers.pods.store.get(info.key)
+        if pod is None or pod.uid != info.pod.uid or pod.spec.node_name:
+            return
+        try:
+            await self._writes.failed(pod, reason, message, nominated)
+        except (ApiError, TransportError, DecodeError) as error:
+            log.info("Cannot write the pod's status", extra={"fields": {"pod": info.key, "err": str(error)}})
+
+    async def _preempt(self, info: PodInfo, victims: Victims) -> None:
+        for other in list(self._state.nominated.get(victims.node, {}).values()):
+            if other.priority < info.priority:
+                self._state.forget_nomination(other.key)
+                await self._writes.clear_nomination(other.pod)
+        for victim in victims.pods:
+            try:
+                if not await self._writes.evict(victim.pod):
+                    continue
+            except (ApiError, TransportError, DecodeError) as error:
+                log.info("Cannot preempt", extra={"fields": {"pod": victim.key, "err": str(error)}})
+                self._queue.wake(None, lambda waiting: waiting.key == info.key)
+                return
+            text = f"Preempted by pod {info.pod.uid} on node {victims.node}"
+            notice = Notice(ref_of("v1", "Pod", victim.pod), "Normal", "Preempted", text)
+            self._events.scheduler(notice, "Preempting")
+
+    async def _flush(self) -> None:
+        while True:
+            await self._clock.sleep(FLUSH_S)
+            self._queue.flush()
 
 
-def _ready(node: SimulatedNode) -> bool:
-    return any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)
+def _refreshed(known: PodInfo | None, pod: SimulatedPod) -> PodInfo:
+    """What is known of a pod, parsed anew only where it asks for something else."""
+    if known is None or known.pod.uid != pod.uid or _asks_anew(known.pod, pod):
+        return pod_info(pod)
+    return known if known.pod is pod else replace(known, pod=pod)
+
+
+def _asks_anew(old: SimulatedPod, new: SimulatedPod) -> bool:
+    return (
+        old.metadata.generation != new.metadata.generation
+        or old.metadata.labels != new.metadata.labels
+        or old.spec.scheduling_gates != new.spec.scheduling_gates
+    )

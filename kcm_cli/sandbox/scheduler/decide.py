@@ -1,0 +1,126 @@
+"""One pod, one decision: the node it goes to, or why there is none. Reads the state and changes nothing.
+
+upstream: pkg/scheduler/schedule_one.go#schedulePod
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kcm_cli.sandbox.scheduler import filters, scoring
+from kcm_cli.sandbox.scheduler.interpod import affinity_filter
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo
+from kcm_cli.sandbox.scheduler.spread import spread_filter
+from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal, Unfit
+from kcm_cli.sandbox.scheduler.volumes import Needs, VolumeFilter, Volumes
+
+ENOUGH = 100
+"""With more nodes than this, only a share of those that fit is compared."""
+_LEAST_PERCENT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The node to bind to, and what has to happen first."""
+
+    node: str
+    needs: Needs
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """All filters that a pod needs, with what they know of one state."""
+
+    checks: tuple[Filter, ...]
+    volumes: VolumeFilter
+
+    def check(self, node: NodeInfo) -> Refusal | None:
+        """The first refusal."""
+        for check in self.checks:
+            refusal = check(node)
+            if refusal is not None:
+                return refusal
+        return None
+
+
+def filters_for(info: PodInfo, state: ClusterState, volumes: Volumes) -> Filters:
+    """Make the filters for a pod on a state."""
+    mounted = VolumeFilter(info, volumes, state)
+    checks = [*filters.basic(info), *mounted.filters]
+    for made in (spread_filter(info, state), affinity_filter(info, state)):
+        if made is not None:
+            checks.append(made)
+    return Filters(tuple(checks), mounted)
+
+
+def decide(
+    info: PodInfo, state: ClusterState, volumes: Volumes, rng: random.Random, *, start: int = 0
+) -> Placement | Unfit:
+    """Where a pod goes. ``start``: the number of the node to begin with, so that all nodes have their turn."""
+    total = len(state.nodes)
+    if not total:
+        return Unfit(0, {})
+    made = filters_for(info, state, volumes)
+    if made.volumes.refusal is not None:
+        return Unfit(total, {}, before=made.volumes.refusal)
+    named = filters.named_nodes(info)
+    if named is not None and not named:
+        return Unfit(total, {}, before=filters.TERMS_CONFLICT)
+    nominated = state.nodes.get(info.pod.status.nominated_node_name)
+    if nominated is not None and check_with_nominated(info, state, volumes, made, nominated) is None:
+        return Placement(nominated.name, made.volumes.needs(nominated))
+    feasible: list[NodeInfo] = []
+    refusals: dict[str, Refusal] = {}
+    enough = _enough(total)
+    for node in _in_turn(state, named, start):
+        refusal = check_with_nominated(info, state, volumes, made, node)
+        if refusal is not None:
+            refusals[node.name] = refusal
+            continue
+        feasible.append(node)
+        if len(feasible) >= enough:
+            break
+    if not feasible:
+        return Unfit(total, refusals, absent=filters.ELSEWHERE if named is not None else "")
+    chosen = feasible[0]
+    if len(feasible) > 1:
+        chosen = state.nodes[rng.choice(scoring.best(scoring.scores(info, state, feasible)))]
+    return Placement(chosen.name, made.volumes.needs(chosen))
+
+
+def check_with_nominated(
+    info: PodInfo, state: ClusterState, volumes: Volumes, made: Filters, node: NodeInfo
+) -> Refusal | None:
+    """The first refusal, with the pods that have this node promised on it, and without them."""
+    promised = state.nominated.get(node.name)
+    if promised:
+        others = [other for other in promised.values() if other.priority >= info.priority and other.key != info.key]
+        if others:
+            fuller = node.copy()
+            for other in others:
+                fuller.add(other)
+            refusal = filters_for(info, state.with_node(fuller), volumes).check(fuller)
+            if refusal is not None:
+                return refusal
+    return made.check(node)
+
+
+def _in_turn(state: ClusterState, named: frozenset[str] | None, start: int) -> Iterator[NodeInfo]:
+    if named is not None:
+        for name in sorted(named):
+            if name in state.nodes:
+                yield state.nodes[name]
+        return
+    nodes = list(state.nodes.values())
+    start %= len(nodes)
+    yield from nodes[start:]
+    yield from nodes[:start]
+
+
+def _enough(total: int) -> int:
+    """How many nodes that fit are looked for."""
+    if total <= ENOUGH:
+        return total
+    percent = max(_LEAST_PERCENT, 50 - total // 125)
+    return max(ENOUGH, total * percent // 100)

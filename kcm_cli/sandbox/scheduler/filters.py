@@ -1,0 +1,132 @@
+"""Filters that look at one node at a time. Each maker returns None where the pod has nothing to be filtered by.
+
+upstream: pkg/scheduler/framework/plugins
+"""
+
+from collections.abc import Iterable
+
+from kcm_cli.api.core import NodeSelectorTerm, Taint
+from kcm_cli.planning.node_affinity import NAME_FIELD, fits, required
+from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo, conflict
+from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY, STORAGE
+from kcm_cli.sandbox.scheduler.state import NodeInfo
+from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
+
+UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
+_REPELLING = (NO_SCHEDULE, NO_EXECUTE)
+
+UNSCHEDULABLE = Refusal("NodeUnschedulable", ("node(s) were unschedulable",))
+NOT_NAMED = Refusal("NodeName", ("node(s) didn't match the requested node name",))
+TAINTED = Refusal("TaintToleration", ("node(s) had untolerated taint(s)",))
+NOT_AFFINE = Refusal("NodeAffinity", ("node(s) didn't match Pod's node affinity/selector",))
+TERMS_CONFLICT = Refusal("NodeAffinity", ("pod affinity terms conflict",))
+PORTS_TAKEN = Refusal("NodePorts", ("node(s) didn't have free ports for the requested pod ports",), resolvable=True)
+FIT = "NodeResourcesFit"
+TOO_MANY = "Too many pods"
+ELSEWHERE = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+
+
+def unschedulable(info: PodInfo) -> Filter:
+    """Cordoned nodes."""
+    tolerant = untolerated((UNSCHEDULABLE_TAINT,), info.pod.spec.tolerations, _REPELLING) is None
+
+    def check(node: NodeInfo) -> Refusal | None:
+        return UNSCHEDULABLE if node.node.spec.unschedulable and not tolerant else None
+
+    return check
+
+
+def taints(info: PodInfo) -> Filter:
+    """Taints that repel."""
+    tolerations = info.pod.spec.tolerations
+
+    def check(node: NodeInfo) -> Refusal | None:
+        found = node.node.spec.taints
+        if not found:
+            return None
+        return TAINTED if untolerated(found, tolerations, _REPELLING) is not None else None
+
+    return check
+
+
+def node_affinity(info: PodInfo) -> Filter | None:
+    """The node selector and the required node affinity."""
+    spec = info.pod.spec
+    if not spec.node_selector and required(spec.affinity) is None:
+        return None
+
+    def check(node: NodeInfo) -> Refusal | None:
+        return None if fits(node.name, node.labels, spec.node_selector, spec.affinity) else NOT_AFFINE
+
+    return check
+
+
+def named_nodes(info: PodInfo) -> frozenset[str] | None:
+    """The nodes that the affinity names by field, as pods of DaemonSets do; None where it names none."""
+    selector = required(info.pod.spec.affinity)
+    if selector is None or not selector.node_selector_terms:
+        return None
+    found: frozenset[str] = frozenset()
+    for term in selector.node_selector_terms:
+        names = _named_by(term)
+        if names is None:
+            return None
+        found |= names
+    return found
+
+
+def _named_by(term: NodeSelectorTerm) -> frozenset[str] | None:
+    found: frozenset[str] | None = None
+    for item in term.match_fields:
+        if item.key == NAME_FIELD and item.operator == "In":
+            names = frozenset(item.values)
+            found = names if found is None else found & names
+    return found
+
+
+def ports(info: PodInfo) -> Filter | None:
+    """Ports of the node that the pod wants."""
+    wanted = info.ports
+    if not wanted:
+        return None
+
+    def check(node: NodeInfo) -> Refusal | None:
+        taken = any(conflict(port, used) for port in wanted for used in node.ports)
+        return PORTS_TAKEN if taken else None
+
+    return check
+
+
+def resources(info: PodInfo) -> Filter:
+    """Room for one more pod, and for what it asks."""
+    wanted = _ordered({name: amount for name, amount in info.requests.items() if amount > 0})
+
+    def check(node: NodeInfo) -> Refusal | None:
+        requested, allocatable = node.requested, node.allocatable
+        lacking = [n for n, amount in wanted if amount > allocatable.get(n, 0) - requested.get(n, 0)]
+        full = len(node.pods) >= node.room
+        if not lacking and not full:
+            return None
+        reasons = ([TOO_MANY] if full else []) + [f"Insufficient {name}" for name in lacking]
+        hopeless = any(amount > allocatable.get(name, 0) for name, amount in wanted if name in lacking)
+        return Refusal(FIT, tuple(reasons), resolvable=not hopeless)
+
+    return check
+
+
+_FIRST = {CPU: 0, MEMORY: 1, STORAGE: 2}
+
+
+def _ordered(wanted: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(wanted.items(), key=lambda item: (_FIRST.get(item[0], 3), item[0])))
+
+
+def basic(info: PodInfo) -> Iterable[Filter]:
+    """The filters that look at one node alone, in upstream's order."""
+    yield unschedulable(info)
+    yield taints(info)
+    for made in (node_affinity(info), ports(info)):
+        if made is not None:
+            yield made
+    yield resources(info)

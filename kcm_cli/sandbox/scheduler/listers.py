@@ -1,0 +1,43 @@
+"""The informers that the scheduler reads."""
+
+from dataclasses import dataclass
+
+from kcm_cli.api.core import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Namespace, PersistentVolumeClaim
+from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.sandbox.scheduler.preempt import BUDGETS, Budget
+from kcm_cli.sandbox.storage.views import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume, StorageClass
+from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedNode, SimulatedPod, node_of
+
+
+@dataclass(frozen=True, slots=True)
+class Listers:
+    """One informer each."""
+
+    pods: Informer[SimulatedPod]
+    nodes: Informer[SimulatedNode]
+    namespaces: Informer[Namespace]
+    claims: Informer[PersistentVolumeClaim]
+    volumes: Informer[PersistentVolume]
+    classes: Informer[StorageClass]
+    budgets: Informer[Budget]
+
+    async def synced(self) -> None:
+        """Wait until all have their first set."""
+        for informer in (self.pods, self.nodes, self.namespaces, self.claims, self.volumes, self.classes, self.budgets):
+            await informer.synced.wait()
+
+
+def listers(informers: Informers) -> Listers:
+    """Ask for the informers."""
+    pods = informers.get(PODS)
+    pods.store.add_index(BY_NODE, node_of)
+    return Listers(
+        pods,
+        informers.get(NODES),
+        informers.get(NAMESPACES),
+        informers.get(PERSISTENT_VOLUME_CLAIMS),
+        informers.get(PERSISTENT_VOLUMES),
+        informers.get(STORAGE_CLASSES),
+        informers.get(BUDGETS),
+    )

@@ -1,0 +1,137 @@
+"""A pod as the scheduler sees it: its wishes parsed once.
+
+upstream: pkg/scheduler/framework/types.go#PodInfo
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.labels import NOTHING, LabelSelector, Requirement, Selector, from_label_selector
+from kcm_cli.machinery.meta import controller_of
+from kcm_cli.sandbox.scheduler import requests
+from kcm_cli.sandbox.scheduler.requests import Amounts
+from kcm_cli.sandbox.views import PodAffinity, PodAffinityTerm, SimulatedPod
+
+Port = tuple[str, str, int]
+"""Address, protocol, number."""
+ANY_ADDRESS = "0.0.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term of pod affinity or anti-affinity. ``everywhere``: pods of all namespaces."""
+
+    topology_key: str
+    selector: Selector
+    namespaces: frozenset[str]
+    namespace_selector: Selector
+    weight: int = 0
+
+    def matches(self, pod: SimulatedPod, namespace_labels: Mapping[str, str]) -> bool:
+        """Whether a pod, in a namespace with these labels, is meant."""
+        if pod.metadata.namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
+            return False
+        return self.selector.matches(pod.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class PodInfo:
+    """See the module. ``usual`` are the requests with what a container that says nothing counts as."""
+
+    pod: SimulatedPod
+    requests: Amounts
+    usual: Amounts
+    ports: tuple[Port, ...] = ()
+    affinity: tuple[Term, ...] = ()
+    anti_affinity: tuple[Term, ...] = ()
+    preferred: tuple[Term, ...] = ()
+    preferred_anti: tuple[Term, ...] = ()
+    claims: tuple[str, ...] = ()
+    owner: str = ""
+    priority: int = 0
+    key: str = field(default="")
+
+    @property
+    def has_affinity(self) -> bool:
+        return bool(self.affinity or self.anti_affinity or self.preferred or self.preferred_anti)
+
+
+def pod_info(pod: SimulatedPod) -> PodInfo:
+    """Parse a pod. A selector that cannot be understood selects nothing."""
+    spec = pod.spec
+    wanted = spec.affinity
+    near = wanted.pod_affinity if wanted is not None else None
+    far = wanted.pod_anti_affinity if wanted is not None else None
+    owner = controller_of(pod)
+    return PodInfo(
+        pod,
+        requests.of_pod(pod),
+        requests.of_pod(pod, requests.USUAL),
+        _ports(pod),
+        _required(pod, near),
+        _required(pod, far),
+        _preferred(pod, near),
+        _preferred(pod, far),
+        tuple(claim_names(pod)),
+        owner.uid if owner is not None else "",
+        spec.priority or 0,
+        pod.key,
+    )
+
+
+def claim_names(pod: SimulatedPod) -> list[str]:
+    """The claims that a pod mounts, those made for it from a template included."""
+    names = []
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            names.append(volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None:
+            names.append(f"{pod.name}-{volume.name}")
+    return names
+
+
+def conflict(wanted: Port, used: Port) -> bool:
+    """Whether two ports cannot be had on one node."""
+    if wanted[1:] != used[1:]:
+        return False
+    return wanted[0] == used[0] or ANY_ADDRESS in (wanted[0], used[0])
+
+
+def selector_of(selector: LabelSelector | None) -> Selector:
+    """Compile a selector; absent or malformed selects nothing."""
+    try:
+        return from_label_selector(selector)
+    except FormatError:
+        return NOTHING
+
+
+def _ports(pod: SimulatedPod) -> tuple[Port, ...]:
+    found = []
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        for port in container.ports:
+            if port.host_port > 0:
+                found.append((port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port))
+    return tuple(found)
+
+
+def _required(pod: SimulatedPod, affinity: PodAffinity | None) -> tuple[Term, ...]:
+    return tuple(_term(pod, term, 0) for term in affinity.required) if affinity is not None else ()
+
+
+def _preferred(pod: SimulatedPod, affinity: PodAffinity | None) -> tuple[Term, ...]:
+    if affinity is None:
+        return ()
+    return tuple(_term(pod, weighted.pod_affinity_term, weighted.weight) for weighted in affinity.preferred)
+
+
+def _term(pod: SimulatedPod, term: PodAffinityTerm, weight: int) -> Term:
+    own_namespace = not term.namespaces and term.namespace_selector is None
+    namespaces = frozenset((pod.namespace,) if own_namespace else term.namespaces)
+    selector = selector_of(term.label_selector)
+    keyed = [Requirement(k, "in", (pod.labels[k],)) for k in term.match_label_keys if k in pod.labels]
+    keyed += [Requirement(k, "notin", (pod.labels[k],)) for k in term.mismatch_label_keys if k in pod.labels]
+    missing = [r for r in keyed if r not in selector.requirements]  # the API server merges them into the selector
+    if missing and selector.selectable:
+        selector = Selector((*selector.requirements, *missing))
+    return Term(term.topology_key, selector, namespaces, selector_of(term.namespace_selector), weight)

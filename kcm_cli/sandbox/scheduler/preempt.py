@@ -1,0 +1,196 @@
+"""Which pods of lower priority have to go so that a pod fits. Reads the state and changes nothing.
+
+upstream: pkg/scheduler/framework/preemption, pkg/scheduler/framework/plugins/defaultpreemption
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery.labels import LabelSelector
+from kcm_cli.machinery.meta import Object, View
+from kcm_cli.sandbox.scheduler.decide import filters_for
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
+from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.verdict import Refusal, Unfit
+from kcm_cli.sandbox.scheduler.volumes import Volumes
+from kcm_cli.sandbox.views import SimulatedPod
+
+BY_SCHEDULER = "PreemptionByScheduler"
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NO_VICTIMS = "No preemption victims found for incoming pod"
+MOST_CANDIDATES = 100
+_BOTTOM = 2**31
+_LATEST = "9999"
+
+
+class BudgetSpec(View, frozen=True, gc=False):
+    selector: LabelSelector | None = None
+
+
+class BudgetStatus(View, frozen=True, gc=False):
+    disruptions_allowed: int = 0
+    disrupted_pods: dict[str, str] | None = None
+
+
+class Budget(Object, frozen=True, gc=False, kw_only=True):
+    """A PodDisruptionBudget."""
+
+    spec: BudgetSpec = msgspec.field(default_factory=BudgetSpec)
+    status: BudgetStatus = msgspec.field(default_factory=BudgetStatus)
+
+
+BUDGETS = Resource(GVR("policy", "v1", "poddisruptionbudgets"), "PodDisruptionBudget", Budget)
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """The pods to take off a node, the most important first, and how many of them a budget protects."""
+
+    node: str
+    pods: tuple[PodInfo, ...]
+    violations: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoHelp:
+    """Why nothing is preempted. ``keeps_nomination``: victims are still on their way out."""
+
+    message: str
+    keeps_nomination: bool = False
+
+
+def preempt(
+    info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[Budget], unfit: Unfit
+) -> Victims | NoHelp:
+    """The best victims for a pod that fits nowhere."""
+    reason = _not_eligible(info, state, unfit)
+    if reason:
+        return NoHelp(f"preemption: {reason}", keeps_nomination=True)
+    candidates: list[Victims] = []
+    refusals: dict[str, Refusal] = {}
+    for name, refusal in unfit.refusals.items():
+        if not refusal.resolvable:
+            continue
+        found = victims_on(info, state, volumes, budgets, state.nodes[name])
+        if isinstance(found, Victims):
+            candidates.append(found)
+            if len(candidates) >= MOST_CANDIDATES:
+                break
+        else:
+            refusals[name] = found
+    if not candidates:
+        text = Unfit(unfit.nodes, refusals, absent=NOT_HELPFUL).message()
+        return NoHelp(f"preemption: {text}")
+    return min(candidates, key=_cost)
+
+
+def victims_on(
+    info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[Budget], node: NodeInfo
+) -> Victims | Refusal:
+    """The fewest and least important pods of a node that make room; a refusal where nothing helps."""
+    lower = [other for other in node.pods.values() if other.priority < info.priority]
+    if not lower:
+        return Refusal("DefaultPreemption", (NO_VICTIMS,))
+    emptied = node.copy()
+    for other in lower:
+        emptied.remove(other.key)
+    refusal = _check(info, state, volumes, emptied)
+    if refusal is not None:
+        return refusal
+    lower.sort(key=importance)
+    protected, others = _by_budget(lower, budgets)
+    victims: list[PodInfo] = []
+    violations = 0
+    for other in (*protected, *others):
+        emptied.add(other)
+        if _check(info, state, volumes, emptied) is None:
+            continue
+        emptied.remove(other.key)
+        victims.append(other)
+        violations += other in protected
+    victims.sort(key=importance)
+    return Victims(node.name, tuple(victims), violations)
+
+
+def importance(info: PodInfo) -> tuple[int, str, str]:
+    """Sorts the most important pod first: by priority, then the one that has run longest."""
+    return (-info.priority, info.pod.status.start_time or _LATEST, info.key)
+
+
+def _check(info: PodInfo, state: ClusterState, volumes: Volumes, node: NodeInfo) -> Refusal | None:
+    """The refusal on a changed node; pods of at least this priority that were promised the node count, too."""
+    changed = node
+    promised = [p for p in state.nominated.get(node.name, {}).values() if p.key != info.key]
+    if any(other.priority >= info.priority for other in promised):
+        changed = node.copy()
+        for other in promised:
+            if other.priority >= info.priority:
+                changed.add(other)
+    return filters_for(info, state.with_node(changed), volumes).check(changed)
+
+
+def _not_eligible(info: PodInfo, state: ClusterState, unfit: Unfit) -> str:
+    pod = info.pod
+    if pod.spec.preemption_policy == "Never":
+        return "not eligible due to preemptionPolicy=Never."
+    nominated = pod.status.nominated_node_name
+    if not nominated:
+        return ""
+    refusal = unfit.refusals.get(nominated)
+    if refusal is not None and not refusal.resolvable:
+        return ""
+    node = state.nodes.get(nominated)
+    leaving = node.pods.values() if node is not None else ()
+    if any(other.priority < info.priority and _is_preempted(other.pod) for other in leaving):
+        return "not eligible due to a terminating pod on the nominated node."
+    return ""
+
+
+def _is_preempted(pod: SimulatedPod) -> bool:
+    if not pod.deleting:
+        return False
+    return any(
+        c.type == "DisruptionTarget" and c.status == "True" and c.reason == BY_SCHEDULER for c in pod.status.conditions
+    )
+
+
+def _by_budget(pods: Iterable[PodInfo], budgets: Sequence[Budget]) -> tuple[list[PodInfo], list[PodInfo]]:
+    """Pods whose eviction would overdraw a budget, and the others; both keep their order."""
+    allowed = {budget.uid: budget.status.disruptions_allowed for budget in budgets}
+    protected: list[PodInfo] = []
+    others: list[PodInfo] = []
+    for info in pods:
+        (protected if _overdraws(info.pod, budgets, allowed) else others).append(info)
+    return protected, others
+
+
+def _overdraws(pod: SimulatedPod, budgets: Sequence[Budget], allowed: dict[str, int]) -> bool:
+    for budget in budgets if pod.labels else ():
+        selector = selector_of(budget.spec.selector)
+        if budget.namespace != pod.namespace or selector.empty or not selector.matches(pod.labels):
+            continue
+        gone: Mapping[str, str] = budget.status.disrupted_pods or {}
+        if pod.name in gone:
+            continue
+        allowed[budget.uid] -= 1
+        if allowed[budget.uid] < 0:
+            return True
+    return False
+
+
+def _cost(victims: Victims) -> tuple[int, int, int, int, str, str]:
+    """The smaller the better: budgets overdrawn, the highest priority, the sum, the number, then the youngest."""
+    pods = victims.pods
+    highest = max((info.priority for info in pods), default=-_BOTTOM)
+    earliest = min((i.pod.status.start_time or _LATEST for i in pods if i.priority == highest), default=_LATEST)
+    return (
+        victims.violations,
+        highest,
+        sum(info.priority + _BOTTOM for info in pods),
+        len(pods),
+        "".join(chr(0x10FFF - ord(character)) for character in earliest),
+        victims.node,
+    )

@@ -1,0 +1,106 @@
+"""Which of the nodes that fit is best. Weights and arithmetic are those of upstream's default plugins.
+
+upstream: pkg/scheduler/framework/plugins, pkg/scheduler/apis/config/v1/default_plugins.go
+"""
+
+from collections.abc import Sequence
+
+from kcm_cli.api.core import NodeSelector
+from kcm_cli.planning.node_affinity import selects
+from kcm_cli.planning.tolerations import PREFER_NO_SCHEDULE, tolerates
+from kcm_cli.sandbox.scheduler.interpod import affinity_scores
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo
+from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY
+from kcm_cli.sandbox.scheduler.spread import MAX_SCORE, Scores, spread_scores
+from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+
+TAINT_WEIGHT, AFFINITY_WEIGHT, SPREAD_WEIGHT, INTERPOD_WEIGHT = 3, 2, 2, 2
+_COMPARED = (CPU, MEMORY)
+
+
+def scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> Scores:
+    """The weighted sum for each feasible node."""
+    total = {node.name: _least_allocated(info, node) + _balanced(info, node) for node in feasible}
+    parts = (
+        (_taint_scores(info, feasible), TAINT_WEIGHT),
+        (_node_affinity_scores(info, feasible), AFFINITY_WEIGHT),
+        (spread_scores(info, state, feasible), SPREAD_WEIGHT),
+        (affinity_scores(info, state, feasible), INTERPOD_WEIGHT),
+    )
+    for part, weight in parts:
+        if part is not None:
+            for name, score in part.items():
+                total[name] += weight * score
+    return total
+
+
+def best(total: Scores) -> list[str]:
+    """The names with the highest score, sorted."""
+    top = max(total.values())
+    return sorted(name for name, score in total.items() if score == top)
+
+
+def _least_allocated(info: PodInfo, node: NodeInfo) -> int:
+    """Up to 100, more the emptier the node will be."""
+    score = count = 0
+    for name in _COMPARED:
+        capacity = node.allocatable.get(name, 0)
+        if capacity:
+            count += 1
+            used = node.usual[name] + info.usual[name]
+            if used <= capacity:
+                score += (capacity - used) * MAX_SCORE // capacity
+    return score // count if count else 0
+
+
+def _balanced(info: PodInfo, node: NodeInfo) -> int:
+    """50 to 100, more the more the pod evens out the node's use of its resources; 0 for pods that ask for none."""
+    asked = info.requests
+    if not any(asked.get(name) for name in _COMPARED):
+        return 0
+    with_pod, without = _evenness(node, asked), _evenness(node, {})
+    return MAX_SCORE // 2 + (MAX_SCORE // 2 + with_pod - without) // 2
+
+
+def _evenness(node: NodeInfo, more: dict[str, int]) -> int:
+    fractions = []
+    for name in _COMPARED:
+        capacity = node.allocatable.get(name, 0)
+        if capacity:
+            fractions.append(min(1.0, (node.requested.get(name, 0) + more.get(name, 0)) / capacity))
+    deviation = abs(fractions[0] - fractions[1]) / 2 if len(fractions) == 2 else 0.0
+    return int((1.0 - deviation) * MAX_SCORE)
+
+
+def _taint_scores(info: PodInfo, feasible: Sequence[NodeInfo]) -> Scores | None:
+    """Fewer taints that would rather not have the pod are better."""
+    tolerations = [t for t in info.pod.spec.tolerations if t.effect in ("", PREFER_NO_SCHEDULE)]
+    raw: Scores = {}
+    for node in feasible:
+        taints = node.node.spec.taints
+        raw[node.name] = sum(
+            taint.effect == PREFER_NO_SCHEDULE and not any(tolerates(item, taint) for item in tolerations)
+            for taint in taints
+        )
+    return _scaled(raw, reverse=True) if any(raw.values()) else None
+
+
+def _node_affinity_scores(info: PodInfo, feasible: Sequence[NodeInfo]) -> Scores | None:
+    affinity = info.pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None or not affinity.node_affinity.preferred:
+        return None
+    terms = [(NodeSelector((term.preference,)), term.weight) for term in affinity.node_affinity.preferred]
+    raw = {node.name: sum(weight for term, weight in terms if _prefers(term, node)) for node in feasible}
+    return _scaled(raw, reverse=False) if any(raw.values()) else None
+
+
+def _prefers(term: NodeSelector, node: NodeInfo) -> bool:
+    inner = term.node_selector_terms[0]
+    empty = not inner.match_expressions and not inner.match_fields
+    return not empty and selects(term, node.name, node.labels)
+
+
+def _scaled(raw: Scores, *, reverse: bool) -> Scores:
+    top = max(raw.values())
+    scaled = {name: score * MAX_SCORE // top for name, score in raw.items()}
+    return {name: MAX_SCORE - score for name, score in scaled.items()} if reverse else scaled

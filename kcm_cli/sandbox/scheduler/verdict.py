@@ -1,0 +1,56 @@
+"""What a filter says of a node, and what is told when no node is left.
+
+upstream: pkg/scheduler/framework/types.go#FitError
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kcm_cli.sandbox.scheduler.state import NodeInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a pod cannot go to a node. ``resolvable``: taking other pods away might help."""
+
+    plugin: str
+    reasons: tuple[str, ...]
+    resolvable: bool = False
+
+
+Filter = Callable[[NodeInfo], Refusal | None]
+Score = Callable[[NodeInfo], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """No node will do. ``before`` is told where a pod was refused before any node was looked at."""
+
+    nodes: int
+    refusals: Mapping[str, Refusal]
+    before: Refusal | None = None
+    absent: str = ""
+    preemption: str = ""
+
+    def message(self) -> str:
+        """The text of the PodScheduled condition and of the FailedScheduling event."""
+        if self.nodes == 0:
+            return "no nodes available to schedule pods"
+        text = f"0/{self.nodes} nodes are available:"
+        if self.before is not None:
+            text += f" {', '.join(self.before.reasons)}."
+        else:
+            counts = Counter(reason for refusal in self.refusals.values() for reason in refusal.reasons)
+            if self.absent and len(self.refusals) < self.nodes:
+                counts[self.absent] += self.nodes - len(self.refusals)
+            if counts:
+                text += f" {', '.join(sorted(f'{count} {reason}' for reason, count in counts.items()))}."
+        return f"{text} {self.preemption}" if self.preemption else text
+
+    def plugins(self) -> frozenset[str]:
+        """Who refused: what they watch can make the pod schedulable."""
+        if self.before is not None:
+            return frozenset((self.before.plugin,))
+        found = {refusal.plugin for refusal in self.refusals.values()}
+        return frozenset(found | {"NodeAffinity"} if self.absent else found)

@@ -1,0 +1,92 @@
+"""Volumes, their classes and attachments, as the scheduler and the simulated storage driver read them."""
+
+import msgspec
+
+from kcm_cli.api.core import NodeSelector, ObjectReference
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object, View
+
+
+class VolumeNodeAffinity(View, frozen=True, gc=False):
+    required: NodeSelector | None = None
+
+
+class CsiSource(View, frozen=True, gc=False):
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class PersistentVolumeSpec(View, frozen=True, gc=False):
+    capacity: dict[str, str] | None = None
+    access_modes: tuple[str, ...] = ()
+    storage_class_name: str = ""
+    volume_mode: str | None = None
+    persistent_volume_reclaim_policy: str = ""
+    claim_ref: ObjectReference | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    csi: CsiSource | None = None
+
+
+class PersistentVolumeStatus(View, frozen=True, gc=False):
+    phase: str = ""
+
+
+class PersistentVolume(Object, frozen=True, gc=False, kw_only=True):
+    spec: PersistentVolumeSpec = msgspec.field(default_factory=PersistentVolumeSpec)
+    status: PersistentVolumeStatus = msgspec.field(default_factory=PersistentVolumeStatus)
+
+
+class TopologyRequirement(View, frozen=True, gc=False):
+    key: str = ""
+    values: tuple[str, ...] = ()
+
+
+class TopologySelectorTerm(View, frozen=True, gc=False):
+    match_label_expressions: tuple[TopologyRequirement, ...] = ()
+
+
+class StorageClass(Object, frozen=True, gc=False, kw_only=True):
+    provisioner: str = ""
+    reclaim_policy: str | None = None
+    volume_binding_mode: str | None = None
+    allow_volume_expansion: bool | None = None
+    mount_options: tuple[str, ...] = ()
+    parameters: dict[str, str] | None = None
+    allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
+
+
+class AttachmentSource(View, frozen=True, gc=False):
+    persistent_volume_name: str = ""
+
+
+class AttachmentSpec(View, frozen=True, gc=False):
+    attacher: str = ""
+    node_name: str = ""
+    source: AttachmentSource = AttachmentSource()
+
+
+class AttachmentStatus(View, frozen=True, gc=False):
+    attached: bool = False
+
+
+class VolumeAttachment(Object, frozen=True, gc=False, kw_only=True):
+    spec: AttachmentSpec = AttachmentSpec()
+    status: AttachmentStatus = AttachmentStatus()
+
+
+class CsiNode(Object, frozen=True, gc=False, kw_only=True):
+    """Which drivers a node has."""
+
+    spec: Doc = msgspec.field(default_factory=dict)
+
+
+def _storage(plural: str) -> GVR:
+    return GVR("storage.k8s.io", "v1", plural)
+
+
+PERSISTENT_VOLUMES = Resource(GVR("", "v1", "persistentvolumes"), "PersistentVolume", PersistentVolume, False)
+STORAGE_CLASSES = Resource(_storage("storageclasses"), "StorageClass", StorageClass, False)
+VOLUME_ATTACHMENTS = Resource(_storage("volumeattachments"), "VolumeAttachment", VolumeAttachment, False)
+CSI_NODES = Resource(_storage("csinodes"), "CSINode", CsiNode, False)
+CSI_DRIVERS = Resource(_storage("csidrivers"), "CSIDriver", CsiNode, False)
