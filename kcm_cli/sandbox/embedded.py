@@ -9,6 +9,7 @@ from functools import cache
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Transport
 from kcm_cli.sandbox.apiserver.admission import Admission
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
@@ -34,8 +35,9 @@ class EmbeddedServer:
         self._certificates = certificates
         self.store = Store(None)
         security = Security.assemble(self.store, clock, rng, certificates, tokens={}, address="127.0.0.1:6443")
-        admission = Admission(self.store, clock, rng, security.authorizer)
-        self.api = ApiServer(Parts(self.store, clock, rng, security, shared_schemas(), admission))
+        catalog, schemas = Catalog(), shared_schemas()
+        admission = Admission(self.store, clock, rng, security.authorizer, catalog, schemas)
+        self.api = ApiServer(Parts(self.store, clock, rng, security, catalog, schemas, admission))
 
     async def start(self) -> None:
         """Make the objects that every cluster has."""

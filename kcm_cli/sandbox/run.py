@@ -19,6 +19,7 @@ import yaml
 from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.sandbox.apiserver.admission import Admission
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
@@ -97,9 +98,9 @@ class Sandbox:
             tokens={options.token: ADMIN} if options.token else {},
             address=self.url.removeprefix("https://"),
         )
-        schemas = Schemas()
-        admission = Admission(self._store, self.clock, rng, security.authorizer)
-        parts = Parts(self._store, self.clock, rng, security, schemas, admission)
+        catalog, schemas = Catalog(), Schemas()
+        admission = Admission(self._store, self.clock, rng, security.authorizer, catalog, schemas)
+        parts = Parts(self._store, self.clock, rng, security, catalog, schemas, admission)
         self.api = ApiServer(parts)
         ca = self.certificates.ca.certificate.decode()
         await self.api.bootstrap(bootstrap_objects(client_ca=ca, address="127.0.0.1", port=self.port))

@@ -1,7 +1,8 @@
 """Admission: what happens to a write between its decoding and its storing.
 
 Two rounds, as upstream: ``mutate`` completes the object, ``validate`` refuses what may not be. The plugins and
-their order are those of a default kube-apiserver v1.36. Which of them look at a kind of write is worked out once
+their order are those of a default kube-apiserver v1.36, with what users define behind them (a second mutating round
+follows if that changed the object) and quotas last. Which of them look at a kind of write is worked out once
 per kind, so that a write that nobody looks at costs next to nothing.
 
 upstream: pkg/kubeapiserver/options/plugins.go
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver.admission import nodes, pods, storage
 from kcm_cli.sandbox.apiserver.admission.certificates import CertificateRequests
+from kcm_cli.sandbox.apiserver.admission.dynamic.rounds import Rounds
+from kcm_cli.sandbox.apiserver.admission.dynamic.users import UserDefined
 from kcm_cli.sandbox.apiserver.admission.limit_ranger import LimitRanger
 from kcm_cli.sandbox.apiserver.admission.namespaces import NamespaceLifecycle
 from kcm_cli.sandbox.apiserver.admission.pod_security.admission import (
@@ -23,6 +26,8 @@ from kcm_cli.sandbox.apiserver.admission.pod_security.admission import (
 )
 from kcm_cli.sandbox.apiserver.admission.quota.admission import ResourceQuotas
 from kcm_cli.sandbox.apiserver.admission.service_account import ServiceAccounts
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes
@@ -84,7 +89,15 @@ class Chain:
 class Admission:
     """See the module. One for a server: it keeps indexes of the store."""
 
-    def __init__(self, store: Store, clock: Clock, rng: random.Random, authorizer: Authorizer) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        rng: random.Random,
+        authorizer: Authorizer,
+        catalog: Catalog,
+        schemas: Schemas,
+    ) -> None:
         self._lifecycle = NamespaceLifecycle(store)
         self._limits = LimitRanger(store)
         self._accounts = ServiceAccounts(store, clock, rng)
@@ -96,16 +109,28 @@ class Admission:
         self._security = PodSecurity(store)
         self._certificates = CertificateRequests(authorizer)
         self._quotas = ResourceQuotas(store, clock)
+        self._users = UserDefined(store, rng, authorizer, catalog, schemas)
         self._mutating = Chain(self._mutating_hooks())
         self._validating = Chain(self._validating_hooks())
+        self._charging = Chain([Hook(self._quotas.validate, "CU", subresources=None)])
 
     async def mutate(self, attrs: Attributes) -> None:
         """Complete ``attrs.obj`` in place. Raises ApiError."""
         await self._mutating.run(attrs)
+        if not self._users.mutates(attrs):
+            return
+        rounds = Rounds()
+        await self._users.mutate(attrs, rounds)
+        if rounds.needed:
+            rounds.second = True
+            await self._mutating.run(attrs)
+            await self._users.mutate(attrs, rounds)
 
     async def validate(self, attrs: Attributes) -> None:
         """Refuse, or charge quotas. ``attrs.warnings`` are for the client. Raises ApiError."""
         await self._validating.run(attrs)
+        await self._users.validate(attrs)
+        await self._charging.run(attrs)
 
     def _mutating_hooks(self) -> Iterable[Hook]:
         accounts, priority, classes = self._accounts, self._priority, self._classes
@@ -141,4 +166,3 @@ class Admission:
         yield Hook(certificates.validate_signing, "U", _CERTIFICATES, frozenset({"status"}))
         yield Hook(certificates.validate_subject, "C", _CERTIFICATES)
         yield Hook(self._resize.validate, "U", _PODS, frozenset({"resize"}))
-        yield Hook(self._quotas.validate, "CU", subresources=None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.sandbox.apiserver.refusals import not_found
+from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 from kcm_cli.sandbox.apiserver.validation.labels import compile_selector, selector_is_empty
@@ -67,9 +68,8 @@ class _Rule:
             frozenset(doc.get("resourceNames") or ()),
         )
 
-    def matches_kind(self, attrs: Attributes) -> bool:
-        """As far as all writes of a kind and an operation are alike."""
-        gvr = attrs.resource.gvr
+    def matches_kind(self, attrs: Attributes, gvr: GVR) -> bool:
+        """As far as all writes of a kind and an operation are alike. gvr: of the version that is looked at."""
         return (
             _has(self.operations, attrs.operation)
             and _has(self.groups, gvr.group)
@@ -103,16 +103,24 @@ class Match:
         self._namespaces = _selector(doc.get("namespaceSelector"))
         self._objects = _selector(doc.get("objectSelector"))
         self._everything = empty_matches and not self._rules
+        self._exact = doc.get("matchPolicy") == "Exact"
 
-    def may_match(self, attrs: Attributes) -> bool:
-        """Whether writes of this kind and operation can match at all."""
-        return self._everything or any(rule.matches_kind(attrs) for rule in self._rules)
+    def choose(self, attrs: Attributes, versions: Sequence[Served]) -> Served | None:
+        """The version in which writes of this kind and operation are asked for; that of the request comes first."""
+        if self._everything:
+            return versions[0]
+        if _any_kind(self._rules, attrs, versions[0]):
+            return versions[0]
+        if self._exact:
+            return None
+        pairs = ((rule, version) for rule in self._rules for version in versions[1:])
+        return next((version for rule, version in pairs if rule.matches_kind(attrs, version.info.gvr)), None)
 
-    def matches(self, attrs: Attributes, store: Store) -> bool:
-        """Raises ApiError (404) if the namespace, that a selector asks about, is not there."""
-        if not self.may_match(attrs):
+    def matches(self, attrs: Attributes, versions: Sequence[Served], chosen: Served, store: Store) -> bool:
+        """Whether it is about this write. Raises ApiError (404) if a namespace that a selector asks about is gone."""
+        if not self._everything and not _any(self._rules, attrs, chosen):
             return False
-        if not (self._everything or _any(self._rules, attrs)) or _any(self._excluded, attrs):
+        if any(_any(self._excluded, attrs, version) for version in (versions[:1] if self._exact else versions)):
             return False
         if self._objects is not None and not any(_selected(self._objects, doc) for doc in (attrs.obj, attrs.old)):
             return False
@@ -131,8 +139,12 @@ class Match:
         return _selected(self._namespaces, stored.doc)
 
 
-def _any(rules: tuple[_Rule, ...], attrs: Attributes) -> bool:
-    return any(rule.matches_kind(attrs) and rule.matches_name(attrs) for rule in rules)
+def _any_kind(rules: tuple[_Rule, ...], attrs: Attributes, version: Served) -> bool:
+    return any(rule.matches_kind(attrs, version.info.gvr) for rule in rules)
+
+
+def _any(rules: tuple[_Rule, ...], attrs: Attributes, version: Served) -> bool:
+    return any(rule.matches_kind(attrs, version.info.gvr) and rule.matches_name(attrs) for rule in rules)
 
 
 def _selector(doc: Tree | None) -> Selector | None:

@@ -9,9 +9,9 @@ from typing import cast
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.apply import typed
 from kcm_cli.sandbox.apiserver.schema import Schemas
-from kcm_cli.sandbox.apiserver.schema.bodies import target_of
+from kcm_cli.sandbox.apiserver.schema.bodies import Target
 from kcm_cli.sandbox.apiserver.schema.model import Node
-from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
+from kcm_cli.sandbox.apiserver.types import Tree
 
 
 class MergeError(Exception):
@@ -24,12 +24,12 @@ class Merger:
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
 
-    def merge(self, resource: ResourceInfo, doc: Tree, configuration: Tree) -> Tree:
-        """A new document. Raises MergeError."""
-        node = self._schemas.node(target_of(resource))
+    def merge(self, target: Target, doc: Tree, configuration: Tree) -> Tree:
+        """A new document. ``doc`` says its kind. Raises MergeError."""
+        node = self._schemas.node(target)
         if node is None:
-            raise MergeError(f"no type found matching: {resource.kind}")
-        config: Doc = {"apiVersion": resource.api_version, "kind": resource.kind, **configuration}
+            raise MergeError(f"no type found matching: {target.kind}")
+        config: Doc = {"apiVersion": doc["apiVersion"], "kind": doc["kind"], **configuration}
         problems = typed.problems(node, config)
         if problems:
             listed = problems[0] if len(problems) == 1 else "\n  ".join(["errors:", *problems])
@@ -38,8 +38,7 @@ class Merger:
         if atomics:
             why = f"may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
             raise MergeError(f"invalid ApplyConfiguration: {why}")
-        live: Doc = {"apiVersion": resource.api_version, "kind": resource.kind, **doc}
-        return cast("Tree", typed.merge(node, live, config))
+        return cast("Tree", typed.merge(node, doc, config))
 
 
 def _atomics(node: Node, value: object, path: str) -> Iterator[str]:

@@ -3,17 +3,16 @@
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/mutating
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import cel, patches
 from kcm_cli.machinery.errors import PatchError
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver import defaulting
 from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import ConditionError
-from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION, exempt
+from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION
 from kcm_cli.sandbox.apiserver.admission.dynamic.merging import MergeError, Merger
 from kcm_cli.sandbox.apiserver.admission.dynamic.policies import (
     Binding,
@@ -22,20 +21,25 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.policies import (
     Policies,
     Policy,
 )
-from kcm_cli.sandbox.apiserver.admission.dynamic.replacing import replace_object
+from kcm_cli.sandbox.apiserver.admission.dynamic.replacing import Replacer
+from kcm_cli.sandbox.apiserver.admission.dynamic.rounds import Rounds
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import (
     Condition,
     Scope,
     request_scope,
     with_variables,
 )
+from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions, View
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.schema import Schemas
+from kcm_cli.sandbox.apiserver.schema.bodies import Target
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
 
 POLICIES = GVR(REGISTRATION, "v1", "mutatingadmissionpolicies")
 BINDINGS = GVR(REGISTRATION, "v1", "mutatingadmissionpolicybindings")
+_TEST_FAILED = "test failed"
 
 
 class MutationError(Exception):
@@ -62,78 +66,121 @@ def _compile(spec: Tree) -> _Body:
     return tuple(found)
 
 
+_Key = tuple[str, str, str, str]
+"""Names that tell an invocation from others: policy, binding, namespace and name of the parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Invocation:
+    """A policy, to be run once."""
+
+    policy: Policy[_Body]
+    binding: Binding
+    view: View
+    param: Tree | None
+
+    @property
+    def key(self) -> _Key:
+        metadata = {} if self.param is None else self.param["metadata"]
+        return (self.policy.name, self.binding.name, metadata.get("namespace") or "", metadata.get("name") or "")
+
+    def objection(self, why: str, reason: str) -> "_Objection":
+        return _Objection(
+            f"policy '{self.policy.name}' with binding '{self.binding.name}' denied request: {why}", reason
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Objection:
+    message: str
+    reason: str
+
+
 class MutatingPolicies:
     """See the module."""
 
-    def __init__(self, store: Store, authorizer: Authorizer, catalog: Catalog, merger: Merger) -> None:
+    def __init__(
+        self, store: Store, authorizer: Authorizer, catalog: Catalog, versions: Versions, schemas: Schemas
+    ) -> None:
         self._store = store
         self._authorizer = authorizer
-        self._merger = merger
+        self._merger = Merger(schemas)
+        self._replacer = Replacer(schemas)
         self._params = Params(store, catalog)
-        self._policies = Policies(store, POLICIES, BINDINGS, _compile)
+        self._policies = Policies(store, versions, POLICIES, BINDINGS, _compile)
 
-    def admit(self, attrs: Attributes, *, again: frozenset[str] = frozenset()) -> frozenset[str]:
-        """Change the object. Raises ApiError.
+    def concern(self, attrs: Attributes) -> bool:
+        """Whether a write of this kind may concern any policy."""
+        return attrs.obj is not None and self._policies.concern(attrs)
 
-        Returns the names of the policies that want to be asked again if somebody else changes the object.
-        again: only those are asked, in a second round.
-        """
-        policies = self._policies.for_write(attrs)
-        if not policies or attrs.obj is None or exempt(attrs.resource.gvr, reviews=True):
-            return frozenset()
-        asked: set[str] = set()
-        objections: list[str] = []
-        for policy in policies:
-            if again and policy.name not in again:
-                continue
-            if not policy.match.matches(attrs, self._store):
-                continue
-            for binding in policy.bindings:
-                objections += self._run(attrs, policy, binding)
-            if policy.spec.get("reinvocationPolicy") == "IfNeeded":
-                asked.add(policy.name)
+    def admit(self, attrs: Attributes, rounds: Rounds) -> None:
+        """Change the object. Raises ApiError."""
+        objections: list[_Objection] = []
+        invocations = list(self._invocations(attrs, objections))
+        book = rounds.policies
+        if rounds.second:
+            book.begin(attrs)
+        for invocation in invocations:
+            objections += self._invoke(invocation, rounds)
+        book.end(attrs)
         if objections:
             raise _refusal(attrs, objections)
-        return frozenset(asked)
 
-    def _run(self, attrs: Attributes, policy: Policy[_Body], binding: Binding) -> list[str]:
-        """The objections of a policy that cannot work."""
-        if binding.match is not None and not binding.match.matches(attrs, self._store):
-            return []
-        try:
-            params = self._params.collect(policy.spec, binding.spec, attrs.namespace)
+    def _invocations(self, attrs: Attributes, objections: list[_Objection]) -> Iterator[_Invocation]:
+        for policy, binding, view in self._policies.bound(attrs):
+            try:
+                params = self._params.collect(policy.spec, binding.spec, attrs.namespace)
+            except ConfigurationError as error:
+                if not policy.ignores_failures:
+                    alone = _Invocation(policy, binding, view, None)
+                    objections.append(alone.objection(f"failed to configure binding: {error}", "Forbidden"))
+                continue
             for param in params:
-                self._mutate(attrs, policy, param)
-        except ConfigurationError as error:
-            why = f"failed to configure binding: {error}"
-        except (ConditionError, MutationError) as error:
-            why = str(error)
-        else:
-            return []
-        if policy.ignores_failures:
-            return []
-        return [f"policy '{policy.name}' with binding '{binding.name}' denied request: {why}"]
+                yield _Invocation(policy, binding, view, param)
 
-    def _mutate(self, attrs: Attributes, policy: Policy[_Body], param: Tree | None) -> None:
-        """Raises ConditionError, MutationError."""
-        if not policy.conditions.hold(self._scope(attrs, policy, param)):
+    def _invoke(self, invocation: _Invocation, rounds: Rounds) -> Iterator[_Objection]:
+        policy, book = invocation.policy, rounds.policies
+        try:
+            if not policy.conditions.hold(self._scope(invocation)):
+                return
+        except ConditionError as error:
+            if not policy.ignores_failures:
+                yield invocation.objection(str(error), "Invalid")
             return
+        if rounds.second and not book.wanted(invocation.key):
+            return
+        before = invocation.view.obj
         for mutation in policy.body:
             try:
-                value = mutation.expression.evaluate(self._scope(attrs, policy, param))
-            except cel.CelError as error:
-                raise MutationError(str(error)) from None
-            changed = self._applied(attrs, value) if mutation.is_apply else _patched(attrs, value)
-            replace_object(attrs, changed)
-            defaulting.apply(attrs.resource, changed)
+                self._mutate(invocation, mutation)
+            except MutationError as error:
+                if not policy.ignores_failures:
+                    yield invocation.objection(str(error), "Invalid")
+        if invocation.view.obj != before:
+            book.changed()
+            rounds.needed = True
+        if policy.spec.get("reinvocationPolicy") == "IfNeeded":
+            book.asked(invocation.key)
 
-    def _scope(self, attrs: Attributes, policy: Policy[_Body], param: Tree | None) -> Scope:
+    def _mutate(self, invocation: _Invocation, mutation: _Mutation) -> None:
+        """Raises MutationError."""
+        view = invocation.view
+        try:
+            value = mutation.expression.evaluate(self._scope(invocation))
+        except cel.CelError as error:
+            raise MutationError(str(error)) from None
+        current = view.obj
+        assert current is not None
+        changed = self._applied(view, current, value) if mutation.is_apply else _patched(current, value)
+        if changed is not current:
+            self._replacer.replace(view, changed)
+
+    def _scope(self, invocation: _Invocation) -> Scope:
         """Anew for each mutation, since each sees what the former ones did."""
-        scope = request_scope(attrs, self._store, self._authorizer)
-        return with_variables({**scope, "params": param}, policy.variables)
+        scope = request_scope(invocation.view, self._store, self._authorizer)
+        return with_variables({**scope, "params": invocation.param}, invocation.policy.variables)
 
-    def _applied(self, attrs: Attributes, value: cel.Value) -> Tree:
-        assert attrs.obj is not None
+    def _applied(self, view: View, current: Tree, value: cel.Value) -> Tree:
         if not isinstance(value, cel.MadeObject) or value.cel_type != "Object":
             raise MutationError("unsupported return type from ApplyConfiguration expression")
         if wrong := _misnamed(value, "Object"):
@@ -141,13 +188,12 @@ class MutatingPolicies:
         configuration = _plain(value)
         assert isinstance(configuration, dict)
         try:
-            return self._merger.merge(attrs.resource, attrs.obj, configuration)
+            return self._merger.merge(Target(*view.kind), current, configuration)
         except MergeError as error:
             raise MutationError(f"error applying patch: {error}") from None
 
 
-def _patched(attrs: Attributes, value: cel.Value) -> Tree:
-    assert attrs.obj is not None
+def _patched(current: Tree, value: cel.Value) -> Tree:
     if not isinstance(value, list):
         raise MutationError("type mismatch: JSONPatchType.expression should evaluate to array")
     operations: list[Tree] = []
@@ -158,10 +204,10 @@ def _patched(attrs: Attributes, value: cel.Value) -> Tree:
         assert isinstance(operation, dict)
         operations.append(operation)
     try:
-        changed = patches.json_patch(patches.copy(attrs.obj), operations)
+        changed = patches.json_patch(patches.copy(current), operations)
     except PatchError as error:
-        if "test" in {operation.get("op") for operation in operations} and "test" in str(error):
-            return attrs.obj
+        if str(error).endswith(_TEST_FAILED):
+            return current
         raise MutationError(f"JSON Patch: {error}") from None
     assert isinstance(changed, dict)
     return changed
@@ -187,8 +233,8 @@ def _misnamed(value: cel.Value, path: str) -> str:
     return ""
 
 
-def _refusal(attrs: Attributes, objections: list[str]) -> ApiError:
-    error = denied(attrs, "", [{"message": text} for text in objections])
-    error.status["message"] = objections[0]
-    error.status["reason"] = "Invalid"
+def _refusal(attrs: Attributes, objections: list[_Objection]) -> ApiError:
+    error = denied(attrs, "", [{"message": each.message} for each in objections])
+    error.status["message"] = objections[0].message
+    error.status["reason"] = objections[0].reason
     return error

@@ -3,15 +3,16 @@
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/generic
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import MatchConditions
-from kcm_cli.sandbox.apiserver.admission.dynamic.matching import Match
+from kcm_cli.sandbox.apiserver.admission.dynamic.matching import Match, exempt
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import Condition
-from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions, View
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 from kcm_cli.sandbox.apiserver.validation.labels import compile_selector
@@ -52,28 +53,54 @@ class Policy(Generic[T]):
 class Policies(Generic[T]):
     """All policies of a kind with their bindings, compiled when they change."""
 
-    def __init__(self, store: Store, policies: GVR, bindings: GVR, compile_body: Callable[[Tree], T]) -> None:
+    def __init__(
+        self, store: Store, versions: Versions, policies: GVR, bindings: GVR, compile_body: Callable[[Tree], T]
+    ) -> None:
         self._store = store
+        self._versions = versions
         self._policies, self._bindings = policies, bindings
         self._compile_body = compile_body
-        self._compiled: dict[str, tuple[int, T]] = {}
         self._all: list[Policy[T]] | None = None
-        self._chosen: dict[tuple[object, ...], list[Policy[T]]] = {}
+        self._chosen: dict[tuple[object, ...], list[tuple[Policy[T], Served]]] = {}
         for gvr in (policies, bindings):
             store.subscribe(gvr, self._changed)
+        versions.changed.append(self._chosen.clear)
 
-    def for_write(self, attrs: Attributes) -> list[Policy[T]]:
-        """The policies that a write of this kind may concern, by name."""
+    def concern(self, attrs: Attributes) -> bool:
+        """Whether a write of this kind may concern any."""
+        return bool(self._of_kind(attrs))
+
+    def bound(self, attrs: Attributes) -> Iterator[tuple[Policy[T], Binding, View]]:
+        """The policies that are about this write, by name, with each of their bindings. Raises ApiError."""
+        versions = self._versions.of(attrs)
+        for policy, served in self._of_kind(attrs):
+            if not policy.match.matches(attrs, versions, served, self._store):
+                continue
+            view = View(attrs, served, versions[0])
+            for binding in policy.bindings:
+                if self._binds(binding, attrs, versions):
+                    yield policy, binding, view
+
+    def _binds(self, binding: Binding, attrs: Attributes, versions: Sequence[Served]) -> bool:
+        match = binding.match
+        if match is None:
+            return True
+        chosen = match.choose(attrs, versions)
+        return chosen is not None and match.matches(attrs, versions, chosen, self._store)
+
+    def _of_kind(self, attrs: Attributes) -> list[tuple[Policy[T], Served]]:
         if self._all is None:
             self._all = list(self._compile())
             self._chosen.clear()
-        if not self._all:
-            return self._all
-        key = (attrs.resource.gvr, attrs.resource.namespaced, attrs.operation, attrs.subresource)
-        chosen = self._chosen.get(key)
-        if chosen is None:
-            chosen = self._chosen[key] = [policy for policy in self._all if policy.match.may_match(attrs)]
-        return chosen
+        if not self._all or exempt(attrs.resource.gvr, reviews=True):
+            return []
+        key = (attrs.resource.gvr, attrs.operation, attrs.subresource)
+        found = self._chosen.get(key)
+        if found is None:
+            versions = self._versions.of(attrs)
+            chosen = ((policy, policy.match.choose(attrs, versions)) for policy in self._all)
+            found = self._chosen[key] = [(policy, served) for policy, served in chosen if served is not None]
+        return found
 
     def _changed(self, event: Event) -> None:
         self._all = None

@@ -1,9 +1,37 @@
-"""Puts another object in the place of the one that is written."""
+"""Puts what a policy or a webhook made of an object in its place."""
 
+from kcm_cli.sandbox.apiserver import defaulting
+from kcm_cli.sandbox.apiserver.admission.dynamic.views import SCALE, View
+from kcm_cli.sandbox.apiserver.refusals import internal
+from kcm_cli.sandbox.apiserver.registry.conversion import to_storage
+from kcm_cli.sandbox.apiserver.registry.scale_form import set_replicas
+from kcm_cli.sandbox.apiserver.schema import Schemas
+from kcm_cli.sandbox.apiserver.schema.bodies import Target
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
 
-def replace_object(attrs: Attributes, new: Tree) -> None:
+class Replacer:
+    """Makes a changed document a well-formed one of its kind, with its defaults, and the one that is written."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+
+    def replace(self, view: View, changed: Tree) -> None:
+        """``changed`` is in the version of the view, and is given away. Raises ApiError (500)."""
+        group, version, kind = view.kind
+        target = Target(group, version, kind)
+        if self._schemas.node(target) is not None:
+            changed = self._schemas.finish_patched(target, changed, internal)[0]
+        if view.attrs.subresource == SCALE:
+            assert view.attrs.obj is not None
+            set_replicas(view.served, view.attrs.obj, (changed.get("spec") or {}).get("replicas") or 0)
+            return
+        if kind == view.served.info.kind:
+            defaulting.apply(view.served.info, changed)
+        _replace(view.attrs, to_storage(view.served, changed))
+
+
+def _replace(attrs: Attributes, new: Tree) -> None:
     """Change ``attrs.obj`` into ``new``: others hold on to it, and to its metadata."""
     current = attrs.obj
     if current is None or new is current:

@@ -9,9 +9,11 @@ from kcm_cli.machinery import cel
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.admission.dynamic.authorizer_value import AuthorizerValue
 from kcm_cli.sandbox.apiserver.admission.dynamic.matching import NAMESPACES
+from kcm_cli.sandbox.apiserver.admission.dynamic.views import View, kind_of
+from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.store import Store
-from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree, User
 
 _HIDDEN_METADATA = ("managedFields", "ownerReferences")
 Scope = dict[str, cel.Value]
@@ -48,12 +50,13 @@ class Condition:
             raise cel.CelError(f"evaluate: {error}") from None
 
 
-def request_scope(attrs: Attributes, store: Store, authorizer: Authorizer) -> Scope:
+def request_scope(view: View, store: Store, authorizer: Authorizer) -> Scope:
     """``object``, ``oldObject``, ``request``, ``namespaceObject``, ``authorizer``."""
+    attrs = view.attrs
     return {
-        "object": _typed(attrs, attrs.obj),
-        "oldObject": _typed(attrs, attrs.old),
-        "request": cel.Lazy(lambda: admission_request(attrs)),
+        "object": view.obj,
+        "oldObject": view.old,
+        "request": cel.Lazy(lambda: admission_request(view)),
         "namespaceObject": cel.Lazy(lambda: namespace_object(attrs, store)),
         "authorizer": AuthorizerValue(authorizer, attrs.user, attrs),
     }
@@ -95,24 +98,15 @@ class LazyFields(Mapping[str, cel.Value]):
         return len(self._fields)
 
 
-def _typed(attrs: Attributes, doc: Tree | None) -> Tree | None:
-    """With its kind, which expressions may ask for."""
-    if doc is None or "kind" in doc:
-        return doc
-    return {"apiVersion": attrs.resource.api_version, "kind": attrs.resource.kind, **doc}
-
-
-def admission_request(attrs: Attributes) -> Tree:
+def admission_request(view: View) -> Tree:
     """AdmissionRequest without its objects: as expressions see it, and as webhooks get it."""
-    gvr = attrs.resource.gvr
-    kind = {"group": gvr.group, "version": gvr.version, "kind": attrs.resource.kind}
-    resource = {"group": gvr.group, "version": gvr.version, "resource": gvr.plural}
+    attrs = view.attrs
     request: Tree = {
         "uid": "",
-        "kind": kind,
-        "resource": resource,
-        "requestKind": kind,
-        "requestResource": resource,
+        "kind": _named("kind", *view.kind),
+        "resource": _resource(view.served),
+        "requestKind": _named("kind", *kind_of(view.asked, attrs)),
+        "requestResource": _resource(view.asked),
     }
     if attrs.subresource:
         request["subResource"] = request["requestSubResource"] = attrs.subresource
@@ -120,20 +114,33 @@ def admission_request(attrs: Attributes) -> Tree:
         request["name"] = attrs.name
     if attrs.namespace:
         request["namespace"] = attrs.namespace
-    user: Tree = {"username": attrs.user.name}
-    if attrs.user.uid:
-        user["uid"] = attrs.user.uid
-    if attrs.user.groups:
-        user["groups"] = list(attrs.user.groups)
-    if attrs.user.extra:
-        user["extra"] = {key: list(values) for key, values in attrs.user.extra.items()}
     request |= {
         "operation": attrs.operation,
-        "userInfo": user,
+        "userInfo": _user_info(attrs.user),
         "dryRun": attrs.dry_run,
         "options": attrs.options or None,
     }
     return request
+
+
+def _named(key: str, group: str, version: str, name: str) -> Tree:
+    return {"group": group, "version": version, key: name}
+
+
+def _resource(served: Served) -> Tree:
+    gvr = served.info.gvr
+    return _named("resource", gvr.group, gvr.version, gvr.plural)
+
+
+def _user_info(user: User) -> Tree:
+    info: Tree = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return info
 
 
 def namespace_object(attrs: Attributes, store: Store) -> Tree | None:

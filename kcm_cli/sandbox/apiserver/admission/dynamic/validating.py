@@ -10,7 +10,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import cel
 from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import ConditionError
-from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION, exempt
+from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION
 from kcm_cli.sandbox.apiserver.admission.dynamic.policies import (
     Binding,
     ConfigurationError,
@@ -24,6 +24,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.scope import (
     request_scope,
     with_variables,
 )
+from kcm_cli.sandbox.apiserver.admission.dynamic.views import Kind, Versions
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.store import Store
@@ -88,30 +89,28 @@ def _compile(spec: Tree) -> _Body:
 class ValidatingPolicies:
     """See the module."""
 
-    def __init__(self, store: Store, authorizer: Authorizer, catalog: Catalog) -> None:
+    def __init__(self, store: Store, authorizer: Authorizer, catalog: Catalog, versions: Versions) -> None:
         self._store = store
         self._authorizer = authorizer
         self._params = Params(store, catalog)
-        self._policies = Policies(store, POLICIES, BINDINGS, _compile)
+        self._policies = Policies(store, versions, POLICIES, BINDINGS, _compile)
 
     def validate(self, attrs: Attributes) -> None:
         """Raises ApiError."""
-        policies = self._policies.for_write(attrs)
-        if not policies or exempt(attrs.resource.gvr, reviews=True):
+        if not self._policies.concern(attrs):
             return
-        scope = request_scope(attrs, self._store, self._authorizer)
+        scopes: dict[Kind, Scope] = {}
         refusals: list[_Refusal] = []
-        for policy in policies:
-            if policy.match.matches(attrs, self._store):
-                for binding in policy.bindings:
-                    refusals += self._judge(attrs, policy, binding, scope)
+        for policy, binding, view in self._policies.bound(attrs):
+            scope = scopes.get(view.kind)
+            if scope is None:
+                scope = scopes[view.kind] = request_scope(view, self._store, self._authorizer)
+            refusals += self._judge(attrs, policy, binding, scope)
         if refusals:
             raise refusals[0].error(attrs)
 
     def _judge(self, attrs: Attributes, policy: Policy[_Body], binding: Binding, scope: Scope) -> Iterator[_Refusal]:
         """What a policy has against a write, by one of its bindings. Warns where the binding says so."""
-        if binding.match is not None and not binding.match.matches(attrs, self._store):
-            return
         try:
             params = self._params.collect(policy.spec, binding.spec, attrs.namespace)
         except ConfigurationError as error:

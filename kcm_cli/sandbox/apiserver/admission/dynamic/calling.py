@@ -1,0 +1,131 @@
+"""Mutating and validating admission webhooks.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go
+"""
+
+import asyncio
+import binascii
+import logging
+from base64 import b64decode
+
+from kcm_cli.machinery import codec, patches
+from kcm_cli.machinery.errors import PatchError
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.admission.dynamic.replacing import Replacer
+from kcm_cli.sandbox.apiserver.admission.dynamic.reviews import Patch, Reviewer, ReviewError
+from kcm_cli.sandbox.apiserver.admission.dynamic.rounds import Rounds
+from kcm_cli.sandbox.apiserver.admission.dynamic.views import View
+from kcm_cli.sandbox.apiserver.admission.dynamic.webhooks import Webhook, Webhooks
+from kcm_cli.sandbox.apiserver.refusals import internal
+from kcm_cli.sandbox.apiserver.schema import Schemas
+from kcm_cli.sandbox.apiserver.types import ApiError, Attributes
+
+_log = logging.getLogger(__name__)
+
+
+class MutatingWebhooks:
+    """Asks one after the other; each sees what the former ones did."""
+
+    def __init__(self, webhooks: Webhooks, reviewer: Reviewer, schemas: Schemas) -> None:
+        self._webhooks = webhooks
+        self._reviewer = reviewer
+        self._replacer = Replacer(schemas)
+
+    def concern(self, attrs: Attributes) -> bool:
+        """Whether a write of this kind may concern any webhook."""
+        return self._webhooks.concern(attrs)
+
+    async def admit(self, attrs: Attributes, rounds: Rounds) -> None:
+        """Change the object. Raises ApiError."""
+        book = rounds.webhooks
+        if rounds.second:
+            book.begin(attrs)
+        for webhook, view in self._webhooks.wanted(attrs):
+            if rounds.second and not book.wanted(webhook.key):
+                continue
+            if await self._ask(webhook, view):
+                book.changed()
+                rounds.needed = True
+            if webhook.doc.get("reinvocationPolicy") == "IfNeeded":
+                book.asked(webhook.key)
+        book.end(attrs)
+
+    async def _ask(self, webhook: Webhook, view: View) -> bool:
+        """Whether it changed the object. Raises ApiError."""
+        try:
+            patch = await self._reviewer.review(webhook, view, mutating=True)
+            return bool(patch.text) and self._patch(webhook, view, patch)
+        except ReviewError as error:
+            _fail(webhook, error)
+            return False
+
+    def _patch(self, webhook: Webhook, view: View, patch: Patch) -> bool:
+        """Whether the patch changed the object. Raises ReviewError, ApiError."""
+        operations = _operations(patch)
+        if not operations:
+            return False
+        current = view.obj
+        if current is None:
+            raise internal(
+                f"admission webhook {quote(webhook.name)} attempted to modify the object, which is not supported for "
+                "this operation"
+            )
+        if patch.kind != "JSONPatch":
+            raise ReviewError(f"unsupported patch type {quote(patch.kind)}")
+        before = patches.copy(current)
+        try:
+            changed = patches.json_patch(patches.copy(current), operations)
+        except PatchError as error:
+            raise internal(str(error)) from None
+        assert isinstance(changed, dict)
+        self._replacer.replace(view, changed)
+        return view.obj != before
+
+
+class ValidatingWebhooks:
+    """Asks all at once."""
+
+    def __init__(self, webhooks: Webhooks, reviewer: Reviewer) -> None:
+        self._webhooks = webhooks
+        self._reviewer = reviewer
+
+    def concern(self, attrs: Attributes) -> bool:
+        """Whether a write of this kind may concern any webhook."""
+        return self._webhooks.concern(attrs)
+
+    async def validate(self, attrs: Attributes) -> None:
+        """Raises ApiError: the first objection, in the order of the webhooks."""
+        asked = [self._ask(webhook, view) for webhook, view in list(self._webhooks.wanted(attrs))]
+        for outcome in await asyncio.gather(*asked):
+            if outcome is not None:
+                raise outcome
+
+    async def _ask(self, webhook: Webhook, view: View) -> ApiError | None:
+        try:
+            await self._reviewer.review(webhook, view, mutating=False)
+        except ReviewError as error:
+            try:
+                _fail(webhook, error)
+            except ApiError as failure:
+                return failure
+        except ApiError as refusal:
+            return refusal
+        return None
+
+
+def _fail(webhook: Webhook, error: ReviewError) -> None:
+    """A webhook that cannot be asked fails the write, or is passed over. Raises ApiError."""
+    failure = f"failed calling webhook {quote(webhook.name)}: {error}"
+    if webhook.ignores_failures:
+        _log.warning("Failed calling webhook, failing open", extra={"webhook": webhook.name, "err": failure})
+        return
+    _log.warning("Failed calling webhook, failing closed", extra={"webhook": webhook.name, "err": failure})
+    raise internal(failure)
+
+
+def _operations(patch: Patch) -> list[dict[str, object]]:
+    """Raises ReviewError."""
+    try:
+        return codec.decode(b64decode(patch.text, validate=True), list[dict[str, object]])
+    except (codec.DecodeError, binascii.Error) as error:
+        raise ReviewError(f"received undecodable patch in webhook response: {error}") from None

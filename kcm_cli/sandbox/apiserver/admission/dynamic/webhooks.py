@@ -1,0 +1,103 @@
+"""The configured webhooks, compiled when they change.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/webhook/generic/webhook.go
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import ConditionError, MatchConditions
+from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION, Match, exempt
+from kcm_cli.sandbox.apiserver.admission.dynamic.scope import request_scope
+from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions, View
+from kcm_cli.sandbox.apiserver.refusals import forbidden
+from kcm_cli.sandbox.apiserver.registry.catalog import Served
+from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
+from kcm_cli.sandbox.apiserver.store import Event, Store
+from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+
+MUTATING = GVR(REGISTRATION, "v1", "mutatingwebhookconfigurations")
+VALIDATING = GVR(REGISTRATION, "v1", "validatingwebhookconfigurations")
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """One webhook of a configuration. key: tells it from all others."""
+
+    key: str
+    name: str
+    doc: Tree
+    match: Match
+    conditions: MatchConditions
+
+    @property
+    def ignores_failures(self) -> bool:
+        return bool(self.doc.get("failurePolicy") == "Ignore")
+
+
+class Webhooks:
+    """All webhooks of one kind, in the order of their configurations' names."""
+
+    def __init__(self, store: Store, versions: Versions, authorizer: Authorizer, gvr: GVR) -> None:
+        self._store = store
+        self._versions = versions
+        self._authorizer = authorizer
+        self._gvr = gvr
+        self._all: list[Webhook] | None = None
+        self._chosen: dict[tuple[object, ...], list[tuple[Webhook, Served]]] = {}
+        store.subscribe(gvr, self._changed)
+        versions.changed.append(self._chosen.clear)
+
+    def concern(self, attrs: Attributes) -> bool:
+        """Whether a write of this kind may concern any."""
+        return bool(self._of_kind(attrs))
+
+    def wanted(self, attrs: Attributes) -> Iterator[tuple[Webhook, View]]:
+        """Those that are to be called about this write, judged one by one as it is then. Raises ApiError."""
+        versions = self._versions.of(attrs)
+        for webhook, served in self._of_kind(attrs):
+            if not webhook.match.matches(attrs, versions, served, self._store):
+                continue
+            view = View(attrs, served, versions[0])
+            if not webhook.conditions or self._conditions_hold(webhook, view):
+                yield webhook, view
+
+    def _conditions_hold(self, webhook: Webhook, view: View) -> bool:
+        try:
+            return webhook.conditions.hold(request_scope(view, self._store, self._authorizer))
+        except ConditionError as error:
+            gvr = view.asked.info.gvr
+            raise forbidden(gvr.group, gvr.plural, view.attrs.name, str(error)) from None
+
+    def _of_kind(self, attrs: Attributes) -> list[tuple[Webhook, Served]]:
+        if self._all is None:
+            self._all = list(self._compile())
+            self._chosen.clear()
+        if not self._all or exempt(attrs.resource.gvr, reviews=False):
+            return []
+        key = (attrs.resource.gvr, attrs.operation, attrs.subresource)
+        found = self._chosen.get(key)
+        if found is None:
+            versions = self._versions.of(attrs)
+            chosen = ((webhook, webhook.match.choose(attrs, versions)) for webhook in self._all)
+            found = self._chosen[key] = [(webhook, served) for webhook, served in chosen if served is not None]
+        return found
+
+    def _changed(self, event: Event) -> None:
+        self._all = None
+
+    def _compile(self) -> Iterator[Webhook]:
+        for stored in sorted(self._store.scan(self._gvr), key=lambda each: each.name):
+            doc: Tree = stored.doc
+            for index, each in enumerate(doc.get("webhooks") or ()):
+                name: str = each.get("name") or ""
+                yield Webhook(
+                    f"{stored.name}/{name}/{index}",
+                    name,
+                    each,
+                    Match(each, each.get("rules") or (), empty_matches=False),
+                    MatchConditions(
+                        each.get("matchConditions") or (), ignore_failures=each.get("failurePolicy") == "Ignore"
+                    ),
+                )
