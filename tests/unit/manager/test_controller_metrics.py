@@ -1,0 +1,42 @@
+"""The metrics that controllers declare, compared with the original's."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import kcm_cli.controllers
+from kcm_cli.component.metrics import Registry
+from kcm_cli.component.metrics.instruments import Description
+
+MODULES = [
+    f"kcm_cli.controllers.{package.name}.metrics"
+    for package in pkgutil.iter_modules(kcm_cli.controllers.__path__)
+    if importlib.util.find_spec(f"kcm_cli.controllers.{package.name}.metrics") is not None
+]
+
+
+def declared(module: str) -> Iterator[Description]:
+    """All families that the classes of a module register."""
+    registry = Registry()
+    before = {family.description.name for family in registry.families()}
+    for _, one in inspect.getmembers(importlib.import_module(module), inspect.isclass):
+        if one.__module__ == module and list(inspect.signature(one).parameters) == ["registry"]:
+            one(registry)
+    for family in registry.families():
+        if family.description.name not in before:
+            yield family.description
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_declared_as_in_the_original(module: str, reference: Callable[[str], list[dict[str, object]]]) -> None:
+    facts = {str(fact["name"]): fact for fact in reference("metrics.json")}
+    for description in declared(module):
+        fact = facts[description.name]
+        assert description.kind == fact["type"]
+        assert sorted(description.labels) == fact["labels"]
+        assert description.stability.value == fact["stability"]
+        if description.kind == "histogram":
+            assert list(description.buckets) == pytest.approx([float(bound) for bound in fact["buckets"]])
