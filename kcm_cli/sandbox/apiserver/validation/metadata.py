@@ -44,7 +44,17 @@ def path_segment(name: str, prefix: bool = False) -> list[str]:
 
 
 def validate_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> list[FieldError]:
-    """Metadata by itself."""
+    """Metadata by itself, of a kind of the server's core packages: it knows the standard finalizers."""
+    found = validate_plain_meta(meta, namespaced, rule, path)
+    for index, name in enumerate(meta.get("finalizers") or ()):
+        if "/" not in name and name not in STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            found.append(errors.invalid(f"{path}.finalizers[{index}]", name, detail))
+    return found
+
+
+def validate_plain_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> list[FieldError]:
+    """Metadata of any kind."""
     found: list[FieldError] = []
     if generate := meta.get("generateName"):
         found += errors.invalid_each(f"{path}.generateName", generate, rule(generate, True))
@@ -173,4 +183,4 @@ def _new_finalizers(new: Tree, old: Tree, path: str) -> list[FieldError]:
 def validate_common_update(new: Tree, old: Tree, namespaced: bool) -> list[FieldError]:
     """What every kind's update is checked for before its own rules."""
     meta = new["metadata"]
-    return validate_meta(meta, namespaced, path_segment) + validate_meta_update(meta, old["metadata"])
+    return validate_plain_meta(meta, namespaced, path_segment) + validate_meta_update(meta, old["metadata"])
