@@ -1,0 +1,21 @@
+"""A server for all tests of a file."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from tests.unit.sandbox.asking import Api
+
+
+@pytest.fixture(scope="session")
+def certificates() -> Certificates:
+    return Certificates.load(None, LoopClock().now())
+
+
+@pytest.fixture(scope="module")
+def api(certificates: Certificates) -> Iterator[Api]:
+    made = Api(certificates)
+    yield made
+    made.close()

@@ -1,0 +1,366 @@
+"""Admission webhooks, over real connections to a server of this process."""
+
+import asyncio
+import base64
+import json
+import ssl
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from tests.unit.sandbox.asking import Answer, Api
+
+Tree = dict[str, Any]
+HOOKS = "/apis/admissionregistration.k8s.io/v1"
+RULE = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+
+
+class Backend:
+    """Answers reviews with whatever ``reply`` makes of them."""
+
+    def __init__(self, api: Api, certificates: Certificates, folder: Any) -> None:
+        self.asked: list[Tree] = []
+        self.reply: Callable[[Tree], Any] = lambda request: {"allowed": True}
+        self.status = 200
+        self.api = api
+        for name, data in (("crt", certificates.serving.certificate), ("key", certificates.serving.key)):
+            (folder / name).write_bytes(data)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(folder / "crt", folder / "key")
+        self.server = api.run(asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context))
+        self.port = self.server.sockets[0].getsockname()[1]
+        self.bundle = base64.b64encode(certificates.ca.certificate).decode()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+        review = json.loads(await reader.readexactly(length))
+        self.asked.append(review)
+        answer = self.reply(review["request"])
+        if isinstance(answer, dict) and "raw" not in answer:
+            answer = {
+                "apiVersion": review["apiVersion"],
+                "kind": "AdmissionReview",
+                "response": {"uid": review["request"]["uid"], **answer},
+            }
+        elif isinstance(answer, dict):
+            answer = answer["raw"]
+        body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        head = f"HTTP/1.1 {self.status} X\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+        await writer.drain()
+        writer.close()
+
+    def close(self) -> None:
+        async def end() -> None:
+            self.server.close()
+            await self.server.wait_closed()
+
+        self.api.run(end())
+
+    def config(self, path: str = "/hook") -> Tree:
+        return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": self.bundle}
+
+    def configure(self, kind: str, *webhooks: Tree, name: str = "c") -> None:
+        """kind: mutating or validating."""
+        filled = [
+            {
+                "name": f"w{index}.example.com",
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "clientConfig": self.config(f"/{index}"),
+                "rules": [RULE],
+                **webhook,
+            }
+            for index, webhook in enumerate(webhooks)
+        ]
+        self.api.make(f"{HOOKS}/{kind}webhookconfigurations", {"metadata": {"name": name}, "webhooks": filled})
+
+
+@pytest.fixture
+def backend(api: Api, certificates: Certificates, tmp_path: Any) -> Iterator[Backend]:
+    made = Backend(api, certificates, tmp_path)
+    yield made
+    made.close()
+    for kind in ("mutating", "validating"):
+        for item in api.get(f"{HOOKS}/{kind}webhookconfigurations").doc["items"]:
+            api.delete(f"{HOOKS}/{kind}webhookconfigurations/{item['metadata']['name']}")
+
+
+def patched(*operations: Tree) -> Tree:
+    return {
+        "allowed": True,
+        "patchType": "JSONPatch",
+        "patch": base64.b64encode(json.dumps(list(operations)).encode()).decode(),
+    }
+
+
+def create(api: Api, name: str = "m", query: str = "", **content: Any) -> Answer:
+    namespace = api.namespace(account=False)
+    return api.post(f"/api/v1/namespaces/{namespace}/configmaps{query}", {"metadata": {"name": name}, **content})
+
+
+def test_a_review_tells_everything_about_the_write(api: Api, backend: Backend) -> None:
+    backend.configure("validating", {})
+    made = create(api, data={"a": "b"})
+    assert made.status == 201
+    review = backend.asked[0]
+    assert (review["apiVersion"], review["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+    request = review["request"]
+    uid, shown = request.pop("uid"), request.pop("object")
+    assert len(uid) == 36
+    assert shown["apiVersion"] == "v1" and shown["kind"] == "ConfigMap" and shown["data"] == {"a": "b"}
+    assert shown["metadata"]["uid"]
+    assert request == {
+        "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+        "resource": {"group": "", "version": "v1", "resource": "configmaps"},
+        "requestKind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+        "requestResource": {"group": "", "version": "v1", "resource": "configmaps"},
+        "name": "m",
+        "namespace": made.doc["metadata"]["namespace"],
+        "operation": "CREATE",
+        "userInfo": {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]},
+        "oldObject": None,
+        "dryRun": False,
+        "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "reason", "message"),
+    [
+        pytest.param(None, 400, None, "without explanation", id="silent"),
+        pytest.param({"message": "no", "code": 403, "reason": "Forbidden"}, 403, "Forbidden", ": no", id="message"),
+        pytest.param({"reason": "Conflict"}, 400, "Conflict", ": Conflict", id="reason only"),
+        pytest.param({"message": "x", "code": 200}, 400, None, ": x", id="success is no code of a refusal"),
+        pytest.param({"message": "tea", "code": 418, "status": "Success"}, 418, None, ": tea", id="any code"),
+    ],
+)
+def test_a_refusal_is_the_webhooks_own_status(
+    api: Api, backend: Backend, status: Tree | None, code: int, reason: str | None, message: str
+) -> None:
+    backend.configure("validating", {})
+    backend.reply = lambda request: {"allowed": False, **({} if status is None else {"status": status})}
+    answer = create(api)
+    text = f'admission webhook "w0.example.com" denied the request{" " if message[0] != ":" else ""}{message}'
+    assert (answer.status, answer.doc.get("reason"), answer.message) == (code, reason, text)
+    assert answer.doc["status"] == "Failure"
+
+
+def test_warnings_are_passed_on(api: Api, backend: Backend) -> None:
+    backend.configure("validating", {})
+    backend.reply = lambda request: {"allowed": True, "warnings": ["take care"]}
+    assert create(api).warnings == ("take care",)
+
+
+def test_a_patch_changes_the_object_before_it_is_stored(api: Api, backend: Backend) -> None:
+    backend.configure("mutating", {})
+    backend.reply = lambda request: patched(
+        {"op": "add", "path": "/data", "value": {"k": "v"}},
+        {"op": "add", "path": "/metadata/labels", "value": {"l": "1"}},
+        {"op": "add", "path": "/unknown", "value": 1},
+    )
+    made = create(api)
+    assert made.doc["data"] == {"k": "v"} and made.doc["metadata"]["labels"] == {"l": "1"}
+    assert "unknown" not in made.doc
+    stored = api.get(f"/api/v1/namespaces/{made.doc['metadata']['namespace']}/configmaps/m")
+    assert stored.doc == made.doc
+
+
+def test_each_mutating_webhook_sees_what_the_former_ones_did(api: Api, backend: Backend) -> None:
+    backend.configure("mutating", {}, {})
+    backend.reply = lambda request: (
+        {"allowed": True}
+        if "data" in request["object"]
+        else patched({"op": "add", "path": "/data", "value": {"k": "v"}})
+    )
+    create(api)
+    assert [request["request"]["object"].get("data") for request in backend.asked] == [None, {"k": "v"}]
+
+
+def test_those_that_want_it_are_asked_again_after_a_later_change(api: Api, backend: Backend) -> None:
+    again = {"reinvocationPolicy": "IfNeeded"}
+    backend.configure("mutating", again, {}, again)
+    order: list[str] = []
+
+    def reply(request: Tree) -> Tree:
+        data = request["object"].get("data") or {}
+        order.append(",".join(sorted(data)))
+        return (
+            patched({"op": "add", "path": "/data", "value": {**data, str(len(data)): ""}})
+            if len(data) < 2
+            else {"allowed": True}
+        )
+
+    backend.reply = reply
+    made = create(api)
+    assert order == ["", "0", "0,1", "0,1"], "the first once more; the last did not see another change"
+    assert made.doc["data"] == {"0": "", "1": ""}
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        pytest.param(
+            {"raw": {"response": None}}, "received invalid webhook response: webhook response was absent", id="empty"
+        ),
+        pytest.param(
+            {"allowed": True, "patchType": "JSONPatch"},
+            "received invalid webhook response: webhook returned response.patchType but not response.patch",
+            id="type without patch",
+        ),
+        pytest.param(
+            {"allowed": True, "patch": "W10="},
+            "received invalid webhook response: webhook returned response.patch but not response.patchType",
+            id="patch without type",
+        ),
+        pytest.param(
+            {"allowed": True, "patch": "W10=", "patchType": ""},
+            'received invalid webhook response: webhook returned invalid response.patchType of ""',
+            id="empty type",
+        ),
+    ],
+)
+def test_an_answer_that_is_none_fails_the_write(api: Api, backend: Backend, reply: Tree, why: str) -> None:
+    backend.configure("mutating", {})
+    backend.reply = lambda request: reply
+    answer = create(api)
+    assert (answer.status, answer.doc["reason"]) == (500, "InternalError")
+    assert answer.message == f'Internal error occurred: failed calling webhook "w0.example.com": {why}'
+
+
+def test_the_uid_of_the_answer_has_to_be_the_requests(api: Api, backend: Backend) -> None:
+    backend.configure("validating", {})
+    backend.reply = lambda request: {"allowed": True, "uid": "other"}
+    uid = (answer := create(api)) and backend.asked[0]["request"]["uid"]
+    assert answer.message.endswith(f'received invalid webhook response: expected response.uid="{uid}", got "other"')
+
+
+def test_the_kind_of_the_answer_has_to_be_a_review(api: Api, backend: Backend) -> None:
+    backend.configure("validating", {})
+    backend.reply = lambda request: {"raw": {"response": {"uid": request["uid"], "allowed": True}}}
+    assert create(api).message.endswith(
+        "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind="
+    )
+
+
+def test_the_older_review_is_less_strict(api: Api, backend: Backend) -> None:
+    backend.configure("mutating", {"admissionReviewVersions": ["v7", "v1beta1"]})
+    operation = {"op": "add", "path": "/data", "value": {"k": "v"}}
+    backend.reply = lambda request: {
+        "raw": {"response": {"allowed": True, "patch": patched(operation)["patch"]}},
+    }
+    assert create(api).doc["data"] == {"k": "v"}
+    assert backend.asked[0]["apiVersion"] == "admission.k8s.io/v1beta1"
+
+
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+def test_who_cannot_be_reached_fails_the_write_or_is_passed_over(api: Api, backend: Backend, policy: str) -> None:
+    url = "https://127.0.0.1:1/x"
+    backend.configure("validating", {"failurePolicy": policy, "clientConfig": {"url": url}, "timeoutSeconds": 3})
+    answer = create(api)
+    if policy == "Ignore":
+        assert answer.status == 201
+    else:
+        assert answer.message == (
+            'Internal error occurred: failed calling webhook "w0.example.com": failed to call webhook: '
+            f'Post "{url}?timeout=3s": dial tcp 127.0.0.1:1: connect: connection refused'
+        )
+
+
+def test_a_webhook_without_a_known_certificate_is_not_asked(api: Api, backend: Backend) -> None:
+    backend.configure("validating", {"clientConfig": {"url": backend.config()["url"]}})
+    answer = create(api)
+    assert answer.message.endswith("tls: failed to verify certificate: x509: certificate signed by unknown authority")
+    assert not backend.asked
+
+
+def test_an_error_of_the_webhooks_server_is_told(api: Api, backend: Backend) -> None:
+    backend.configure("validating", {})
+    backend.status = 500
+    backend.reply = lambda request: b"{}"
+    assert create(api).message.endswith(
+        'failed to call webhook: an error on the server ("unknown") has prevented the request from succeeding'
+    )
+
+
+def test_a_service_is_reached_at_its_endpoints(api: Api, backend: Backend) -> None:
+    service = {"namespace": "default", "name": "hook", "path": "/p", "port": 8443}
+    config = {"service": service, "caBundle": backend.bundle}
+    backend.configure("validating", {"clientConfig": config})
+    why = 'Post "https://hook.default.svc:8443/p?timeout=10s": '
+    assert create(api).message.endswith(why + 'service "hook" not found')
+    spec = {"ports": [{"port": 8443, "targetPort": 1}]}
+    api.make("/api/v1/namespaces/default/services", {"metadata": {"name": "hook"}, "spec": spec})
+    api.make(
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+        {
+            "metadata": {"name": "hook-1", "labels": {"kubernetes.io/service-name": "hook"}},
+            "addressType": "IPv4",
+            "ports": [{"port": 1}],
+            "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": False}}],
+        },
+    )
+    backend.configure("validating", {"clientConfig": {**config, "service": {**service, "port": 1}}}, name="b")
+    assert create(api).message.endswith('no service port 1 found for service "hook"')
+
+
+def test_dry_runs_need_webhooks_without_side_effects(api: Api, backend: Backend) -> None:
+    backend.configure("validating", {"sideEffects": "NoneOnDryRun"})
+    assert create(api, query="?dryRun=All").status == 201
+    assert backend.asked[0]["request"]["dryRun"] is True
+
+
+def test_selectors_and_conditions_choose(api: Api, backend: Backend) -> None:
+    backend.configure(
+        "validating",
+        {"objectSelector": {"matchLabels": {"judge": "me"}}},
+        {"namespaceSelector": {"matchLabels": {"judge": "all"}}},
+        {"matchConditions": [{"name": "c", "expression": "object.?data.?x.orValue('') == 'y'"}]},
+    )
+    backend.reply = lambda request: {"allowed": True}
+
+    def asked(namespace: str, doc: Tree) -> int:
+        backend.asked.clear()
+        assert api.post(f"/api/v1/namespaces/{namespace}/configmaps", doc).status == 201
+        return len(backend.asked)
+
+    plain, marked = api.namespace(account=False), api.namespace(account=False, judge="all")
+    assert asked(plain, {"metadata": {"name": "a"}}) == 0
+    assert asked(plain, {"metadata": {"name": "b", "labels": {"judge": "me"}}}) == 1
+    assert asked(plain, {"metadata": {"name": "c"}, "data": {"x": "y"}}) == 1
+    assert asked(marked, {"metadata": {"name": "a"}}) == 1
+    assert asked(marked, {"metadata": {"name": "b", "labels": {"judge": "me"}}, "data": {"x": "y"}}) == 3
+
+
+def test_a_condition_that_fails_refuses(api: Api, backend: Backend) -> None:
+    backend.configure("validating", {"matchConditions": [{"name": "c", "expression": "object.data.x == 'y'"}]})
+    answer = create(api)
+    assert (answer.status, answer.doc["reason"]) == (403, "Forbidden")
+    assert answer.message == (
+        "configmaps \"m\" is forbidden: expression 'object.data.x == 'y'' resulted in error: no such key: data"
+    )
+
+
+def test_deletions_are_shown_with_the_old_object_only(api: Api, backend: Backend) -> None:
+    made = create(api)
+    backend.configure("mutating", {})
+    backend.reply = lambda request: patched({"op": "add", "path": "/data", "value": {}})
+    path = f"/api/v1/namespaces/{made.doc['metadata']['namespace']}/configmaps/m"
+    answer = api.delete(path)
+    request = backend.asked[0]["request"]
+    assert (request["object"], request["oldObject"]["metadata"]["name"], request["operation"]) == (None, "m", "DELETE")
+    assert answer.message == (
+        'Internal error occurred: admission webhook "w0.example.com" attempted to modify the object, which is not '
+        "supported for this operation"
+    )
+
+
+def test_the_configurations_themselves_are_exempt(api: Api, backend: Backend) -> None:
+    everything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}
+    backend.configure("validating", {"rules": [everything]})
+    backend.reply = lambda request: {"allowed": False}
+    assert api.delete(f"{HOOKS}/validatingwebhookconfigurations/c").status == 200
+    assert create(api).status == 201
