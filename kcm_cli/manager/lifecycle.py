@@ -6,6 +6,7 @@ upstream: cmd/kube-controller-manager/app/controllermanager.go#Run
 """
 
 import asyncio
+import contextlib
 import logging
 import random
 import sys
@@ -86,8 +87,6 @@ class Manager:
             self._tasks.start("loop monitor", self._monitor.run())
             notify(READY)
             await self._lead()
-        except Stopped:
-            log.info("Requested to terminate before leading")
         finally:
             notify(STOPPING)
             await self._tasks.stop()
@@ -132,8 +131,13 @@ class Manager:
         migration = Election(generic.leader_migration.leader_name or DEFAULT_NAME, elections)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._work(main, lambda lock: lock is Lock.MAIN))
+            group.create_task(self._later(migration))
+
+    async def _later(self, migration: Election) -> None:
+        """The migration lock comes after the main one, so that nobody holds one each."""
+        with contextlib.suppress(Stopped):
             await unless(self._stop, self._first_started.wait())
-            group.create_task(self._work(migration, lambda lock: lock is Lock.MIGRATION, first=False))
+            await self._work(migration, lambda lock: lock is Lock.MIGRATION, first=False)
 
     async def _elections(self) -> Elections:
         client = await self._thread.call(election_client(self._config, self._clock, self._show.rest))
@@ -155,20 +159,27 @@ class Manager:
         safe = election.safe if election is not None else None
         connections = await connect(self._config, self._clock, self._show.rest, safe)
         try:
-            probe = connections.root.client("kube-controller-manager")
-            await unless(self._stop, wait_until_healthy(probe, self._clock))
-            if election is not None:
-                await unless(self._stop, election.acquire())
-            try:
-                await self._controllers(connections, wanted, first=first)
-            except ShutdownTimeout:
-                election = None  # a controller may still act: nobody else may lead yet
-                raise
-            finally:
-                if election is not None and self._config.gates.enabled(RELEASE_GATE):
-                    await election.release()
+            await self._work_with(connections, election, wanted, first=first)
+        except Stopped:
+            log.info("Requested to terminate before leading")
         finally:
             await connections.close()
+
+    async def _work_with(
+        self, connections: Connections, election: Election | None, wanted: Callable[[Lock], bool], *, first: bool
+    ) -> None:
+        probe = connections.root.client("kube-controller-manager")
+        await unless(self._stop, wait_until_healthy(probe, self._clock))
+        try:
+            if election is not None:
+                await unless(self._stop, election.acquire())
+            await self._controllers(connections, wanted, first=first)
+        except ShutdownTimeout:
+            election = None  # a controller may still act: nobody else may lead yet
+            raise
+        finally:
+            if election is not None and self._config.gates.enabled(RELEASE_GATE):
+                await election.release()
 
     async def _controllers(self, connections: Connections, wanted: Callable[[Lock], bool], *, first: bool) -> None:
         config, generic = self._config, self._config.component.generic

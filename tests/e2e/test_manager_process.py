@@ -385,3 +385,34 @@ def test_endpoints_answer_as_the_original(pair: Pair, facts: dict[str, object], 
     assert ask(pair.asking, path, "wrong")[0] == facts["invalid_token_status"]
     assert ask(pair.alone, path)[0] == facts["anonymous_status_without_auth_kubeconfig"]
     assert ask(pair.alone, path, "tok")[0] == facts["token_status_without_auth_kubeconfig"]
+
+
+def test_migrated_controllers_run_under_a_lock_of_their_own(
+    cluster: Cluster, start: Callable[..., Manager], tmp_path: Path
+) -> None:
+    document = {
+        "apiVersion": "controllermanager.config.k8s.io/v1",
+        "kind": "LeaderMigrationConfiguration",
+        "leaderName": "moving",
+        "resourceLock": "leases",
+        "controllerLeaders": [
+            {"name": "deployment-controller", "component": "*"},
+            {"name": "namespace-controller", "component": "cloud-controller-manager"},
+        ],
+    }
+    (tmp_path / "migration.yaml").write_text(yaml.safe_dump(document))
+    manager = start(
+        "--enable-leader-migration",
+        f"--leader-migration-config={tmp_path / 'migration.yaml'}",
+        "--controllers=deployment-controller,replicaset-controller,namespace-controller",
+    )
+    page = f"https://127.0.0.1:{manager.port}/healthz?verbose"
+    until(lambda: "replicaset-controller" in get(page)[1] and "deployment-controller" in get(page)[1])
+    assert "namespace-controller" not in get(page)[1]
+    moving = cluster.url + LEASE.replace("kube-controller-manager", "moving")
+    holder = json.loads(get(moving, "tok")[1])["spec"]["holderIdentity"]
+    assert holder == cluster.lease()["holderIdentity"]
+    assert manager.end() == 0
+    assert json.loads(get(moving, "tok")[1])["spec"]["holderIdentity"] == ""
+    assert cluster.lease()["holderIdentity"] == ""
+    assert "Traceback" not in manager.log.read_text()
