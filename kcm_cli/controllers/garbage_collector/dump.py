@@ -7,7 +7,7 @@ from kcm_cli.controllers.garbage_collector.graph import Graph, Node
 
 
 def dot(graph: Graph, uid: str = "") -> bytes:
-    """Nodes that own or are owned; with a uid only what is connected with it by ownership."""
+    """Nodes that own or are owned; with uids (commas between) only what is connected with them by ownership."""
     chosen = _connected(graph, uid) if uid else [n for n in graph.nodes() if n.owners or n.dependents]
     known = {node.identity.uid for node in chosen}
     lines = ["strict digraph full {", "  // Node definitions."]
@@ -23,9 +23,8 @@ def dot(graph: Graph, uid: str = "") -> bytes:
 
 
 def _connected(graph: Graph, uid: str) -> list[Node]:
-    start = graph.get(uid)
     found: dict[str, Node] = {}
-    todo = [start] if start is not None else []
+    todo = [start for one in uid.split(",") if (start := graph.get(one)) is not None]
     while todo:
         node = todo.pop()
         if node.identity.uid in found:

@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 Debug = Callable[[str, str, Mapping[str, str]], Awaitable[tuple[str, bytes] | None]]
 """Answers (controller, path, query) with a content type and a body, or None if the controller has no such path.
+Values of a repeated query parameter come joined by commas.
 Raises KeyError for a controller that shows nothing, TimeoutError while the controllers are too busy."""
 
 
@@ -106,7 +107,7 @@ def controllers(debug: Debug) -> Handler:
         rest = request.url.path.removeprefix("/debug/controllers/")
         name, _, path = rest.partition("/")
         try:
-            answer = await debug(name, path, request.query_params)
+            answer = await debug(name, path, _joined(request))
         except KeyError:
             return responses.not_found()
         except TimeoutError:
@@ -117,3 +118,8 @@ def controllers(debug: Debug) -> Handler:
         return Response(body, 200, {"content-type": media_type})
 
     return handle
+
+
+def _joined(request: Request) -> dict[str, str]:
+    query = request.query_params
+    return {key: ",".join(query.getlist(key)) for key in query}
