@@ -1,0 +1,46 @@
+"""How long a failed daemon pod stays before it is deleted, so that a node that refuses it is not flooded.
+
+Argued as a file of its own: it is the only thing that the controller remembers beyond what the server knows. It is
+pure in that the time is handed in.
+
+upstream: staging/src/k8s.io/client-go/util/flowcontrol/backoff.go
+"""
+
+from dataclasses import dataclass
+
+INITIAL_S = 1.0
+MAXIMUM_S = 15 * 60.0
+
+
+@dataclass(slots=True)
+class _Entry:
+    delay_s: float
+    since: float
+
+
+class FailedPods:
+    """Delays by key (DaemonSet and node), doubling with each deletion. Times are monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+
+    def waits(self, key: str, now: float) -> float | None:
+        """The delay in force; None if the pod may be deleted."""
+        entry = self._entries.get(key)
+        if entry is None or _expired(entry, now) or now - entry.since >= entry.delay_s:
+            return None
+        return entry.delay_s
+
+    def next(self, key: str, now: float) -> None:
+        """A pod is deleted: the next one waits, twice as long as this one."""
+        entry = self._entries.get(key)
+        delay = INITIAL_S if entry is None or _expired(entry, now) else min(2 * entry.delay_s, MAXIMUM_S)
+        self._entries[key] = _Entry(delay, now)
+
+    def collect(self, now: float) -> None:
+        """Forget what has expired."""
+        self._entries = {key: entry for key, entry in self._entries.items() if not _expired(entry, now)}
+
+
+def _expired(entry: _Entry, now: float) -> bool:
+    return now - entry.since > 2 * MAXIMUM_S

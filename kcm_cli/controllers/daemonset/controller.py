@@ -1,0 +1,300 @@
+"""daemonset-controller: one pod of each DaemonSet on every node that should have one.
+
+upstream: pkg/controller/daemon
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, ControllerRevision, DaemonSet, DaemonSetStatus
+from kcm_cli.api.core import NODES, PODS, Node, Pod
+from kcm_cli.controllers.daemonset.backoff import FailedPods
+from kcm_cli.controllers.daemonset.config import DaemonSetConfig
+from kcm_cli.controllers.daemonset.history import Historian, History
+from kcm_cli.controllers.daemonset.metrics import DaemonSetMetrics
+from kcm_cli.controllers.daemonset.placements import Placements
+from kcm_cli.controllers.daemonset.plan import decide, differs, status
+from kcm_cli.controllers.daemonset.plan.history import surplus
+from kcm_cli.controllers.daemonset.plan.placement import by_node as pods_by_node
+from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons
+from kcm_cli.controllers.daemonset.snapshot import Snapshot
+from kcm_cli.engine import writes
+from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.dependents import Dependents
+from kcm_cli.engine.freshness import AGAIN_S, Consistency
+from kcm_cli.engine.resync import Periodic, Together
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.labels import Selector, from_label_selector
+from kcm_cli.machinery.meta import Object, controller_of
+from kcm_cli.planning import pods as pod_rules
+from kcm_cli.planning.actions import Notice, Outcome, Update, ref_to
+from kcm_cli.planning.status import status_changes
+from kcm_cli.rest.errors import Conflict, namespace_terminating
+from kcm_cli.runtime.expectations import Expectations
+from kcm_cli.runtime.store import CONTROLLER, NODE, by_controller, by_node, orphans_of
+
+COLLECT_PERIOD_S = 60.0
+SKEW_S = 1.0
+"""Added to minReadySeconds where a ready pod is looked at again, against fractions of a second."""
+ALWAYS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = DaemonSetController(context)
+    count = context.config(DaemonSetConfig).concurrent_syncs
+    waits_for = controller.informers
+    return Together(
+        (
+            context.worker(controller.queue, controller.sync, count=count, waits_for=waits_for),
+            context.worker(controller.node_queue, controller.sync_node, count=count, waits_for=waits_for),
+            Periodic(context.clock, COLLECT_PERIOD_S, controller.collect),
+        )
+    )
+
+
+class DaemonSetController:
+    """Reads a DaemonSet with its pods, revisions and all nodes, plans, executes, and writes the status once."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._clock = context.clock
+        self._client = context.client
+        self._recorder = context.recorder
+        self._consistent = context.gates.enabled("StaleControllerConsistencyDaemonSet")
+        self._expectations = Expectations()
+        self._executor = context.executor(self._expectations)
+        self._metrics = DaemonSetMetrics(context.metrics)
+        self._placements = Placements(comparisons=context.gates.enabled("TaintTolerationComparisonOperators"))
+        self._failed_pods = FailedPods()
+        self.queue = context.queue("daemonset")
+        self.node_queue = context.queue("daemonset-node-updates")
+        self._consistency = Consistency(self.queue.add)
+        self._sets = context.informers.get(DAEMON_SETS)
+        self._pods = context.informers.get(PODS)
+        self._nodes = context.informers.get(NODES)
+        self._revisions = context.informers.get(CONTROLLER_REVISIONS)
+        self.informers = (self._sets, self._pods, self._nodes, self._revisions)
+        self._historian = Historian(self._client, self._executor, self._revisions, self._consistency)
+        self._listen()
+
+    def _listen(self) -> None:
+        self._pods.store.add_index(CONTROLLER, by_controller)
+        self._pods.store.add_index(NODE, by_node)
+        self._revisions.store.add_index(CONTROLLER, by_controller)
+        self._sets.listen(on_add=self._enqueue, on_update=self._set_updated, on_delete=self._set_deleted)
+        pods: Dependents[DaemonSet, Pod] = Dependents(
+            DAEMON_SETS.kind,
+            self._sets.store,
+            self.queue.add,
+            matching=self._matching,
+            expectations=self._expectations,
+            changed=self._pod_changed,
+        )
+        pods.listen(self._pods)
+        revisions: Dependents[DaemonSet, ControllerRevision] = Dependents(
+            DAEMON_SETS.kind, self._sets.store, self.queue.add, matching=self._matching
+        )
+        revisions.listen(self._revisions)
+        self._nodes.listen(
+            on_add=self._node_added, on_update=self._node_updated, on_delete=self._placements.forget_node
+        )
+        self._consistency.follow(self._sets, self._pods, self._revisions)
+
+    async def sync(self, key: str) -> float | None:
+        daemon_set = self._sets.store.get(key)
+        if daemon_set is None:
+            self._expectations.forget(key)
+            self._consistency.forget(key)
+            return None
+        if self._must_wait(key):
+            return AGAIN_S
+        selector = from_label_selector(daemon_set.spec.selector)
+        if selector.empty:
+            self._refuse_everything(daemon_set)
+            return None
+        if daemon_set.deleting:
+            return None  # what became of its revisions cannot be known
+        pods = await self._claim(daemon_set, selector)
+        history = await self._historian.of(daemon_set, selector, pods)
+        snapshot = self._snapshot(daemon_set, pods, history.hash)
+        may_plan = self._expectations.satisfied(key, self._clock.monotonic())
+        error = await self._act(snapshot, history, pods) if may_plan else None
+        again_s = await self._report(snapshot, selector, pods, observed=may_plan)
+        if error is not None:
+            raise error
+        return again_s
+
+    async def sync_node(self, name: str) -> None:
+        """Queue the DaemonSets for which a changed node means something else now."""
+        node = self._nodes.store.get(name)
+        if node is None:
+            return
+        present = {self._controller_key(pod) for pod in self._pods.store.by_index(NODE, name)}
+        for daemon_set in self._sets.store:
+            fit = self._placements.on(daemon_set, node)
+            scheduled = daemon_set.key in present
+            misplaced = scheduled and (not fit.keeps or daemon_set.status.number_misscheduled > 0)
+            if misplaced or (fit.runs and not scheduled):
+                self.queue.add(daemon_set.key)
+
+    def collect(self) -> None:
+        """Forget failures of long ago."""
+        self._failed_pods.collect(self._clock.monotonic())
+
+    def _must_wait(self, key: str) -> bool:
+        """Whether a cache does not show yet what an earlier sync of this key did."""
+        behind = self._consistency.behind(key) if self._consistent else None
+        if behind is None:
+            return False
+        self._metrics.skipped(behind.resource.gvr.group, behind.resource.plural)
+        return True
+
+    # -- reading
+
+    async def _claim(self, daemon_set: DaemonSet, selector: Selector) -> list[Pod]:
+        store = self._pods.store
+        own = store.by_index(CONTROLLER, daemon_set.uid)
+        orphans = store.by_index(CONTROLLER, orphans_of(daemon_set.namespace))
+        return await claim(self._executor, self._client, DAEMON_SETS, daemon_set, selector, own + orphans, PODS)
+
+    def _snapshot(self, daemon_set: DaemonSet, pods: Sequence[Pod], hash_: str) -> Snapshot:
+        fits = self._placements.of(daemon_set, self._nodes.store)
+        kept = _on_nodes(pods)
+        return Snapshot(daemon_set, fits, kept, hash_, self._backoff(daemon_set, kept))
+
+    def _latest(self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod]) -> list[Pod]:
+        """The pods as the cache has them by now, those that were adopted just now among them."""
+        store = self._pods.store
+        found = {pod.key: pod for pod in store.by_index(CONTROLLER, daemon_set.uid) if selector.matches(pod.labels)}
+        for pod in pods:
+            if pod.key not in found:
+                known = store.get(pod.key)
+                if known is not None and known.uid == pod.uid:
+                    found[pod.key] = known
+        return list(found.values())
+
+    def _backoff(self, daemon_set: DaemonSet, pods: Mapping[str, Sequence[Pod]]) -> Mapping[str, float]:
+        now = self._clock.monotonic()
+        found: dict[str, float] = {}
+        for node, on_node in pods.items():
+            if any(pod.status.phase == "Failed" for pod in on_node):
+                delay = self._failed_pods.waits(_backoff_key(daemon_set, node), now)
+                if delay is not None:
+                    found[node] = delay
+        return found
+
+    # -- writing
+
+    async def _act(self, snapshot: Snapshot, history: History, pods: Sequence[Pod]) -> Exception | None:
+        """Carry the plan out; returns what failed, so that the status is still written."""
+        daemon_set = snapshot.daemon_set
+        decision = decide(snapshot, self._clock.now())
+        for node in decision.failed:
+            self._failed_pods.next(_backoff_key(daemon_set, node), self._clock.monotonic())
+        for notice in decision.notices:
+            self._recorder.emit(notice)
+        if decision.retry_s is not None:
+            self.queue.add_after(daemon_set.key, decision.retry_s)
+        outcome = Outcome()
+        for stage in decision.stages:
+            outcome = outcome.merge(await self._executor.stage(stage))
+        for done in outcome.done:
+            if done.result is not None:
+                self._consistency.wrote(daemon_set.key, self._pods, done.result)
+        for failure in outcome.failed:
+            if not namespace_terminating(failure.error):
+                return failure.error
+        await self._historian.prune(surplus(daemon_set, history.old, pods))
+        return None
+
+    async def _report(
+        self, snapshot: Snapshot, selector: Selector, pods: Sequence[Pod], *, observed: bool
+    ) -> float | None:
+        """Write the status if it differs, as the cache shows the pods now; seconds until it may change by itself."""
+        daemon_set = snapshot.daemon_set
+        now = self._clock.now()
+        latest = replace(snapshot, pods=_on_nodes(self._latest(daemon_set, selector, pods)))
+        new = status(latest, now, observed=observed)
+        if differs(latest, new):
+            await self._write_status(daemon_set, new)
+        if daemon_set.spec.min_ready_seconds > 0 and new.number_ready != new.number_available:
+            return self._next_check_s(latest, now)
+        return None
+
+    def _next_check_s(self, snapshot: Snapshot, now: datetime) -> float:
+        min_ready_s = snapshot.daemon_set.spec.min_ready_seconds
+        pods = (pod for on_node in snapshot.pods.values() for pod in on_node)
+        soonest = pod_rules.next_available_s(pods, min_ready_s, now)
+        return soonest if soonest is not None else float(min_ready_s)
+
+    async def _write_status(self, daemon_set: DaemonSet, new: DaemonSetStatus) -> None:
+        """Write the status; a conflict is tried once more on the DaemonSet as it is now."""
+        changes = status_changes(new, always=ALWAYS)
+        try:
+            written: Object = await writes.update(self._client, Update(DAEMON_SETS, daemon_set, changes, "status"))
+        except Conflict:
+            fresh = await self._client.get(DAEMON_SETS, daemon_set.namespace, daemon_set.name)
+            if fresh.uid != daemon_set.uid:
+                return
+            written = await writes.update(self._client, Update(DAEMON_SETS, fresh, changes, "status"))
+        self._consistency.wrote(daemon_set.key, self._sets, written)
+
+    def _refuse_everything(self, daemon_set: DaemonSet) -> None:
+        text = "This daemon set is selecting all pods. A non-empty selector is required."
+        self._recorder.emit(Notice(ref_to(DAEMON_SETS, daemon_set), "Warning", "SelectingAll", text))
+
+    # -- events
+
+    def _enqueue(self, daemon_set: DaemonSet) -> None:
+        self.queue.add(daemon_set.key)
+
+    def _set_updated(self, old: DaemonSet, new: DaemonSet) -> None:
+        if old.uid != new.uid:
+            self._set_deleted(old)
+        self.queue.add(new.key)
+
+    def _set_deleted(self, daemon_set: DaemonSet) -> None:
+        self._expectations.forget(daemon_set.key)
+        self._consistency.forget(daemon_set.key)
+        self._placements.forget(daemon_set)
+        self.queue.add(daemon_set.key)
+
+    def _node_added(self, node: Node) -> None:
+        self.node_queue.add(node.name)
+
+    def _node_updated(self, old: Node, new: Node) -> None:
+        if not same_to_daemons(old, new):
+            self.node_queue.add(new.name)
+
+    def _matching(self, obj: Object) -> list[DaemonSet]:
+        if not obj.labels:
+            return []
+        found: list[DaemonSet] = []
+        for daemon_set in self._sets.store.list(obj.namespace):
+            try:
+                selector = from_label_selector(daemon_set.spec.selector)
+            except FormatError:
+                continue
+            if not selector.empty and selector.matches(obj.labels):
+                found.append(daemon_set)
+        return found
+
+    def _pod_changed(self, daemon_set: DaemonSet, old: Pod, new: Pod) -> None:
+        min_ready_s = daemon_set.spec.min_ready_seconds
+        if min_ready_s > 0 and pod_rules.is_ready(new) and not pod_rules.is_ready(old):
+            self.queue.add_after(daemon_set.key, min_ready_s + SKEW_S)
+
+    def _controller_key(self, pod: Pod) -> str:
+        """The key of the DaemonSet that controls a pod; empty if none does."""
+        ref = controller_of(pod)
+        return f"{pod.namespace}/{ref.name}" if ref is not None and ref.kind == DAEMON_SETS.kind else ""
+
+
+def _on_nodes(pods: Iterable[Pod]) -> Mapping[str, tuple[Pod, ...]]:
+    """By node, without those that have ended and are being deleted: nothing is left to do for them."""
+    return pods_by_node(pod for pod in pods if not (pod.deleting and pod_rules.is_terminal(pod)))
+
+
+def _backoff_key(daemon_set: DaemonSet, node: str) -> str:
+    return f"{daemon_set.uid}/{daemon_set.status.observed_generation}/{node}"

@@ -1,0 +1,141 @@
+"""Brings the revisions of DaemonSets into being: adopts, labels, creates, numbers, merges and deletes them.
+
+A file of its own, since each of these is a conversation with the server whose answers decide what comes next.
+
+upstream: pkg/controller/daemon/update.go#constructHistory
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, ControllerRevision, DaemonSet
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.controllers.daemonset.plan import history as rules
+from kcm_cli.controllers.daemonset.plan.history import Histories
+from kcm_cli.engine import writes
+from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.execute import Executor
+from kcm_cli.engine.freshness import Consistency
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.machinery.patches import equal
+from kcm_cli.planning.actions import Delete, Patch, Path, Update, Value
+from kcm_cli.planning.revisions import POD_HASH_LABEL
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import AlreadyExists
+from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.store import CONTROLLER, orphans_of
+
+
+class HashCollision(Exception):
+    """The name of a new revision is taken by another: it is made under another name by the next sync."""
+
+    reason = "HashCollision"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The revision of the template, and those before it."""
+
+    hash: str
+    old: tuple[ControllerRevision, ...]
+
+
+class Historian:
+    """The revisions of all DaemonSets."""
+
+    def __init__(
+        self,
+        client: Client,
+        executor: Executor,
+        informer: Informer[ControllerRevision],
+        consistency: Consistency,
+    ) -> None:
+        self._client = client
+        self._executor = executor
+        self._informer = informer
+        self._consistency = consistency
+
+    async def of(self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod]) -> History:
+        """The history; the revision of the template is made, numbered and freed of doubles, where need be."""
+        revisions = [await self._labelled(daemon_set, found) for found in await self._claim(daemon_set, selector)]
+        found = rules.sort_out(daemon_set, revisions)
+        if not found.current:
+            current = await self._create(daemon_set, found)
+        else:
+            current = await self._single(daemon_set, found, pods)
+            if current.revision < found.number:
+                await self._write(daemon_set, current, {("revision",): found.number})
+        return History(rules.hash_of(current), found.old)
+
+    async def prune(self, surplus: Sequence[ControllerRevision]) -> None:
+        """Delete revisions that are not needed any more."""
+        for revision in surplus:
+            await self._delete(revision)
+
+    async def _claim(self, daemon_set: DaemonSet, selector: Selector) -> list[ControllerRevision]:
+        store = self._informer.store
+        known = store.by_index(CONTROLLER, daemon_set.uid)
+        orphans = store.by_index(CONTROLLER, orphans_of(daemon_set.namespace))
+        candidates = known + orphans
+        return await claim(
+            self._executor, self._client, DAEMON_SETS, daemon_set, selector, candidates, CONTROLLER_REVISIONS
+        )
+
+    async def _labelled(self, daemon_set: DaemonSet, revision: ControllerRevision) -> ControllerRevision:
+        """Revisions of the first versions carry no hash; their name serves as one."""
+        if POD_HASH_LABEL in revision.labels:
+            return revision
+        labels = {**revision.labels, POD_HASH_LABEL: revision.name}
+        return await self._write(daemon_set, revision, {("metadata", "labels"): labels})
+
+    async def _write(
+        self, daemon_set: DaemonSet, revision: ControllerRevision, changes: dict[Path, Value]
+    ) -> ControllerRevision:
+        update = Update(CONTROLLER_REVISIONS, revision, changes)
+        doc = writes.edited(revision, update.changes)
+        written = await self._client.update(CONTROLLER_REVISIONS, revision.namespace, revision.name, doc)
+        self._consistency.wrote(daemon_set.key, self._informer, written)
+        return written
+
+    async def _create(self, daemon_set: DaemonSet, found: Histories) -> ControllerRevision:
+        name, body = rules.name_and_body(daemon_set, found.data, found.number)
+        try:
+            made = await self._client.create(CONTROLLER_REVISIONS, daemon_set.namespace, body)
+        except AlreadyExists:
+            existing = await self._client.get(CONTROLLER_REVISIONS, daemon_set.namespace, name)
+            if equal(existing.data, found.data):
+                return existing
+            await self._count_collision(daemon_set)
+            raise
+        self._consistency.wrote(daemon_set.key, self._informer, made)
+        return made
+
+    async def _count_collision(self, daemon_set: DaemonSet) -> None:
+        """Another revision has the name: count that in the status, which changes the next name."""
+        fresh = await self._client.get(DAEMON_SETS, daemon_set.namespace, daemon_set.name)
+        if fresh.status.collision_count != daemon_set.status.collision_count:
+            raise HashCollision(f"DaemonSet {daemon_set.key} in the cache has an old collision count")
+        changes: dict[Path, Value] = {("status", "collisionCount"): (fresh.status.collision_count or 0) + 1}
+        await writes.update(self._client, Update(DAEMON_SETS, fresh, changes, "status"))
+
+    async def _single(self, daemon_set: DaemonSet, found: Histories, pods: Sequence[Pod]) -> ControllerRevision:
+        """The current revision; of several one is kept, and the pods of the others are made pods of it."""
+        kept = rules.to_keep(found.current)
+        if len(found.current) == 1:
+            return kept
+        hash_ = rules.hash_of(kept)
+        for pod in pods:
+            if pod.labels.get(POD_HASH_LABEL) != hash_:
+                body: Doc = {"metadata": {"labels": {POD_HASH_LABEL: hash_}}}
+                patch = Patch(PODS, pod.namespace, pod.name, body, "application/merge-patch+json")
+                await writes.patch(self._client, patch)
+        for revision in found.current:
+            if revision.name != kept.name:
+                await self._delete(revision)
+        return kept
+
+    async def _delete(self, revision: ControllerRevision) -> None:
+        await writes.delete(
+            self._client, Delete(CONTROLLER_REVISIONS, revision.namespace, revision.name, uid=revision.uid)
+        )

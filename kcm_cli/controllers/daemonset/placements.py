@@ -1,0 +1,65 @@
+"""Remembers what each DaemonSet means for each node, and asks again only where one of them has changed.
+
+A file of its own, since it is state: with 500 nodes a sync would otherwise judge every node several times, and a
+heartbeat is a new version of a node that means nothing here.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kcm_cli.api.apps import DaemonSet
+from kcm_cli.api.core import Node
+from kcm_cli.controllers.daemonset.plan.placement import Requirements, fit, requirements_of, same_to_daemons
+from kcm_cli.controllers.daemonset.snapshot import Fit
+
+
+@dataclass(slots=True)
+class _Known:
+    generation: int
+    wanted: Requirements
+    nodes: dict[str, Node] = field(default_factory=dict)
+    fits: dict[str, Fit] = field(default_factory=dict)
+
+
+class Placements:
+    """What is known by DaemonSet. ``comparisons``: gate TaintTolerationComparisonOperators."""
+
+    def __init__(self, *, comparisons: bool) -> None:
+        self._comparisons = comparisons
+        self._known: dict[str, _Known] = {}
+
+    def of(self, daemon_set: DaemonSet, nodes: Iterable[Node]) -> Mapping[str, Fit]:
+        """For all these nodes, by name. The mapping is a new one."""
+        known = self._of(daemon_set)
+        return {node.name: self._fit(known, node) for node in nodes}
+
+    def on(self, daemon_set: DaemonSet, node: Node) -> Fit:
+        """For one node."""
+        return self._fit(self._of(daemon_set), node)
+
+    def forget(self, daemon_set: DaemonSet) -> None:
+        """The DaemonSet is gone."""
+        self._known.pop(daemon_set.uid, None)
+
+    def forget_node(self, node: Node) -> None:
+        """The node is gone."""
+        for known in self._known.values():
+            known.nodes.pop(node.name, None)
+            known.fits.pop(node.name, None)
+
+    def _of(self, daemon_set: DaemonSet) -> _Known:
+        known = self._known.get(daemon_set.uid)
+        if known is None or known.generation != daemon_set.metadata.generation:
+            wanted = requirements_of(daemon_set.spec.template)
+            known = self._known[daemon_set.uid] = _Known(daemon_set.metadata.generation, wanted)
+        return known
+
+    def _fit(self, known: _Known, node: Node) -> Fit:
+        name = node.name
+        seen = known.nodes.get(name)
+        if seen is node:
+            return known.fits[name]
+        if seen is None or not same_to_daemons(seen, node):
+            known.fits[name] = fit(known.wanted, node, comparisons=self._comparisons)
+        known.nodes[name] = node
+        return known.fits[name]

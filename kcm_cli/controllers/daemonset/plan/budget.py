@@ -1,0 +1,35 @@
+"""How many pods a rolling update may add and take down.
+
+upstream: pkg/controller/daemon/update.go#updatedDesiredNodeCounts
+"""
+
+from kcm_cli.api.apps import DaemonSet
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.planning.rollout import rounded_up
+
+ROLLING_UPDATE = "RollingUpdate"
+
+
+def surge(daemon_set: DaemonSet, desired: int) -> int:
+    """How many nodes may have a second pod. Raises FormatError."""
+    strategy = daemon_set.spec.update_strategy
+    if strategy.type != ROLLING_UPDATE or strategy.rolling_update is None:
+        return 0
+    return rounded_up(strategy.rolling_update.max_surge, desired)
+
+
+def allows_surge(daemon_set: DaemonSet) -> bool:
+    try:
+        return surge(daemon_set, 1) > 0
+    except FormatError:
+        return False
+
+
+def surge_and_unavailable(daemon_set: DaemonSet, desired: int) -> tuple[int, int]:
+    """(max surge, max unavailable) in pods; if both are zero, one may be unavailable. Raises FormatError."""
+    strategy = daemon_set.spec.update_strategy
+    if strategy.type != ROLLING_UPDATE or strategy.rolling_update is None:
+        return 0, 1 if desired else 0
+    unavailable = rounded_up(strategy.rolling_update.max_unavailable, desired)
+    more = surge(daemon_set, desired)
+    return (more, unavailable) if more or unavailable or not desired else (0, 1)

@@ -1,0 +1,83 @@
+"""The plan of one sync: pods on the right nodes first; once these are as they should be, the rolling update.
+
+upstream: pkg/controller/daemon/daemon_controller.go#updateDaemonSet, syncNodes
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kcm_cli.api.apps import DAEMON_SETS, DaemonSet
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.controllers.daemonset.plan.budget import ROLLING_UPDATE
+from kcm_cli.controllers.daemonset.plan.manage import Changes, manage
+from kcm_cli.controllers.daemonset.plan.pod import PodBodies
+from kcm_cli.controllers.daemonset.plan.rolling import roll
+from kcm_cli.controllers.daemonset.snapshot import Snapshot
+from kcm_cli.planning.actions import Create, Delete, EventRef, Expect, Mode, Notice, Stage, ref_to
+
+BURST = 250
+"""So many pods are created, and so many deleted, in one sync at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do. All stages are carried out, also after one that failed.
+
+    ``failed``: nodes whose backoff for failed pods begins or grows. ``retry_s``: when a failed pod may go.
+    """
+
+    stages: tuple[Stage, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    failed: tuple[str, ...] = ()
+    retry_s: float | None = None
+
+
+def decide(snapshot: Snapshot, now: datetime) -> Decision:
+    """The plan. Raises FormatError for a budget that is no percentage."""
+    daemon_set = snapshot.daemon_set
+    changes = manage(snapshot, now)
+    pods = changes
+    if changes.empty and daemon_set.spec.update_strategy.type == ROLLING_UPDATE:
+        pods = roll(snapshot, now)
+    stages = _stages(daemon_set, snapshot.hash, pods)
+    return Decision(stages, tuple(changes.notices), tuple(changes.failed), changes.retry_s)
+
+
+def _stages(daemon_set: DaemonSet, hash_: str, changes: Changes) -> tuple[Stage, ...]:
+    """Creations in growing batches, then all deletions together."""
+    key = daemon_set.key
+    creations = _creations(daemon_set, hash_, changes.create[:BURST])
+    deletions = _deletions(daemon_set, changes.delete[:BURST])
+    gone = tuple(f"{delete.namespace}/{delete.name}" for delete in deletions)
+    found: list[Stage] = []
+    if creations:
+        found.append(Stage(creations, Mode.SLOW_START, Expect(key, creations=len(creations))))
+    if deletions:
+        found.append(Stage(deletions, Mode.PARALLEL, Expect(key, deletions=gone, more=bool(creations))))
+    return tuple(found)
+
+
+def _creations(daemon_set: DaemonSet, hash_: str, nodes: Sequence[str]) -> tuple[Create, ...]:
+    if not nodes:
+        return ()
+    ref, bodies = ref_to(DAEMON_SETS, daemon_set), PodBodies(daemon_set, hash_)
+    done = Notice(ref, "Normal", "SuccessfulCreate", "Created pod: {name}")
+    failed = Notice(ref, "Warning", "FailedCreate", "Error creating: {error}")
+    return tuple(Create(PODS, daemon_set.namespace, bodies.for_node(node), done, failed) for node in nodes)
+
+
+def _deletions(daemon_set: DaemonSet, pods: Sequence[Pod]) -> tuple[Delete, ...]:
+    ref = ref_to(DAEMON_SETS, daemon_set)
+    return tuple(_delete(ref, pod) for pod in pods)
+
+
+def _delete(ref: EventRef, pod: Pod) -> Delete:
+    return Delete(
+        PODS,
+        pod.namespace,
+        pod.name,
+        uid=pod.uid,
+        done=Notice(ref, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}"),
+        failed=Notice(ref, "Warning", "FailedDelete", "Error deleting: {error}"),
+    )

@@ -1,0 +1,109 @@
+"""One daemon pod per node that should have one, and none elsewhere.
+
+upstream: pkg/controller/daemon/daemon_controller.go#podsShouldBeOnNode
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kcm_cli.api.apps import DAEMON_SETS
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.daemonset.plan.budget import allows_surge
+from kcm_cli.controllers.daemonset.snapshot import Fit, Snapshot
+from kcm_cli.planning.actions import Notice, ref_to
+from kcm_cli.planning.pods import is_available, is_ready
+from kcm_cli.planning.revisions import POD_HASH_LABEL
+
+
+@dataclass(slots=True)
+class Changes:
+    """What has to change. ``failed``: nodes whose failed pods are deleted now; ``retry_s``: when to look again."""
+
+    create: list[str] = field(default_factory=list)
+    delete: list[Pod] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    retry_s: float | None = None
+
+    @property
+    def empty(self) -> bool:
+        return not (self.create or self.delete)
+
+
+def manage(snapshot: Snapshot, now: datetime) -> Changes:
+    """The pods to make and delete, nodes by name."""
+    changes = Changes()
+    surging = allows_surge(snapshot.daemon_set)
+    for name, fit in snapshot.fits.items():
+        pods = snapshot.pods.get(name)
+        if pods is None:
+            if fit.runs:
+                changes.create.append(name)
+        elif fit.keeps:
+            running = [pod for pod in pods if not pod.deleting and not _ended(snapshot, name, pod, changes)]
+            if surging:
+                _surged(snapshot, name, fit, running, now, changes)
+            elif len(running) > 1:
+                changes.delete += oldest_first(running)[1:]
+        else:
+            changes.delete += [pod for pod in pods if not pod.deleting]
+    changes.delete += _lost(snapshot)
+    changes.create.sort()
+    return changes
+
+
+def oldest_first(pods: Sequence[Pod]) -> list[Pod]:
+    """Scheduled ones first, then by age, then by name."""
+    return sorted(pods, key=lambda pod: (not pod.spec.node_name, pod.metadata.creation_timestamp or "", pod.name))
+
+
+def _ended(snapshot: Snapshot, node: str, pod: Pod, changes: Changes) -> bool:
+    """Whether the pod has ended. It is deleted; a failed one not more often than the backoff of its node allows."""
+    phase = pod.status.phase
+    ref = ref_to(DAEMON_SETS, snapshot.daemon_set)
+    if phase == "Succeeded":
+        text = f"Found succeeded daemon pod {pod.key} on node {node}, will try to delete it"
+        changes.notices.append(Notice(ref, "Normal", "SucceededDaemonPod", text))
+        changes.delete.append(pod)
+        return True
+    if phase != "Failed":
+        return False
+    delay = snapshot.backoff.get(node)
+    if delay is not None:
+        changes.retry_s = delay if changes.retry_s is None else min(changes.retry_s, delay)
+    elif node not in changes.failed[-1:]:
+        text = f"Found failed daemon pod {pod.key} on node {node}, will try to kill it"
+        changes.notices.append(Notice(ref, "Warning", "FailedDaemonPod", text))
+        changes.failed.append(node)
+        changes.delete.append(pod)
+    return True
+
+
+def _surged(snapshot: Snapshot, node: str, fit: Fit, running: Sequence[Pod], now: datetime, changes: Changes) -> None:
+    """Two pods are right while the new one is not available and the old one is ready."""
+    if len(running) <= 1:
+        if not running and fit.runs:
+            changes.create.append(node)
+        return
+    new: Pod | None = None
+    old: Pod | None = None
+    for pod in oldest_first(running):
+        if pod.labels.get(POD_HASH_LABEL) == snapshot.hash:
+            if new is None:
+                new = pod
+                continue
+        elif old is None:
+            old = pod
+            continue
+        changes.delete.append(pod)
+    if new is None or old is None:
+        return
+    if not is_ready(old) or is_available(new, snapshot.daemon_set.spec.min_ready_seconds, now):
+        changes.delete.append(old)
+
+
+def _lost(snapshot: Snapshot) -> list[Pod]:
+    """Pods that wait for nodes that are gone: no scheduler places them, no garbage collector takes them."""
+    elsewhere = (pods for name, pods in snapshot.pods.items() if name not in snapshot.fits)
+    return [pod for pods in elsewhere for pod in pods if not pod.spec.node_name and not pod.deleting]

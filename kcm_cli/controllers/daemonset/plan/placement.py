@@ -1,0 +1,113 @@
+"""On which nodes a daemon pod runs, and the tolerations that let it.
+
+upstream: pkg/controller/daemon/daemon_controller.go#NodeShouldRunDaemonPod,
+pkg/controller/daemon/util/daemonset_util.go#AddOrUpdateDaemonPodTolerations
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from kcm_cli.api.core import Affinity, Node, Pod, Toleration
+from kcm_cli.controllers.daemonset.snapshot import Fit
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import View
+from kcm_cli.planning.node_affinity import fits, node_named, required
+from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
+
+NEVER = Fit(runs=False, keeps=False)
+ALWAYS = Fit(runs=True, keeps=True)
+ONLY_KEPT = Fit(runs=False, keeps=True)
+
+_TOLERATED = (
+    ("node.kubernetes.io/not-ready", NO_EXECUTE),
+    ("node.kubernetes.io/unreachable", NO_EXECUTE),
+    ("node.kubernetes.io/disk-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/memory-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/pid-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/unschedulable", NO_SCHEDULE),
+)
+_TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", NO_SCHEDULE)
+
+
+class Requirements(View, frozen=True):
+    """What a pod template asks of its node."""
+
+    node_name: str = ""
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    host_network: bool = False
+
+
+def requirements_of(template: Doc) -> Requirements:
+    """With the tolerations that daemon pods have beside their own. Raises msgspec.ValidationError."""
+    own = msgspec.convert(template.get("spec") or {}, Requirements)
+    added = (
+        Toleration(key=key, operator="Exists", effect=effect)
+        for key, effect in daemon_taints(host_network=own.host_network)
+    )
+    return msgspec.structs.replace(own, tolerations=(*own.tolerations, *added))
+
+
+def daemon_taints(*, host_network: bool) -> Iterable[tuple[str, str]]:
+    """(key, effect) of the taints that every daemon pod tolerates."""
+    return (*_TOLERATED, _TOLERATED_ON_HOST_NETWORK) if host_network else _TOLERATED
+
+
+def tolerating(tolerations: Iterable[Doc], *, host_network: bool) -> list[Doc]:
+    """The tolerations of a daemon pod: an own one that means the same gives way, at its place."""
+    result = list(tolerations)
+    for key, effect in daemon_taints(host_network=host_network):
+        added: Doc = {"key": key, "operator": "Exists", "effect": effect}
+        same = [index for index, own in enumerate(result) if _means(own) == (key, "Exists", effect, "")]
+        for index in same:
+            result[index] = added
+        if not same:
+            result.append(added)
+    return result
+
+
+def fit(wanted: Requirements, node: Node, *, comparisons: bool = False) -> Fit:
+    """What the requirements mean for a node. ``comparisons``: gate TaintTolerationComparisonOperators."""
+    if wanted.node_name and wanted.node_name != node.name:
+        return NEVER
+    if not fits(node.name, node.labels, wanted.node_selector, wanted.affinity):
+        return NEVER
+    taints = node.spec.taints
+    if not taints:
+        return ALWAYS
+    if untolerated(taints, wanted.tolerations, (NO_EXECUTE,), comparisons=comparisons) is not None:
+        return NEVER
+    if untolerated(taints, wanted.tolerations, (NO_SCHEDULE,), comparisons=comparisons) is not None:
+        return ONLY_KEPT
+    return ALWAYS
+
+
+def same_to_daemons(old: Node, new: Node) -> bool:
+    """Whether a node has changed in nothing that decides about its daemon pods."""
+    return old is new or (old.metadata.labels == new.metadata.labels and old.spec.taints == new.spec.taints)
+
+
+def target_of(pod: Pod) -> str | None:
+    """The node that a daemon pod is on or made for; None if it does not say."""
+    return pod.spec.node_name or node_named(required(pod.spec.affinity))
+
+
+def by_node(pods: Iterable[Pod]) -> Mapping[str, tuple[Pod, ...]]:
+    """The pods by the node that they are on or made for."""
+    found: dict[str, tuple[Pod, ...]] = {}
+    for pod in pods:
+        target = target_of(pod)
+        if target is not None:
+            found[target] = (*found.get(target, ()), pod)
+    return found
+
+
+def _means(toleration: Doc) -> tuple[object, object, object, object]:
+    return (
+        toleration.get("key", ""),
+        toleration.get("operator", ""),
+        toleration.get("effect", ""),
+        toleration.get("value", ""),
+    )

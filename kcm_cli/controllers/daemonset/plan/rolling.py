@@ -1,0 +1,137 @@
+"""The rolling update: which pods of an old revision go, and where a new one may start beside an old one.
+
+Pods that are being deleted do not count, so that an update makes progress while nodes are down.
+
+upstream: pkg/controller/daemon/update.go#rollingUpdate
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.daemonset.plan.budget import surge_and_unavailable
+from kcm_cli.controllers.daemonset.plan.manage import Changes
+from kcm_cli.controllers.daemonset.plan.pod import is_updated, template_generation
+from kcm_cli.controllers.daemonset.snapshot import Snapshot
+from kcm_cli.planning.pods import is_available
+
+
+def roll(snapshot: Snapshot, now: datetime) -> Changes:
+    """The next step of the update. Raises FormatError for a budget that is no percentage."""
+    desired = sum(fit.runs for fit in snapshot.fits.values())
+    surge, unavailable = surge_and_unavailable(snapshot.daemon_set, desired)
+    nodes = tuple(_nodes(snapshot, now))
+    return _surging(nodes, surge, desired) if surge else _replacing(nodes, unavailable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """The pods of a node that are not being deleted. ``crowded``: more than one of either kind, not counted here.
+
+    ``runs``: whether the node should have a pod; None if there is no such node.
+    """
+
+    name: str
+    runs: bool | None
+    old: Pod | None = None
+    new: Pod | None = None
+    old_available: bool = False
+    new_available: bool = False
+    crowded: bool = False
+
+
+def _nodes(snapshot: Snapshot, now: datetime) -> Iterator[_Node]:
+    """The nodes that have pods or should have one, by name."""
+    wanted = {name for name, fit in snapshot.fits.items() if fit.runs}
+    generation = template_generation(snapshot.daemon_set)
+    min_ready_s = snapshot.daemon_set.spec.min_ready_seconds
+    for name in sorted(wanted | snapshot.pods.keys()):
+        fit = snapshot.fits.get(name)
+        runs = fit.runs if fit is not None else None
+        old: list[Pod] = []
+        new: list[Pod] = []
+        for pod in snapshot.pods.get(name, ()):
+            if not pod.deleting:
+                (new if is_updated(pod, snapshot.hash, generation) else old).append(pod)
+        if len(old) > 1 or len(new) > 1:
+            yield _Node(name, runs, crowded=True)
+            continue
+        yield _Node(
+            name,
+            runs,
+            old[0] if old else None,
+            new[0] if new else None,
+            bool(old) and is_available(old[0], min_ready_s, now),
+            bool(new) and is_available(new[0], min_ready_s, now),
+        )
+
+
+def _replacing(nodes: tuple[_Node, ...], max_unavailable: int) -> Changes:
+    """Delete old pods: those that are not available at once, the others as far as the budget goes."""
+    unavailable = 0
+    broken: list[Pod] = []
+    candidates: list[Pod] = []
+    for node in nodes:
+        if node.crowded or (node.old is None) == (node.new is None):
+            unavailable += 1  # the next sync makes or deletes a pod here
+        elif node.old is None:
+            unavailable += not node.new_available
+        elif not node.old_available:
+            broken.append(node.old)
+            unavailable += 1
+        else:
+            candidates.append(node.old)
+    return Changes(delete=broken + candidates[: max(0, max_unavailable - unavailable)])
+
+
+@dataclass(slots=True)
+class _Surge:
+    """What was found on the nodes, when new pods start beside old ones."""
+
+    surging: int = 0
+    available: int = 0
+    replaced: list[Pod] = field(default_factory=list)
+    leaving: list[Pod] = field(default_factory=list)
+    at_once: list[str] = field(default_factory=list)
+    candidates: list[str] = field(default_factory=list)
+
+
+def _surging(nodes: tuple[_Node, ...], max_surge: int, desired: int) -> Changes:
+    """Start new pods beside old ones; an old one goes when its new one is available.
+
+    A pod on a node that should have none any more goes only while enough others are available.
+    """
+    found = _Surge()
+    for node in nodes:
+        if node.crowded:
+            found.surging += 1
+            continue
+        found.available += node.old_available if node.old is not None else node.new_available
+        if node.old is not None:
+            _surge_on(node, node.old, found)
+    spare = max(0, found.available - desired)
+    room = max(0, max_surge - found.surging)
+    return Changes(
+        create=found.at_once + found.candidates[:room],
+        delete=found.replaced + found.leaving[:spare],
+    )
+
+
+def _surge_on(node: _Node, old: Pod, found: _Surge) -> None:
+    if node.new is not None:
+        if node.new_available:
+            found.replaced.append(old)
+        else:
+            found.surging += 1
+    elif node.runs is None:
+        pass  # the node is gone; its pods are the pod garbage collector's
+    elif not node.old_available:
+        if node.runs:
+            found.at_once.append(node.name)
+        else:
+            found.replaced.append(old)
+    elif node.runs:
+        found.candidates.append(node.name)
+    else:
+        found.leaving.append(old)
