@@ -191,13 +191,13 @@ def parse(text: str) -> Schedule:
     return _calendar(text, zone)
 
 
-def _zone(text: str) -> tuple[tzinfo, str]:
+def _zone(text: str) -> tuple[tzinfo | None, str]:
     head, space, rest = text.partition(" ")
     if not space:
         raise FormatError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
     name = head.partition("=")[2]
     try:
-        return load_zone(name), rest.strip()
+        return None if name == "Local" else load_zone(name), rest.strip()
     except FormatError as error:
         raise FormatError(f"provided bad location {name}: {error}") from None
 
