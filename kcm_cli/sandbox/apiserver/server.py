@@ -155,6 +155,7 @@ class ApiServer:
     async def bootstrap(self, documents: Sequence[Doc]) -> None:
         """Create those of the given objects that are missing. History begins after that."""
         await create_missing(self, documents)
+        await self.core.clock.sleep(0)  # for what the server adds to them
         self.core.store.compact(self.core.store.revision)
 
 

@@ -1,0 +1,183 @@
+"""HTTP/1.1 on real sockets, against a handler that tells what it got."""
+
+import asyncio
+import gzip
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import msgspec
+import pytest
+
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.sandbox.apiserver.http.protocol import MAX_BODY_BYTES
+from kcm_cli.sandbox.apiserver.http.server import HttpServer
+
+JSON = {"content-type": "application/json"}
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter, HttpServer, "Echo"], Awaitable[None]]
+
+
+class Echo:
+    """Answers with what was asked; /slow waits, /stream goes on for ever, /big is big."""
+
+    def __init__(self) -> None:
+        self.let_go = asyncio.Event()
+        self.ended = asyncio.Event()
+
+    async def __call__(self, request: Request, peer: bytes | None) -> Response | Stream:
+        if request.path == "/slow":
+            await self.let_go.wait()
+        if request.path == "/stream":
+            return Stream(200, JSON, self._frames())
+        if request.path == "/big":
+            return Response(200, JSON, b"x" * 200_000)
+        seen = {"method": request.method, "path": request.path, "query": request.query, "length": len(request.body)}
+        return Response(200, {**JSON, "warning": "one\ntwo"}, msgspec.json.encode(seen))
+
+    async def _frames(self) -> AsyncIterator[bytes]:
+        try:
+            yield b'{"n":1}\n'
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+
+
+def run(talk: Talk) -> None:
+    async def main() -> None:
+        echo = Echo()
+        server = HttpServer(echo, LoopClock())
+        listener = socket.create_server(("127.0.0.1", 0))
+        await server.start([listener], None)
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        try:
+            await asyncio.wait_for(talk(reader, writer, server, echo), 10)
+        finally:
+            writer.close()
+            await server.stop(0.1)
+
+    asyncio.run(main())
+
+
+async def answer(reader: asyncio.StreamReader, *, head: bool = False) -> tuple[int, list[str], bytes]:
+    lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+    status = int(lines[0].split(" ")[1])
+    length = next(int(line.partition(":")[2]) for line in lines if line.startswith("content-length"))
+    return status, lines[1:-2], b"" if head else await reader.readexactly(length)
+
+
+def test_keeps_the_connection_and_answers_in_order() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
+        writer.write(b"GET /slow HTTP/1.1\r\n\r\nGET /b%20c?x=1&y=a%2Cb HTTP/1.1\r\n\r\n")
+        await asyncio.sleep(0)
+        echo.let_go.set()
+        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/slow"
+        status, headers, body = await answer(reader)
+        assert status == 200
+        assert msgspec.json.decode(body) == {
+            "method": "GET",
+            "path": "/b c",
+            "query": [["x", "1"], ["y", "a,b"]],
+            "length": 0,
+        }
+        assert [line for line in headers if line.startswith("warning")] == ["warning: one", "warning: two"]
+
+    run(talk)
+
+
+@pytest.mark.parametrize(
+    ("message", "length"),
+    [
+        (b"POST / HTTP/1.1\r\ncontent-length: 3\r\n\r\nabc", 3),
+        (b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", 5),
+    ],
+    ids=["length", "chunked"],
+)
+def test_reads_bodies(message: bytes, length: int) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        writer.write(message)
+        assert msgspec.json.decode((await answer(reader))[2])["length"] == length
+
+    run(talk)
+
+
+def test_asks_for_the_body_when_the_client_waits_for_that() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        writer.write(b"POST / HTTP/1.1\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n")
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(b"x")
+        assert (await answer(reader))[0] == 200
+
+    run(talk)
+
+
+def test_refuses_a_body_that_is_too_large() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        writer.write(b"POST / HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1))
+        writer.write(b"x" * (MAX_BODY_BYTES + 1))
+        status, _headers, body = await answer(reader)
+        assert status == 413
+        assert msgspec.json.decode(body)["reason"] == "RequestEntityTooLarge"
+
+    run(talk)
+
+
+def test_a_method_that_nobody_knows_is_one_that_no_path_has() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        writer.write(b"FROB /x HTTP/1.1\r\n\r\n")
+        assert msgspec.json.decode((await answer(reader))[2])["method"] == "TRACE"
+
+    run(talk)
+
+
+def test_what_is_no_http_gets_400() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        writer.write(b"\x16\x03\x01 hello\r\n\r\n")
+        assert (await answer(reader))[0] == 400
+        assert await reader.read() == b""
+
+    run(talk)
+
+
+def test_head_has_no_body() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        writer.write(b"HEAD / HTTP/1.1\r\n\r\nGET /next HTTP/1.1\r\n\r\n")
+        await answer(reader, head=True)
+        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/next"
+
+    run(talk)
+
+
+def test_large_answers_are_compressed_for_those_who_can() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        writer.write(b"GET /big HTTP/1.1\r\naccept-encoding: gzip\r\n\r\nGET /big HTTP/1.1\r\n\r\n")
+        _status, headers, body = await answer(reader)
+        assert "content-encoding: gzip" in headers
+        assert gzip.decompress(body) == b"x" * 200_000
+        assert (await answer(reader))[2] == b"x" * 200_000
+
+    run(talk)
+
+
+def test_a_stream_ends_with_its_client() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, echo: Echo) -> None:
+        writer.write(b"GET /stream HTTP/1.1\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        assert await reader.readexactly(13) == b'8\r\n{"n":1}\n\r\n'
+        writer.close()
+        await echo.ended.wait()
+        while server.open:
+            await asyncio.sleep(0)
+
+    run(talk)
+
+
+def test_stopping_waits_for_answers_but_not_for_streams() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, echo: Echo) -> None:
+        writer.write(b"GET /stream HTTP/1.1\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        start = asyncio.get_running_loop().time()
+        await server.stop(5)
+        assert asyncio.get_running_loop().time() - start < 1
+        await echo.ended.wait()
+
+    run(talk)

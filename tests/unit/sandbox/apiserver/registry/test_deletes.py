@@ -1,0 +1,129 @@
+"""Deletion: grace, finalizers, propagation, preconditions, collections, namespaces."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+
+MERGE = {"content-type": "application/merge-patch+json"}
+PODS = "/api/v1/namespaces/default/pods"
+
+
+async def pod(api: Api, name: str, **spec: Any) -> Any:
+    containers = [{"name": "c", "image": "i"}]
+    return await api.json(
+        "POST", PODS, {"metadata": {"name": name}, "spec": {"containers": containers, **spec}}, status=201
+    )
+
+
+def test_a_pod_on_a_node_waits_for_its_kubelet(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await pod(api, "p", nodeName="n")
+        watch = await api.watch(PODS)
+        marked = await api.json("DELETE", f"{PODS}/p")
+        assert marked["metadata"]["deletionGracePeriodSeconds"] == 30
+        await api.json("DELETE", f"{PODS}/p")  # asks for nothing new
+        shorter = await api.json("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 5})
+        assert shorter["metadata"]["deletionGracePeriodSeconds"] == 5
+        await api.json("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 60})
+        await api.json("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 0})
+        await api.json("GET", f"{PODS}/p", status=404)
+        await asyncio.sleep(1)
+        await watch.end()
+        assert [kind for kind, _ in watch.seen()] == ["ADDED", "MODIFIED", "MODIFIED", "MODIFIED", "DELETED"]
+        generations = [event["object"]["metadata"]["generation"] for event in watch.events]
+        assert generations == [1, 2, 2, 2, 2]
+
+    served(test)
+
+
+def test_the_last_finalizer_takes_the_object_along(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("a", meta={"finalizers": ["x.test/a", "x.test/b"]})
+        await api.json("DELETE", f"{CONFIG_MAPS}/a")
+        more = {"metadata": {"finalizers": ["x.test/a", "x.test/b", "x.test/c"]}}
+        await api.json("PATCH", f"{CONFIG_MAPS}/a", more, headers=MERGE, status=422)
+        one = {"metadata": {"finalizers": ["x.test/b"]}}
+        await api.json("PATCH", f"{CONFIG_MAPS}/a", one, headers=MERGE)
+        again = await api.json("POST", CONFIG_MAPS, {"metadata": {"name": "a"}}, status=409)
+        assert again["message"] == 'object is being deleted: configmaps "a" already exists'
+        await api.json("PATCH", f"{CONFIG_MAPS}/a", {"metadata": {"finalizers": None}}, headers=MERGE)
+        await api.json("GET", f"{CONFIG_MAPS}/a", status=404)
+
+    served(test)
+
+
+@pytest.mark.parametrize(
+    ("options", "finalizers"),
+    [
+        ({"propagationPolicy": "Orphan"}, ["orphan"]),
+        ({"propagationPolicy": "Foreground"}, ["foregroundDeletion"]),
+        ({"propagationPolicy": "Background"}, None),
+        ({"orphanDependents": True}, ["orphan"]),
+        ({"orphanDependents": False}, None),
+        ({}, None),
+    ],
+    ids=["orphan", "foreground", "background", "old true", "old false", "default"],
+)
+def test_propagation_shows_as_a_finalizer(served: Any, options: Any, finalizers: list[str] | None) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("a")
+        await api.json("DELETE", f"{CONFIG_MAPS}/a", options)
+        found = await api.call("GET", f"{CONFIG_MAPS}/a")
+        assert found.status == (200 if finalizers else 404)
+        if finalizers:
+            assert (await api.json("GET", f"{CONFIG_MAPS}/a"))["metadata"]["finalizers"] == finalizers
+
+    served(test)
+
+
+def test_preconditions_hold(served: Any) -> None:
+    async def test(api: Api) -> None:
+        made = await api.config_map("a")
+        await api.json("PATCH", f"{CONFIG_MAPS}/a", {"data": {"x": "1"}}, headers=MERGE)
+        version = {"preconditions": {"resourceVersion": made["metadata"]["resourceVersion"]}}
+        await api.json("DELETE", f"{CONFIG_MAPS}/a", version, status=409)
+        await api.json("DELETE", f"{CONFIG_MAPS}/a", {"preconditions": {"uid": "other"}}, status=409)
+        await api.json("DELETE", f"{CONFIG_MAPS}/a", {"preconditions": {"uid": made["metadata"]["uid"]}})
+
+    served(test)
+
+
+def test_a_collection_is_answered_as_it_was(served: Any) -> None:
+    async def test(api: Api) -> None:
+        for name in "abc":
+            await api.config_map(name, meta={"labels": {"l": name}})
+        listed = await api.json("DELETE", CONFIG_MAPS, query={"labelSelector": "l in (a,c)"})
+        assert [item["metadata"]["name"] for item in listed["items"]] == ["a", "c"]
+        left = await api.json("GET", CONFIG_MAPS)
+        assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
+
+    served(test)
+
+
+def test_a_namespace_goes_when_its_finalizers_do(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await api.json("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}}, status=201)
+        ending = await api.json("DELETE", "/api/v1/namespaces/n")
+        assert ending["status"]["phase"] == "Terminating"
+        assert "deletionGracePeriodSeconds" not in ending["metadata"]
+        await api.json("DELETE", "/api/v1/namespaces/n")
+        body = {"metadata": {"name": "n"}, "spec": {"finalizers": []}}
+        await api.json("PUT", "/api/v1/namespaces/n/finalize", body)
+        await api.json("GET", "/api/v1/namespaces/n", status=404)
+
+    served(test)
+
+
+def test_jobs_keep_their_pods_unless_told_otherwise(served: Any) -> None:
+    async def test(api: Api) -> None:
+        jobs = "/apis/batch/v1/namespaces/default/jobs"
+        template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
+        await api.json("POST", jobs, {"metadata": {"name": "j"}, "spec": {"template": template}}, status=201)
+        answer = await api.call("DELETE", f"{jobs}/j")
+        assert "child pods are preserved by default" in answer.headers["warning"]
+        assert (await api.json("GET", f"{jobs}/j"))["metadata"]["finalizers"] == ["orphan"]
+
+    served(test)

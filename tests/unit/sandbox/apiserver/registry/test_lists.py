@@ -1,0 +1,125 @@
+"""Lists: pages, versions, selections."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+
+
+async def fill(api: Api, count: int) -> None:
+    for number in range(count):
+        await api.config_map(f"c{number}", meta={"labels": {"parity": str(number % 2)}})
+
+
+def names(listed: Any) -> list[str]:
+    return [item["metadata"]["name"] for item in listed["items"]]
+
+
+def test_pages_show_one_moment_whatever_is_written_in_between(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await fill(api, 5)
+        first = await api.json("GET", CONFIG_MAPS, query={"limit": 2})
+        assert names(first) == ["c0", "c1"]
+        assert first["metadata"]["remainingItemCount"] == 3
+        await api.json("DELETE", f"{CONFIG_MAPS}/c3")
+        await api.config_map("c2a")
+        await api.json("PATCH", f"{CONFIG_MAPS}/c4", {"data": {"new": "1"}}, headers=MERGE)
+        second = await api.json("GET", CONFIG_MAPS, query={"limit": 2, "continue": first["metadata"]["continue"]})
+        third = await api.json("GET", CONFIG_MAPS, query={"continue": second["metadata"]["continue"]})
+        assert names(second) == ["c2", "c3"]
+        assert names(third) == ["c4"]
+        assert "data" not in third["items"][0]
+        assert first["metadata"]["resourceVersion"] == third["metadata"]["resourceVersion"]
+
+    served(test)
+
+
+MERGE = {"content-type": "application/merge-patch+json"}
+
+
+def test_a_token_from_compacted_history_offers_to_go_on_inconsistently(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await fill(api, 4)
+        first = await api.json("GET", CONFIG_MAPS, query={"limit": 2})
+        await api.json("DELETE", f"{CONFIG_MAPS}/c2")
+        api.server.store.compact(api.server.store.revision)
+        query = {"limit": 2, "continue": first["metadata"]["continue"]}
+        expired = await api.json("GET", CONFIG_MAPS, query=query, status=410)
+        assert expired["reason"] == "Expired"
+        rest = await api.json("GET", CONFIG_MAPS, query={"continue": expired["metadata"]["continue"]})
+        assert names(rest) == ["c3"]
+
+    served(test)
+
+
+def test_a_selection_is_paged_without_a_count_of_what_is_left(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await fill(api, 5)
+        first = await api.json("GET", CONFIG_MAPS, query={"limit": 2, "labelSelector": "parity=0"})
+        assert names(first) == ["c0", "c2"]
+        assert "remainingItemCount" not in first["metadata"]
+        query = {"limit": 2, "labelSelector": "parity=0", "continue": first["metadata"]["continue"]}
+        assert names(await api.json("GET", CONFIG_MAPS, query=query)) == ["c4"]
+
+    served(test)
+
+
+def test_an_exact_version_shows_the_past(served: Any) -> None:
+    async def test(api: Api) -> None:
+        created = await api.config_map("a")
+        await api.json("DELETE", f"{CONFIG_MAPS}/a")
+        await api.config_map("b")
+        query = {"resourceVersion": created["metadata"]["resourceVersion"], "resourceVersionMatch": "Exact"}
+        assert names(await api.json("GET", CONFIG_MAPS, query=query)) == ["a"]
+        query["resourceVersionMatch"] = "NotOlderThan"
+        assert names(await api.json("GET", CONFIG_MAPS, query=query)) == ["b"]
+
+    served(test)
+
+
+def test_a_version_of_the_future_is_waited_for_some_seconds(served: Any) -> None:
+    async def test(api: Api) -> None:
+        clock = api.server.api.core.clock
+        start = clock.monotonic()
+        refused = await api.json("GET", CONFIG_MAPS, query={"resourceVersion": "99999"}, status=504)
+        assert refused["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+        assert 3 <= clock.monotonic() - start < 4
+
+    served(test)
+
+
+@pytest.mark.parametrize(
+    ("token", "why"),
+    [
+        ("abc", "continue key is not valid: invalid character 'i' looking for beginning of value"),
+        ("ab!c", "continue key is not valid: illegal base64 data at input byte 2"),
+        ("eyJ2IjoidjAifQ", "continue key is not valid: server does not recognize this encoded version v0"),
+        (
+            "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiJhIn0",
+            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+        ),
+        (
+            "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiIuLi9hIn0",
+            "continue key is not valid: ../a",
+        ),
+    ],
+    ids=["no json", "no base64", "version", "no revision", "path"],
+)
+def test_refuses_a_bad_token(served: Any, token: str, why: str) -> None:
+    async def test(api: Api) -> None:
+        refused = await api.json("GET", CONFIG_MAPS, query={"continue": token}, status=400)
+        assert refused["message"] == f"invalid continue token: {why}"
+
+    served(test)
+
+
+def test_a_namespace_can_be_selected_across_all(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("a")
+        query = {"fieldSelector": "metadata.namespace=default,metadata.name=a"}
+        assert names(await api.json("GET", "/api/v1/configmaps", query=query)) == ["a"]
+        query = {"fieldSelector": "metadata.namespace=other"}
+        assert names(await api.json("GET", "/api/v1/configmaps", query=query)) == []
+
+    served(test)

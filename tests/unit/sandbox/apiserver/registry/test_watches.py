@@ -1,0 +1,145 @@
+"""Watches over the API: selections, initial events, bookmarks, ends. The store's own guarantees are tested there."""
+
+import asyncio
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+
+MERGE = {"content-type": "application/merge-patch+json"}
+
+
+def test_objects_enter_and_leave_a_selection(served: Any) -> None:
+    async def test(api: Api) -> None:
+        watch = await api.watch(CONFIG_MAPS, labelSelector="on=1")
+        await api.config_map("a", meta={"labels": {"on": "1"}})
+        await api.config_map("b")
+        await api.json("PATCH", f"{CONFIG_MAPS}/b", {"metadata": {"labels": {"on": "1"}}}, headers=MERGE)
+        left = await api.json("PATCH", f"{CONFIG_MAPS}/a", {"metadata": {"labels": {"on": "0"}}}, headers=MERGE)
+        await api.json("DELETE", f"{CONFIG_MAPS}/a")
+        await api.json("DELETE", f"{CONFIG_MAPS}/b")
+        await asyncio.sleep(1)
+        await watch.end()
+        assert watch.seen() == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a"), ("DELETED", "b")]
+        gone = watch.events[2]["object"]
+        assert gone["metadata"]["labels"] == {"on": "1"}
+        assert gone["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
+
+    served(test)
+
+
+def test_initial_events_end_with_a_bookmark(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("a")
+        query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+        watch = await api.watch(CONFIG_MAPS, **query)
+        await api.config_map("b")
+        await asyncio.sleep(1)
+        await watch.end()
+        assert [type_ for type_, _ in watch.seen()] == ["ADDED", "BOOKMARK", "ADDED"]
+        assert watch.events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+    served(test)
+
+
+def test_a_quiet_watch_gets_a_bookmark_a_minute(served: Any) -> None:
+    async def test(api: Api) -> None:
+        version = (await api.json("GET", CONFIG_MAPS))["metadata"]["resourceVersion"]
+        watch = await api.watch(CONFIG_MAPS, resourceVersion=version, allowWatchBookmarks="true")
+        await api.json("POST", "/api/v1/namespaces", {"metadata": {"name": "elsewhere"}}, status=201)
+        await asyncio.sleep(150)
+        await watch.end()
+        assert [type_ for type_, _ in watch.seen()] == ["BOOKMARK", "BOOKMARK"]
+        assert int(watch.events[0]["object"]["metadata"]["resourceVersion"]) > int(version)
+
+    served(test)
+
+
+def test_ends_at_its_timeout(served: Any) -> None:
+    async def test(api: Api) -> None:
+        watch = await api.watch(CONFIG_MAPS, timeoutSeconds=5)
+        assert watch.task is not None
+        assert not watch.task.done()
+        await asyncio.sleep(5)
+        assert watch.task.done()
+        assert api.server.store.watchers() == {}
+
+    served(test)
+
+
+def test_a_version_before_the_kept_history_is_an_error_event(served: Any) -> None:
+    async def test(api: Api) -> None:
+        watch = await api.watch(CONFIG_MAPS, resourceVersion=1)
+        assert watch.status == 200
+        assert [(e["type"], e["object"]["code"], e["object"]["reason"]) for e in watch.events] == [
+            ("ERROR", 410, "Expired")
+        ]
+
+    served(test)
+
+
+def test_a_watch_ahead_of_time_leaves_out_what_comes_before(served: Any) -> None:
+    async def test(api: Api) -> None:
+        ahead = api.server.store.revision + 2
+        watch = await api.watch(CONFIG_MAPS, resourceVersion=ahead)
+        for name in "abc":
+            await api.config_map(name)
+        await asyncio.sleep(1)
+        await watch.end()
+        assert watch.seen() == [("ADDED", "c")]
+
+    served(test)
+
+
+def test_the_old_path_watches_one_object(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("a")
+        await api.config_map("b")
+        watch = await api.watch("/api/v1/watch/namespaces/default/configmaps/b")
+        await watch.end()
+        assert watch.seen() == [("ADDED", "b")]
+
+    served(test)
+
+
+writes = st.lists(
+    st.tuples(st.sampled_from(["create", "patch", "delete"]), st.sampled_from("abc"), st.sampled_from("01")),
+    max_size=25,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(writes)
+def test_replaying_a_watch_gives_the_list(served: Any, steps: list[tuple[str, str, str]]) -> None:
+    async def test(api: Api) -> None:
+        watches = [await api.watch(CONFIG_MAPS), await api.watch(CONFIG_MAPS, labelSelector="on=1")]
+        for verb, name, label in steps:
+            meta = {"labels": {"on": label}}
+            if verb == "create":
+                await api.call("POST", CONFIG_MAPS, {"metadata": {"name": name, **meta}})
+            elif verb == "patch":
+                await api.call("PATCH", f"{CONFIG_MAPS}/{name}", {"metadata": meta}, headers=MERGE)
+            else:
+                await api.call("DELETE", f"{CONFIG_MAPS}/{name}")
+        await asyncio.sleep(1)
+        for watch, selector in zip(watches, ("", "on=1"), strict=True):
+            await watch.end()
+            listed = await api.json("GET", CONFIG_MAPS, query={"labelSelector": selector})
+            versions = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed["items"]}
+            assert replayed(watch.events) == versions
+
+    served(test)
+
+
+def replayed(events: list[Any]) -> dict[str, str]:
+    state: dict[str, str] = {}
+    for event in events:
+        meta = event["object"]["metadata"]
+        assert (event["type"] == "ADDED") == (meta["name"] not in state)
+        if event["type"] == "DELETED":
+            del state[meta["name"]]
+        else:
+            state[meta["name"]] = meta["resourceVersion"]
+    return state

@@ -1,0 +1,161 @@
+"""Create, update and patch: names, versions, dry runs, retries, what is refused."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kcm_cli.sandbox.apiserver.types import Attributes, User
+from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+
+MERGE = {"content-type": "application/merge-patch+json"}
+APPLY = {"content-type": "application/apply-patch+yaml"}
+
+
+def test_generated_names_are_tried_again(served: Any) -> None:
+    async def test(api: Api) -> None:
+        made = {(await new(api))["metadata"]["name"] for _ in range(20)}
+        assert len(made) == 20
+        choices = api.server.api.core.random.choices
+        taken = [list("aaaaa"), list("aaaaa"), list("bbbbb")]
+        api.server.api.core.random.choices = lambda *_, **__: taken.pop(0)  # type: ignore[method-assign,assignment]
+        assert (await new(api))["metadata"]["name"] == "g-aaaaa"
+        assert (await new(api))["metadata"]["name"] == "g-bbbbb"
+        taken += [list("aaaaa")] * 8
+        refused = await api.json("POST", CONFIG_MAPS, {"metadata": {"generateName": "g-"}}, status=409)
+        assert "was not able to generate a unique name" in refused["message"]
+        api.server.api.core.random.choices = choices  # type: ignore[method-assign]
+
+    async def new(api: Api) -> Any:
+        return await api.json("POST", CONFIG_MAPS, {"metadata": {"generateName": "g-"}}, status=201)
+
+    served(test)
+
+
+def test_a_patch_that_lost_a_race_is_made_again_on_the_new_version(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("a", data={"x": "1"})
+        hold = asyncio.Event()
+        admission = api.server.api.core.admission
+        validate = admission.validate
+        waited: list[str] = []
+
+        async def slow(attrs: Attributes) -> None:
+            await validate(attrs)
+            if attrs.user.name == "slow" and not waited:
+                waited.append(attrs.name)
+                await hold.wait()
+
+        admission.validate = slow  # type: ignore[method-assign]
+        slowly = Api(api.server, User("slow", groups=("system:masters",)))
+        first = asyncio.create_task(slowly.json("PATCH", f"{CONFIG_MAPS}/a", {"data": {"y": "2"}}, headers=MERGE))
+        await asyncio.sleep(1)
+        await api.json("PATCH", f"{CONFIG_MAPS}/a", {"data": {"x": "3"}}, headers=MERGE)
+        hold.set()
+        assert (await first)["data"] == {"x": "3", "y": "2"}
+
+    served(test)
+
+
+def test_a_replacement_that_lost_a_race_is_a_conflict_if_it_names_its_version(served: Any) -> None:
+    async def test(api: Api) -> None:
+        old = await api.config_map("a")
+        await api.json("PATCH", f"{CONFIG_MAPS}/a", {"data": {"x": "3"}}, headers=MERGE)
+        refused = await api.json("PUT", f"{CONFIG_MAPS}/a", old, status=409)
+        assert refused["reason"] == "Conflict"
+        del old["metadata"]["resourceVersion"]
+        assert "data" not in await api.json("PUT", f"{CONFIG_MAPS}/a", old)
+
+    served(test)
+
+
+def test_replacing_another_incarnation_is_a_conflict(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("a")
+        other = {"metadata": {"name": "a", "uid": "00000000-0000-0000-0000-000000000000"}}
+        refused = await api.json("PUT", f"{CONFIG_MAPS}/a", other, status=409)
+        assert "Key: /registry/configmaps/default/a" in refused["message"]
+
+    served(test)
+
+
+def test_a_write_without_change_is_no_event(served: Any) -> None:
+    async def test(api: Api) -> None:
+        made = await api.config_map("a", data={"x": "1"})
+        watch = await api.watch(CONFIG_MAPS, resourceVersion=made["metadata"]["resourceVersion"])
+        await asyncio.sleep(5)
+        again = await api.json("PUT", f"{CONFIG_MAPS}/a", {"metadata": {"name": "a"}, "data": {"x": "1"}})
+        patched = await api.json("PATCH", f"{CONFIG_MAPS}/a", {"data": {"x": "1"}}, headers=MERGE)
+        await watch.end()
+        assert again == made == patched
+        assert watch.events == []
+
+    served(test)
+
+
+def test_a_dry_run_changes_nothing(served: Any) -> None:
+    async def test(api: Api) -> None:
+        query = {"dryRun": "All"}
+        tried = await api.json("POST", CONFIG_MAPS, {"metadata": {"name": "a"}}, status=201, query=query)
+        assert "resourceVersion" not in tried["metadata"]
+        await api.json("GET", f"{CONFIG_MAPS}/a", status=404)
+        made = await api.config_map("a")
+        tried = await api.json("PATCH", f"{CONFIG_MAPS}/a", {"data": {"x": "1"}}, headers=MERGE, query=query)
+        assert tried["data"] == {"x": "1"}
+        await api.json("DELETE", f"{CONFIG_MAPS}/a", query=query)
+        assert await api.json("GET", f"{CONFIG_MAPS}/a") == made
+
+    served(test)
+
+
+def test_apply_creates_and_then_owns(served: Any) -> None:
+    async def test(api: Api) -> None:
+        body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1'}\n"
+        query = {"fieldManager": "me"}
+        made = await api.json("PATCH", f"{CONFIG_MAPS}/a", body, headers=APPLY, query=query, status=201)
+        assert made["metadata"]["managedFields"][0]["operation"] == "Apply"
+        again = await api.json("PATCH", f"{CONFIG_MAPS}/a", body, headers=APPLY, query=query)
+        assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+    served(test)
+
+
+def test_putting_a_new_name_needs_the_right_to_create(served: Any) -> None:
+    async def test(api: Api) -> None:
+        rules = [{"apiGroups": [""], "resources": ["endpoints"], "verbs": ["update"]}]
+        base = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+        await api.json("POST", f"{base}/roles", {"metadata": {"name": "r"}, "rules": rules}, status=201)
+        binding = {
+            "metadata": {"name": "b"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "eve"}],
+        }
+        await api.json("POST", f"{base}/rolebindings", binding, status=201)
+        path, body = "/api/v1/namespaces/default/endpoints/e", {"metadata": {"name": "e"}}
+        refused = await Api(api.server, User("eve")).json("PUT", path, body, status=403)
+        assert 'cannot create resource "endpoints"' in refused["message"]
+        await api.json("PUT", path, body, status=201)
+        await Api(api.server, User("eve")).json("PUT", path, body)
+
+    served(test)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "message"),
+    [
+        ("POST", CONFIG_MAPS, {"metadata": {}}, 422, "name or generateName is required"),
+        ("POST", CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "x"}}, 400, "namespace of the provided object"),
+        ("PUT", f"{CONFIG_MAPS}/a", {"metadata": {"name": "b"}}, 400, "(b) does not match the name on the URL (a)"),
+        ("PUT", f"{CONFIG_MAPS}/a", {"metadata": {}}, 400, "(a based on URL) was undeterminable"),
+        ("PATCH", f"{CONFIG_MAPS}/a", {}, 415, "415: Unsupported Media Type"),
+        ("POST", f"{CONFIG_MAPS}/a", {}, 405, "does not allow this method"),
+        ("DELETE", "/api/v1/configmaps", None, 405, "does not allow this method"),
+        ("GET", "/api/v1/namespaces/default/pods/p/exec", None, 404, 'pods "p" not found'),
+    ],
+    ids=["no name", "namespace", "other name", "nameless put", "patch type", "post to object", "delete all", "kubelet"],
+)
+def test_refusals(served: Any, method: str, path: str, body: object, status: int, message: str) -> None:
+    async def test(api: Api) -> None:
+        assert message in (await api.json(method, path, body, status=status))["message"]
+
+    served(test)
