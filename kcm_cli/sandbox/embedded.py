@@ -4,7 +4,6 @@ It runs on the loop and clock that it is given, so on virtual time, too.
 """
 
 import random
-from functools import cache
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Transport
@@ -22,12 +21,6 @@ from kcm_cli.sandbox.transport import InProcessTransport
 ADMIN = User("kubernetes-admin", groups=("system:masters", "system:authenticated"))
 
 
-@cache
-def shared_schemas() -> Schemas:
-    """Schemas never change: one process needs them once."""
-    return Schemas()
-
-
 class EmbeddedServer:
     """A fresh API server. ``start`` once; nothing needs to be stopped."""
 
@@ -35,7 +28,7 @@ class EmbeddedServer:
         self._certificates = certificates
         self.store = Store(None)
         security = Security.assemble(self.store, clock, rng, certificates, tokens={}, address="127.0.0.1:6443")
-        catalog, schemas = Catalog(), shared_schemas()
+        catalog, schemas = Catalog(), Schemas()
         admission = Admission(self.store, clock, rng, security.authorizer, catalog, schemas)
         self.api = ApiServer(Parts(self.store, clock, rng, security, catalog, schemas, admission))
 
