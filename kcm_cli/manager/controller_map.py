@@ -64,7 +64,9 @@ CONTROLLERS: tuple[Descriptor, ...] = (
         alias="horizontalpodautoscaling",
         client="horizontal-pod-autoscaler",
     ),
-    Descriptor(name="disruption-controller", alias="disruption", client="disruption-controller"),
+    Descriptor(
+        name="disruption-controller", alias="disruption", client="disruption-controller", source="controllermanager"
+    ),
     Descriptor(name="statefulset-controller", alias="statefulset", client="statefulset-controller"),
     Descriptor(name="cronjob-controller", alias="cronjob", client="cronjob-controller"),
     Descriptor(

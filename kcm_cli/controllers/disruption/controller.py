@@ -1,0 +1,151 @@
+"""disruption-controller: how many pods of each PodDisruptionBudget may be evicted, for the API server to go by.
+
+upstream: pkg/controller/disruption
+"""
+
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS, PodDisruptionBudget, PodDisruptionBudgetStatus
+from kcm_cli.controllers.disruption import plan
+from kcm_cli.controllers.disruption.scales import Scales, ScaleUnknown
+from kcm_cli.controllers.disruption.snapshot import Snapshot
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.freshness import AGAIN_S, Freshness
+from kcm_cli.engine.resync import Together
+from kcm_cli.machinery.labels import Selector, from_label_selector
+from kcm_cli.planning.actions import Notice, Update, ref_to
+from kcm_cli.planning.pod_status import status_patch
+from kcm_cli.planning.status import status_changes
+from kcm_cli.rest.errors import ApiError, NotFound
+from kcm_cli.rest.mapper import NoMatch
+
+_ALWAYS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = DisruptionController(context)
+    return Together(
+        (
+            context.worker(controller.queue, controller.sync, count=1, waits_for=controller.informers),
+            context.worker(controller.stale_queue, controller.sync_stale, count=1, waits_for=controller.informers),
+        )
+    )
+
+
+class DisruptionController:
+    """Keys of ``queue`` are budgets, of ``stale_queue`` pods."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._clock, self._client = context.clock, context.client
+        self._recorder = context.recorder
+        self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
+        self._fresh = Freshness()
+        self._selectors: dict[str, tuple[str, Selector]] = {}
+        self.queue = context.queue("disruption")
+        self.stale_queue = context.queue("stale_pod_disruption")
+        self._budgets = context.informers.get(POD_DISRUPTION_BUDGETS)
+        self._pods = context.informers.get(PODS)
+        self._scales = Scales(context)
+        self.informers = (self._budgets, self._pods, *self._scales.informers)
+        self._budgets.listen(
+            on_add=self._budget, on_update=lambda old, new: self._budget(new), on_delete=self._budget_gone
+        )
+        self._pods.listen(on_add=self._pod, on_update=lambda old, new: self._pod(new), on_delete=self._queue_budget)
+
+    async def sync(self, key: str) -> float | None:
+        budget = self._budgets.store.get(key)
+        if budget is None:
+            return None
+        if self._fresh.stale(budget):
+            return AGAIN_S
+        pods = tuple(pod for pod in self._pods.store.list(budget.namespace) if self._selects(budget, pod))
+        if not pods:
+            self._tell(budget, "Normal", "NoPods", "No matching pods found")
+        try:
+            snapshot = await self._read(budget, pods)
+        except (ScaleUnknown, NoMatch, ApiError, ValueError) as error:
+            text = f"Failed to calculate the number of expected pods: {error}"
+            self._tell(budget, "Warning", "CalculateExpectedPodCountFailed", text)
+            await self._write(budget, plan.failed_status(budget, str(error), self._clock.now()))
+            return None
+        if snapshot.unmanaged:
+            self._tell(budget, "Warning", "UnmanagedPods", plan.unmanaged_text(budget.spec.selector))
+        return await self._update(snapshot)
+
+    async def _read(self, budget: PodDisruptionBudget, pods: tuple[Pod, ...]) -> Snapshot:
+        if not plan.depends_on_scale(budget):
+            snapshot = Snapshot(budget, pods)
+        else:
+            scale, unmanaged = await self._scales.total(pods)
+            snapshot = Snapshot(budget, pods, scale, unmanaged)
+        plan.expected(snapshot)  # a percentage that cannot be read fails here, before anything is written
+        return snapshot
+
+    async def _update(self, snapshot: Snapshot) -> float | None:
+        budget, now = snapshot.budget, self._clock.now()
+        evictions = plan.evictions(snapshot, now)
+        for pod in evictions.overdue:
+            text = f"Pod was expected by PDB {budget.namespace}/{budget.namespace} to be deleted but it wasn't"
+            self._recorder.emit(Notice(ref_to(PODS, pod), "Warning", "NotDeleted", text))
+        await self._write(budget, plan.status(snapshot, evictions.pending, now))
+        return evictions.recheck_s
+
+    async def _write(self, budget: PodDisruptionBudget, new: PodDisruptionBudgetStatus) -> None:
+        if new != budget.status:
+            changes = status_changes(new, always=_ALWAYS)
+            update = Update(POD_DISRUPTION_BUDGETS, budget, changes, "status")
+            self._fresh.wrote(await writes.update(self._client, update))
+
+    async def sync_stale(self, key: str) -> float | None:
+        """Take back a DisruptionTarget condition that came to nothing."""
+        pod = self._pods.store.get(key)
+        wait = plan.stale_in_s(pod, self._clock.now()) if pod is not None else None
+        if pod is None or wait is None or wait > 0:
+            return wait
+        condition = {"type": plan.DISRUPTION_TARGET, "status": "False", "reason": "", "message": ""}
+        patch = status_patch(pod, dict(condition), self._clock.now(), tracks_generation=self._tracks_generation)
+        if patch is not None:
+            try:
+                await writes.patch(self._client, patch)
+            except NotFound:
+                return None
+        return None
+
+    # -- events
+
+    def _budget(self, budget: PodDisruptionBudget) -> None:
+        self.queue.add(budget.key)
+
+    def _budget_gone(self, budget: PodDisruptionBudget) -> None:
+        self._selectors.pop(budget.uid, None)
+        self._fresh.forget(budget)
+
+    def _pod(self, pod: Pod) -> None:
+        self._queue_budget(pod)
+        wait = plan.stale_in_s(pod, self._clock.now())
+        if wait is not None:
+            self.stale_queue.add_after(pod.key, wait)
+
+    def _queue_budget(self, pod: Pod) -> None:
+        """One budget of the pod, the first by name, as upstream updates only one."""
+        found = [budget for budget in self._budgets.store.list(pod.namespace) if self._selects(budget, pod)]
+        if not found:
+            return
+        chosen = min(found, key=lambda budget: budget.name)
+        if len(found) > 1:
+            text = (
+                f'Pod "{pod.namespace}"/"{pod.name}" matches multiple PodDisruptionBudgets.  '
+                f'Chose "{chosen.name}" arbitrarily.'
+            )
+            self._recorder.emit(Notice(ref_to(PODS, pod), "Warning", "MultiplePodDisruptionBudgets", text))
+        self.queue.add(chosen.key)
+
+    def _selects(self, budget: PodDisruptionBudget, pod: Pod) -> bool:
+        version = budget.metadata.resource_version
+        cached = self._selectors.get(budget.uid)
+        if cached is None or cached[0] != version:
+            cached = self._selectors[budget.uid] = (version, from_label_selector(budget.spec.selector))
+        return cached[1].matches(pod.labels)
+
+    def _tell(self, budget: PodDisruptionBudget, type_: str, reason: str, message: str) -> None:
+        self._recorder.emit(Notice(ref_to(POD_DISRUPTION_BUDGETS, budget), type_, reason, message))

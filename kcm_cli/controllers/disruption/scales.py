@@ -1,0 +1,103 @@
+"""How many pods the controllers of some pods ask for: from caches for the built-in kinds, by /scale for others.
+
+A file of its own because it reads the server for kinds that are not known.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS
+from kcm_cli.api.core import REPLICATION_CONTROLLERS, Pod
+from kcm_cli.api.resource import Resource
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.machinery.meta import Object, OwnerReference, View, controller_of
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.mapper import Mapper
+from kcm_cli.runtime.informer import AnyInformer
+
+
+class ScaleSpec(View, frozen=True, gc=False):
+    replicas: int = 0
+
+
+class Scale(Object, frozen=True, gc=False, kw_only=True):
+    """autoscaling/v1 Scale."""
+
+    spec: ScaleSpec = msgspec.field(default_factory=ScaleSpec)
+
+
+class ScaleUnknown(Exception):
+    """A pod's controller cannot be found, or has no scale; the text goes into the budget's condition."""
+
+    reason = "ScaleUnknown"
+
+
+class Scales:
+    """Finds controllers and their sizes."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._mapper = Mapper(context.client, context.clock)
+        kinds = (REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS, DEPLOYMENTS)
+        self._informers: dict[str, AnyInformer] = {kind.kind: context.informers.get(kind) for kind in kinds}
+
+    @property
+    def informers(self) -> tuple[AnyInformer, ...]:
+        return tuple(self._informers.values())
+
+    async def total(self, pods: Iterable[Pod]) -> tuple[int, bool]:
+        """The sum of the controllers' sizes, and whether some pod has none. Raises ScaleUnknown."""
+        seen: set[str] = set()
+        sizes: dict[str, int] = {}
+        unmanaged = False
+        for pod in pods:
+            ref = controller_of(pod)
+            if ref is None:
+                unmanaged = True
+            elif ref.uid not in seen:
+                seen.add(ref.uid)
+                uid, size = await self._of(ref, pod)
+                sizes[uid] = size
+        return sum(sizes.values()), unmanaged
+
+    async def _of(self, ref: OwnerReference, pod: Pod) -> tuple[str, int]:
+        known = self._known(ref, pod.namespace)
+        if known is not None:
+            parent = controller_of(known)
+            if ref.kind == REPLICA_SETS.kind and parent is not None and parent.kind == DEPLOYMENTS.kind:
+                known = self._known(parent, pod.namespace)
+            if known is not None:
+                return known.uid, _size(known)
+        found = await self._asked(ref, pod.namespace)
+        if found is None:
+            raise ScaleUnknown(f'found no controllers for pod "{pod.name}"')
+        return found
+
+    def _known(self, ref: OwnerReference, namespace: str) -> Object | None:
+        informer = self._informers.get(ref.kind)
+        group = ref.api_version.rpartition("/")[0]
+        if informer is None or group not in (informer.resource.gvr.group, "extensions"):
+            return None
+        obj = informer.store.get(f"{namespace}/{ref.name}")
+        found: Object | None = obj if obj is not None and obj.uid == ref.uid else None
+        return found
+
+    async def _asked(self, ref: OwnerReference, namespace: str) -> tuple[str, int] | None:
+        """By the scale subresource. Raises ScaleUnknown for a kind without one, NoMatch for an unknown kind."""
+        group, _, version = ref.api_version.rpartition("/")
+        served = await self._mapper.kind(group, ref.kind, version)
+        resource: Resource[Scale] = Resource(served.gvr, "Scale", Scale, served.namespaced)
+        try:
+            scale = await self._client.get(resource, namespace, ref.name, subresource="scale")
+        except NotFound:
+            if "scale" in served.subresources:
+                return None
+            name = f"{served.gvr.plural}.{group}" if group else served.gvr.plural
+            raise ScaleUnknown(f"{name} does not implement the scale subresource") from None
+        return (scale.uid, scale.spec.replicas) if scale.uid == ref.uid else None
+
+
+def _size(obj: Object) -> int:
+    replicas = getattr(getattr(obj, "spec", None), "replicas", None)
+    return 1 if replicas is None else int(replicas)
