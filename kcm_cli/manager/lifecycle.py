@@ -140,6 +140,8 @@ class Manager:
             await self._work(migration, lambda lock: lock is Lock.MIGRATION, first=False)
 
     async def _elections(self) -> Elections:
+        if self._config.gates.enabled("CoordinatedLeaderElection"):
+            log.warning("CoordinatedLeaderElection is not built: this process takes part in the ordinary election")
         client = await self._thread.call(election_client(self._config, self._clock, self._show.rest))
         self._control_clients.append(client)
         return Elections(

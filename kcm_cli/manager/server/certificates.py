@@ -14,6 +14,7 @@ from hashlib import sha256
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kcm_cli.manager.server.user import User
@@ -25,7 +26,7 @@ _DEPTH = 8
 
 @dataclass(frozen=True, slots=True)
 class CaBundle:
-    """Certificates that vouch for others. ``pem`` is the text they came in."""
+    """Certificates that vouch for others. ``pem`` has them and nothing else."""
 
     pem: bytes
     certificates: tuple[x509.Certificate, ...]
@@ -46,8 +47,8 @@ class CaBundle:
 
 def parse_bundle(pem: bytes) -> CaBundle:
     """The certificates in a PEM text. Raises ValueError if there is none, or one that is broken."""
-    certificates = x509.load_pem_x509_certificates(pem)
-    return CaBundle(pem, tuple(certificates))
+    certificates = tuple(dict.fromkeys(x509.load_pem_x509_certificates(pem)))
+    return CaBundle(b"".join(one.public_bytes(Encoding.PEM) for one in certificates), certificates)
 
 
 def for_clients(certificate: x509.Certificate) -> bool:

@@ -49,9 +49,13 @@ class _Protocol(HttpToolsProtocol):
         if connection is None:
             return
         der = connection.getpeercert(binary_form=True)
-        if der:
-            chain = getattr(connection, "get_unverified_chain", lambda: ())() or ()
+        if not der:
+            return
+        chain = getattr(connection, "get_unverified_chain", lambda: ())() or ()  # from Python 3.13 on
+        try:
             self.app_state[PEER] = parse_peer(der, tuple(chain)[1:])
+        except ValueError as error:
+            log.info("Unusable client certificate", extra={"fields": {"err": str(error)}})
 
 
 class _Server(uvicorn.Server):

@@ -18,7 +18,7 @@ from starlette.routing import Mount
 
 from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.serving_config import ServingConfig
+from kcm_cli.component.serving_config import INSECURE_CIPHERS, ServingConfig
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.authentication import Authenticator
 from kcm_cli.manager.server.authorization import Authorizer
@@ -190,6 +190,11 @@ class Server:
 
     def _load_tls(self) -> ServingTls:
         config = self._config.serving
+        for name in config.cipher_suites:
+            if name in INSECURE_CIPHERS:
+                log.warning("Use of insecure cipher detected", extra={"fields": {"cipher": name}})
+        if len(config.curve_preferences) > 1:
+            log.warning("tls-curve-preferences takes effect with a single curve only, the library's choice stays")
         named = tuple(Source(Path(one.cert_file), Path(one.key_file), names=one.names) for one in config.sni_cert_keys)
         return ServingTls(config, (self._default_certificate(), *named), self._trust)
 
