@@ -18,6 +18,7 @@ from kcm_cli.planning.pod_status import status_patch
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import ApiError, NotFound
 from kcm_cli.rest.mapper import NoMatch
+from kcm_cli.runtime.informer import AnyInformer
 
 _ALWAYS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
 
@@ -46,7 +47,7 @@ class DisruptionController:
         self._budgets = context.informers.get(POD_DISRUPTION_BUDGETS)
         self._pods = context.informers.get(PODS)
         self._scales = Scales(context)
-        self.informers = (self._budgets, self._pods, *self._scales.informers)
+        self.informers: tuple[AnyInformer, ...] = (self._budgets, self._pods, *self._scales.informers)
         self._budgets.listen(
             on_add=self._budget, on_update=lambda old, new: self._budget(new), on_delete=self._budget_gone
         )
