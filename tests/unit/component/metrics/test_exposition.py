@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kcm_cli.component.metrics import Registry, Stability
 from kcm_cli.component.metrics.exposition import go_float
@@ -38,12 +40,15 @@ def test_families_look_like_the_go_librarys() -> None:
         'a_seconds_bucket{le="0.5"} 0\na_seconds_bucket{le="1"} 1\na_seconds_bucket{le="+Inf"} 1\n'
         "a_seconds_sum 0.7\na_seconds_count 1\n"
     )
-    assert text.endswith(
-        '# HELP z_changes [ALPHA] Changes.\n# TYPE z_changes counter\nz_changes{op="a\\"b\\n"} 2\n'
-    )
+    assert text.endswith('# HELP z_changes [ALPHA] Changes.\n# TYPE z_changes counter\nz_changes{op="a\\"b\\n"} 2\n')
 
 
 def test_a_family_without_series_is_not_shown() -> None:
     registry = Registry()
     registry.counter("unused_total", "Never.", labels=("x",))
     assert b"unused_total" not in registry.expose()
+
+
+@given(st.floats(allow_nan=False))
+def test_numbers_read_back_as_they_were(value: float) -> None:
+    assert float(go_float(value)) == value

@@ -5,9 +5,7 @@ from kcm_cli.component.metrics import MetricsOptions, Registry
 
 def test_asking_twice_gives_the_same_family() -> None:
     registry = Registry()
-    assert registry.counter("a_total", "A.", labels=("x",)) is registry.counter(
-        "a_total", "A.", labels=("x",)
-    )
+    assert registry.counter("a_total", "A.", labels=("x",)) is registry.counter("a_total", "A.", labels=("x",))
 
 
 def test_a_name_means_one_thing() -> None:
