@@ -237,11 +237,16 @@ def _constant(name: str) -> Function:
     return overloaded(f"format.{name}", ((), lambda: value))
 
 
+def _pointer_part(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
 FUNCTIONS: Mapping[str, Function] = {
     "quantity": overloaded("quantity", ((str,), _quantity)),
     "isQuantity": overloaded("isQuantity", ((str,), _is(_quantity))),
     "semver": overloaded("semver", ((str,), _version), ((str, bool), _version)),
     "isSemver": overloaded("isSemver", ((str,), _is(_version)), ((str, bool), _is(_version))),
+    "jsonpatch.escapeKey": overloaded("jsonpatch.escapeKey", ((str,), _pointer_part)),
     "format.named": overloaded("format.named", ((str,), _named)),
     **{f"format.{name}": _constant(name) for name in _FORMATS},
 }

@@ -111,6 +111,7 @@ GIVES = {
     "semver('1.2.3').isLessThan(semver('1.10.0'))": True,
     "semver('v1', true).major()": 1,
     "isSemver('1.0')": False,
+    "jsonpatch.escapeKey('a~b/c')": "a~0b~1c",
     "format.dns1123Label().validate('A').hasValue()": True,
     "format.named('nothing').hasValue()": False,
     "Object{metadata: Object.metadata{labels: {'a': 'b'}}}": {"metadata": {"labels": {"a": "b"}}},

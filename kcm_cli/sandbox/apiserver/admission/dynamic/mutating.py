@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.machinery import cel, patches
+from kcm_cli.machinery import cel, codec, patches
 from kcm_cli.machinery.errors import PatchError
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.admission.denial import denied
@@ -149,14 +149,14 @@ class MutatingPolicies:
             return
         if rounds.second and not book.wanted(invocation.key):
             return
-        before = invocation.view.obj
+        before = codec.encode(invocation.view.attrs.obj)
         for mutation in policy.body:
             try:
                 self._mutate(invocation, mutation)
             except MutationError as error:
                 if not policy.ignores_failures:
                     yield invocation.objection(str(error), "Invalid")
-        if invocation.view.obj != before:
+        if codec.encode(invocation.view.attrs.obj) != before:
             book.changed()
             rounds.needed = True
         if policy.spec.get("reinvocationPolicy") == "IfNeeded":

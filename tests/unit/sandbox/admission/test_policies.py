@@ -1,0 +1,358 @@
+"""Policies: validating and mutating, their bindings, parameters and matching."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kcm_cli.sandbox.apiserver.types import User
+from tests.unit.sandbox.asking import Answer, Api
+
+Tree = dict[str, Any]
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+RULE = {"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+KINDS = ("validatingadmissionpolic", "mutatingadmissionpolic")
+
+
+@pytest.fixture(autouse=True)
+def clean(api: Api) -> Iterator[None]:
+    yield
+    for kind in KINDS:
+        for plural in (f"{kind}ybindings", f"{kind}ies"):
+            for item in api.get(f"{GROUP}/{plural}").doc["items"]:
+                api.delete(f"{GROUP}/{plural}/{item['metadata']['name']}")
+
+
+def policy(api: Api, kind: str, spec: Tree, *, binding: Tree | None = None, name: str = "p") -> None:
+    spec = {"matchConstraints": {"resourceRules": [RULE]}, **spec}
+    bound = {"policyName": name, **(binding or {})}
+    if kind == "validating":
+        bound.setdefault("validationActions", ["Deny"])
+    api.make(f"{GROUP}/{kind}admissionpolicies", {"metadata": {"name": name}, "spec": spec})
+    api.make(f"{GROUP}/{kind}admissionpolicybindings", {"metadata": {"name": "b"}, "spec": bound})
+
+
+def validating(api: Api, *validations: Tree, binding: Tree | None = None, **spec: Any) -> None:
+    policy(api, "validating", {"validations": list(validations), **spec}, binding=binding)
+
+
+def mutating(api: Api, *mutations: str, binding: Tree | None = None, name: str = "p", **spec: Any) -> None:
+    """mutations: expressions of apply configurations; of JSON patches where they begin with a bracket."""
+    made = [
+        {"patchType": "JSONPatch", "jsonPatch": {"expression": text}}
+        if text.startswith("[")
+        else {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": text}}
+        for text in mutations
+    ]
+    spec = {"reinvocationPolicy": "Never", **spec}
+    policy(api, "mutating", {"mutations": made, **spec}, binding=binding, name=name)
+
+
+def create(api: Api, data: Tree | None = None, *, namespace: str = "", **options: Any) -> Answer:
+    where = namespace or api.namespace(account=False)
+    doc: Tree = {"metadata": {"name": "m", "labels": options.pop("labels", {})}}
+    if data is not None:
+        doc["data"] = data
+    return api.post(f"/api/v1/namespaces/{where}/configmaps", doc, **options)
+
+
+def denied(why: str, *, bound: str = "b") -> str:
+    return f"configmaps \"m\" is forbidden: ValidatingAdmissionPolicy 'p' with binding '{bound}' denied request: {why}"
+
+
+@pytest.mark.parametrize(
+    ("validation", "code", "reason", "why"),
+    [
+        pytest.param(
+            {"expression": "size(object.data) < 2"},
+            422,
+            "Invalid",
+            "failed expression: size(object.data) < 2",
+            id="plain",
+        ),
+        pytest.param({"expression": "false", "message": "no "}, 422, "Invalid", "no", id="message"),
+        pytest.param(
+            {"expression": "false", "messageExpression": "'has ' + string(size(object.data))", "message": "m"},
+            422,
+            "Invalid",
+            "has 2",
+            id="computed message",
+        ),
+        pytest.param(
+            {"expression": "false", "messageExpression": "object.data.nope", "message": "m"},
+            422,
+            "Invalid",
+            "m",
+            id="a message that fails gives way",
+        ),
+        pytest.param(
+            {"expression": "false", "reason": "Forbidden", "message": "m"}, 403, "Forbidden", "m", id="reason"
+        ),
+        pytest.param(
+            {"expression": "object.data.nope == 'x'"},
+            422,
+            "Invalid",
+            "expression 'object.data.nope == 'x'' resulted in error: no such key: nope",
+            id="error",
+        ),
+    ],
+)
+def test_an_expression_that_is_false_refuses(api: Api, validation: Tree, code: int, reason: str, why: str) -> None:
+    validating(api, validation)
+    answer = create(api, {"a": "1", "b": "2"})
+    assert (answer.status, answer.doc["reason"], answer.message) == (code, reason, denied(why))
+
+
+def test_a_failing_expression_is_passed_over_where_failures_are_ignored(api: Api) -> None:
+    validating(api, {"expression": "object.data.nope == 'x'"}, failurePolicy="Ignore")
+    assert create(api, {}).status == 201
+
+
+def test_a_binding_may_warn(api: Api) -> None:
+    validating(api, {"expression": "false", "message": "hm"}, binding={"validationActions": ["Warn", "Audit"]})
+    answer = create(api)
+    assert answer.status == 201
+    assert answer.warnings == ("Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': hm",)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "object.metadata.name == 'm'",
+        "oldObject == null",
+        "request.operation == 'CREATE' && request.resource.resource == 'configmaps' && !request.dryRun",
+        "request.userInfo.username == 'kubernetes-admin' && 'system:masters' in request.userInfo.groups",
+        "namespaceObject.metadata.name == request.namespace",
+        "!has(namespaceObject.metadata.managedFields)",
+        "authorizer.group('').resource('pods').namespace('x').check('delete').allowed()",
+        "!authorizer.serviceAccount('default', 'nobody').group('').resource('pods').check('delete').allowed()",
+        "authorizer.requestResource.check('create').allowed()",
+        "variables.twice == 2 && variables.thrice == 3",
+        "object.kind == 'ConfigMap' && object.apiVersion == 'v1'",
+        "quantity('1Gi').isGreaterThan(quantity('1G'))",
+    ],
+)
+def test_what_expressions_can_ask_for(api: Api, expression: str) -> None:
+    variables = [
+        {"name": "twice", "expression": "1 + 1"},
+        {"name": "unused", "expression": "object.nope.nope"},
+        {"name": "thrice", "expression": "variables.twice + 1"},
+    ]
+    validating(api, {"expression": expression}, variables=variables)
+    answer = create(api, {})
+    assert answer.status == 201, answer.message
+
+
+def test_updates_show_the_old_object(api: Api) -> None:
+    validating(api, {"expression": "oldObject == null || object.data.a == oldObject.data.a"})
+    made = create(api, {"a": "1"})
+    path = f"/api/v1/namespaces/{made.doc['metadata']['namespace']}/configmaps/m"
+    assert api.merge(path, {"metadata": {"labels": {"x": "y"}}}).status == 200
+    assert api.merge(path, {"data": {"a": "2"}}).status == 422
+
+
+@pytest.mark.parametrize(
+    ("constraints", "matches"),
+    [
+        pytest.param({}, True, id="rules"),
+        pytest.param({"excludeResourceRules": [RULE]}, False, id="excluded"),
+        pytest.param({"objectSelector": {"matchLabels": {"l": "1"}}}, True, id="object"),
+        pytest.param({"objectSelector": {"matchLabels": {"l": "2"}}}, False, id="other object"),
+        pytest.param({"namespaceSelector": {"matchLabels": {"n": "1"}}}, True, id="namespace"),
+        pytest.param({"namespaceSelector": {"matchLabels": {"n": "2"}}}, False, id="other namespace"),
+        pytest.param({"resourceRules": [{**RULE, "resourceNames": ["m"]}]}, True, id="name"),
+        pytest.param({"resourceRules": [{**RULE, "resourceNames": ["o"]}]}, False, id="other name"),
+        pytest.param({"resourceRules": [{**RULE, "operations": ["UPDATE"]}]}, False, id="other operation"),
+        pytest.param({"resourceRules": [{**RULE, "scope": "Cluster"}]}, False, id="other scope"),
+        pytest.param({"resourceRules": [{**RULE, "resources": ["*/status"]}]}, False, id="subresource"),
+    ],
+)
+def test_what_a_policy_is_about(api: Api, constraints: Tree, matches: bool) -> None:
+    validating(api, {"expression": "false"}, matchConstraints={"resourceRules": [RULE], **constraints})
+    namespace = api.namespace(account=False, n="1")
+    assert create(api, namespace=namespace, labels={"l": "1"}).status == (422 if matches else 201)
+
+
+def test_a_binding_may_narrow(api: Api) -> None:
+    binding = {"matchResources": {"namespaceSelector": {"matchLabels": {"n": "1"}}}}
+    validating(api, {"expression": "false"}, binding=binding)
+    assert create(api, namespace=api.namespace(account=False, n="1")).status == 422
+    assert create(api, namespace=api.namespace(account=False, n="2")).status == 201
+
+
+def test_conditions_come_before_everything(api: Api) -> None:
+    conditions = [{"name": "c", "expression": "request.userInfo.username != 'friend'"}]
+    validating(api, {"expression": "false"}, matchConditions=conditions)
+    assert create(api).status == 422
+    assert create(api, user=User("friend", groups=("system:masters",))).status == 201
+
+
+PARAMS: Tree = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}, "matchConditions": []}
+LIMITED = [{"name": "c", "expression": "object.metadata.name != 'params'"}]
+
+
+@pytest.mark.parametrize(
+    ("ref", "data", "status"),
+    [
+        pytest.param({"name": "params", "parameterNotFoundAction": "Deny"}, {"a": "1"}, 201, id="within"),
+        pytest.param({"name": "params", "parameterNotFoundAction": "Deny"}, {"a": "1", "b": "2"}, 422, id="beyond"),
+        pytest.param(
+            {"name": "none", "parameterNotFoundAction": "Allow"}, {"a": "1", "b": "2"}, 201, id="none, allowed"
+        ),
+        pytest.param({"name": "none", "parameterNotFoundAction": "Deny"}, {}, 422, id="none, denied"),
+        pytest.param(
+            {"selector": {"matchLabels": {"is": "param"}}, "parameterNotFoundAction": "Deny"},
+            {"a": "1", "b": "2"},
+            422,
+            id="selected",
+        ),
+    ],
+)
+def test_parameters_come_from_the_namespace_of_the_object(api: Api, ref: Tree, data: Tree, status: int) -> None:
+    namespace = api.namespace(account=False)
+    params = {"metadata": {"name": "params", "labels": {"is": "param"}}, "data": {"max": "1"}}
+    api.make(f"/api/v1/namespaces/{namespace}/configmaps", params)
+    validating(
+        api,
+        {"expression": "size(object.data) <= int(params.data.max)"},
+        paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
+        binding={"paramRef": ref},
+    )
+    answer = create(api, data, namespace=namespace)
+    assert answer.status == status, answer.message
+    if ref.get("name") == "none" and status == 422:
+        assert answer.message == denied(
+            "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+        )
+
+
+def test_an_equivalent_version_matches(api: Api) -> None:
+    rule = {**RULE, "apiGroups": ["events.k8s.io"], "resources": ["events"]}
+    expression = (
+        "object.apiVersion == 'events.k8s.io/v1' && object.note == 'hello' && request.kind.group == 'events.k8s.io'"
+    )
+    validating(api, {"expression": expression}, matchConstraints={"resourceRules": [rule], "matchPolicy": "Equivalent"})
+    namespace = api.namespace(account=False)
+    event = {
+        "metadata": {"name": "m"},
+        "involvedObject": {"namespace": namespace},
+        "message": "hello",
+    }
+    assert api.post(f"/api/v1/namespaces/{namespace}/events", event).status == 201
+    event["metadata"]["name"], event["message"] = "n", "other"  # type: ignore[index]
+    assert api.post(f"/api/v1/namespaces/{namespace}/events", event).status == 422
+
+
+def test_a_scale_is_seen_as_one(api: Api) -> None:
+    rule = {**RULE, "apiGroups": ["apps"], "resources": ["deployments/scale"]}
+    validating(
+        api,
+        {"expression": "object.kind == 'Scale' && object.spec.replicas < 5 && oldObject.spec.replicas == 1"},
+        matchConstraints={"resourceRules": [rule]},
+    )
+    namespace = api.namespace(account=False)
+    labels = {"a": "b"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    api.make(path, {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": labels}, "template": template}})
+    assert api.merge(f"{path}/d/scale", {"spec": {"replicas": 7}}).status == 422
+    assert api.merge(f"{path}/d/scale", {"spec": {"replicas": 3}}).status == 200
+
+
+def test_the_policies_themselves_are_exempt(api: Api) -> None:
+    everything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
+    validating(api, {"expression": "false"}, matchConstraints={"resourceRules": [everything]})
+    assert create(api, namespace="default").status == 422
+    assert api.delete(f"{GROUP}/validatingadmissionpolicies/p").status == 200
+
+
+@pytest.mark.parametrize(
+    ("mutation", "data", "expected"),
+    [
+        pytest.param("Object{data: {'x': 'y'}}", {"a": "b"}, {"a": "b", "x": "y"}, id="apply adds"),
+        pytest.param("Object{}", {"a": "b"}, {"a": "b"}, id="apply nothing"),
+        pytest.param(
+            "[JSONPatch{op: 'add', path: '/data/x', value: 'y'}]", {"a": "b"}, {"a": "b", "x": "y"}, id="patch adds"
+        ),
+        pytest.param(
+            "[JSONPatch{op: 'remove', path: '/data/a'}]", {"a": "b", "c": "d"}, {"c": "d"}, id="patch removes"
+        ),
+        pytest.param(
+            "[JSONPatch{op: 'test', path: '/data/a', value: 'z'}, JSONPatch{op: 'remove', path: '/data/a'}]",
+            {"a": "b"},
+            {"a": "b"},
+            id="a test that fails changes nothing",
+        ),
+        pytest.param(
+            "[JSONPatch{op: 'add', path: '/data/' + jsonpatch.escapeKey('k'), value: variables.v}]",
+            {"a": "b"},
+            {"a": "b", "k": "b!"},
+            id="variables and escapes",
+        ),
+    ],
+)
+def test_a_mutation(api: Api, mutation: str, data: Tree, expected: Tree) -> None:
+    mutating(api, mutation, variables=[{"name": "v", "expression": "object.data.a + '!'"}])
+    answer = create(api, data)
+    assert answer.status == 201, answer.message
+    assert answer.doc["data"] == expected
+
+
+def test_lists_with_keys_are_merged_and_defaults_are_set(api: Api) -> None:
+    rule = {**RULE, "resources": ["pods"], "operations": ["CREATE"]}
+    mutating(
+        api,
+        "Object{spec: Object.spec{initContainers: [Object.spec.initContainers{name: 'side', image: 'x', "
+        "restartPolicy: 'Always'}]}}",
+        matchConstraints={"resourceRules": [rule]},
+    )
+    namespace = api.namespace()
+    containers = [{"name": "c", "image": "i"}]
+    init = [{"name": "first", "image": "i"}]
+    made = api.make(
+        f"/api/v1/namespaces/{namespace}/pods",
+        {"metadata": {"name": "p"}, "spec": {"containers": containers, "initContainers": init}},
+    )
+    assert [(each["name"], each.get("imagePullPolicy")) for each in made["spec"]["initContainers"]] == [
+        ("first", "Always"),
+        ("side", "Always"),
+    ]
+    tokens = [mount["name"] for mount in made["spec"]["initContainers"][1].get("volumeMounts", ())]
+    assert len(tokens) == 1, "in-tree plugins saw the new container in the second round"
+
+
+def test_mutations_in_order_each_see_the_former(api: Api) -> None:
+    mutating(
+        api,
+        "Object{data: {'n': '1'}}",
+        "Object{data: {'m': object.data.n + '2'}}",
+        "[JSONPatch{op: 'add', path: '/data/o', value: object.data.m + '3'}]",
+    )
+    assert create(api).doc["data"] == {"n": "1", "m": "12", "o": "123"}
+
+
+@pytest.mark.parametrize(
+    ("mutation", "why"),
+    [
+        pytest.param(
+            "Object{data: {'x': object.data.nope}}",
+            "expression 'Object{data: {'x': object.data.nope}}' resulted in error: no such key: nope",
+            id="error",
+        ),
+        pytest.param(
+            "[JSONPatch{op: 'remove', path: '/data/nope'}]",
+            "JSON Patch: error in remove for path: '/data/nope': Unable to remove nonexistent key: nope: missing value",
+            id="patch",
+        ),
+    ],
+)
+def test_a_mutation_that_cannot_be_made_refuses(api: Api, mutation: str, why: str) -> None:
+    mutating(api, mutation)
+    answer = create(api, {"a": "b"})
+    assert (answer.status, answer.doc["reason"]) == (403, "Invalid")
+    assert answer.message == f"policy 'p' with binding 'b' denied request: {why}"
+
+
+def test_failures_of_mutations_may_be_ignored(api: Api) -> None:
+    mutating(api, "Object{data: {'x': object.data.nope}}", failurePolicy="Ignore")
+    assert create(api, {"a": "b"}).doc["data"] == {"a": "b"}
