@@ -71,7 +71,7 @@ class Agents:
         """The lowest number that no node has."""
         taken = {agent.number for agent in self._agents.values()}
         taken |= {number for node in self._nodes.store if (number := shape.number_of(node.spec.pod_cidr)) is not None}
-        return next(number for number in range(len(taken) + 1) if number not in taken)
+        return next(number for number in range(1, len(taken) + 2) if number not in taken)
 
     async def run(self) -> None:
         """Send heartbeats until cancelled."""

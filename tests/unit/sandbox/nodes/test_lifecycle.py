@@ -1,0 +1,258 @@
+"""Pods on simulated nodes, as a client sees them, on virtual time."""
+
+import pytest
+
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
+
+LEASES = resource("leases", "coordination.k8s.io")
+
+
+def test_a_pod_runs_and_becomes_ready(play):
+    async def run(world: World) -> None:
+        await world.pod("a")
+        await world.wait()
+        status = await world.status("a")
+        assert status["phase"] == "Running"
+        assert status["podIP"].startswith("10.244.")
+        assert status["podIPs"] == [{"ip": status["podIP"]}]
+        assert status["hostIPs"] == [{"ip": status["hostIP"]}]
+        assert {c["type"]: c["status"] for c in status["conditions"]} == {
+            "PodReadyToStartContainers": "True",
+            "Initialized": "True",
+            "Ready": "True",
+            "ContainersReady": "True",
+            "PodScheduled": "True",
+        }
+        (container,) = status["containerStatuses"]
+        assert container["ready"] and container["started"] and container["restartCount"] == 0
+        assert container["image"] == "docker.io/library/nginx:latest"
+
+    play(run)
+
+
+def test_start_and_ready_delays(play):
+    async def run(world: World) -> None:
+        await world.pod("a", start_delay="10s", ready_delay="20s")
+        await world.wait(5)
+        status = await world.status("a")
+        assert status["phase"] == "Pending"
+        assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "ContainerCreating"}}
+        assert (await world.condition("a", "PodReadyToStartContainers"))["status"] == "False"
+        await world.wait(10)
+        assert (await world.status("a"))["phase"] == "Running"
+        assert await world.condition("a", "Ready") | {"lastTransitionTime": ""} == {
+            "type": "Ready",
+            "status": "False",
+            "reason": "ContainersNotReady",
+            "message": "containers with unready status: [c]",
+            "observedGeneration": 1,
+            "lastProbeTime": None,
+            "lastTransitionTime": "",
+        }
+        await world.wait(20)
+        assert (await world.condition("a", "Ready"))["status"] == "True"
+
+    play(run)
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "phase"),
+    [
+        ("Never", "0", "Succeeded"),
+        ("Never", "3", "Failed"),
+        ("OnFailure", "0", "Succeeded"),
+        ("OnFailure", "3", "Running"),
+    ],
+)
+def test_how_a_pod_ends(play, policy, code, phase):
+    async def run(world: World) -> None:
+        await world.pod("a", {"restartPolicy": policy}, run_time="30s", exit_code=code)
+        await world.wait(20)
+        assert (await world.status("a"))["phase"] == "Running"
+        await world.wait(20)
+        assert (await world.status("a"))["phase"] == phase
+
+    play(run)
+
+
+def test_a_crashing_container_backs_off_longer_and_longer(play):
+    async def run(world: World) -> None:
+        await world.pod("a", exit_code="1")
+        await world.wait(5)
+        (container,) = (await world.status("a"))["containerStatuses"]
+        assert container["restartCount"] == 1
+        assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+        assert container["state"]["waiting"]["message"].startswith("back-off 10s restarting failed container=c pod=a_")
+        assert container["lastState"]["terminated"]["exitCode"] == 1
+        assert (await world.status("a"))["phase"] == "Running"
+        counts = []
+        for seconds in (10, 20, 40, 80):
+            await world.wait(seconds + 1)
+            counts.append((await world.status("a"))["containerStatuses"][0]["restartCount"])
+        assert counts == [2, 3, 4, 5]
+
+    play(run)
+
+
+def test_the_given_number_of_restarts_and_then_well(play):
+    async def run(world: World) -> None:
+        await world.pod("a", restarts="2", run_time="1s")
+        await world.wait(60)
+        status = await world.status("a")
+        assert status["containerStatuses"][0]["restartCount"] == 2
+        assert (await world.condition("a", "Ready"))["status"] == "True"
+
+    play(run)
+
+
+def test_init_containers_run_one_after_the_other(play):
+    async def run(world: World) -> None:
+        spec = {"initContainers": [{"name": "i", "image": "x"}, {"name": "j", "image": "x"}]}
+        await world.create(
+            PODS,
+            {
+                "metadata": {
+                    "name": "a",
+                    "annotations": {"sandbox.kcm.dev/run-time.i": "10s", "sandbox.kcm.dev/run-time.j": "10s"},
+                },
+                "spec": {**spec, "containers": [{"name": "c", "image": "x"}]},
+            },
+        )
+        await world.wait(5)
+        status = await world.status("a")
+        assert status["phase"] == "Pending"
+        assert [next(iter(s["state"])) for s in status["initContainerStatuses"]] == ["running", "waiting"]
+        assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "PodInitializing"}}
+        initialized = await world.condition("a", "Initialized")
+        assert initialized["message"] == "containers with incomplete status: [i j]"
+        await world.wait(10)
+        assert (await world.condition("a", "Initialized"))["message"] == "containers with incomplete status: [j]"
+        await world.wait(10)
+        assert (await world.status("a"))["phase"] == "Running"
+
+    play(run)
+
+
+def test_deletion_waits_for_the_containers_and_tells_their_end(play):
+    async def run(world: World) -> None:
+        await world.pod("a", stop_time="10s")
+        await world.wait()
+        await world.delete(PODS, "a")
+        await world.wait(5)
+        assert (await world.status("a"))["phase"] == "Running"
+        await world.wait(6)
+        assert await world.gone("a")
+
+    play(run)
+
+
+def test_what_does_not_stop_is_killed_after_its_grace(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"terminationGracePeriodSeconds": 20}, stop_time="never")
+        await world.create(
+            PODS,
+            {
+                "metadata": {"name": "b", "finalizers": ["x/y"]},
+                "spec": {"terminationGracePeriodSeconds": 5, "containers": [{"name": "c", "image": "x"}]},
+            },
+        )
+        await world.patch(PODS, "b", {"metadata": {"annotations": {"sandbox.kcm.dev/stop-time": "never"}}})
+        await world.wait()
+        await world.delete(PODS, "a")
+        await world.delete(PODS, "b")
+        await world.wait(15)
+        assert not await world.gone("a")
+        status = await world.status("b")
+        assert status["phase"] == "Failed"
+        assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+        await world.wait(6)
+        assert await world.gone("a")
+
+    play(run)
+
+
+def test_a_pod_that_exceeds_its_deadline_fails(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"activeDeadlineSeconds": 30})
+        await world.wait(29)
+        assert (await world.status("a"))["phase"] == "Running"
+        await world.wait(3)
+        status = await world.status("a")
+        assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+        assert (await world.condition("a", "Ready"))["reason"] == "PodFailed"
+
+    play(run)
+
+
+def test_readiness_gates_hold_a_pod_back(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"readinessGates": [{"conditionType": "x/ready"}]})
+        await world.wait()
+        ready = await world.condition("a", "Ready")
+        assert ready["message"] == 'corresponding condition of pod readiness gate "x/ready" does not exist.'
+        body = {"status": {"conditions": [{"type": "x/ready", "status": "True"}]}}
+        await world.client.patch(PODS, "default", "a", body, subresource="status")
+        await world.wait()
+        assert (await world.condition("a", "Ready"))["status"] == "True"
+        assert (await world.condition("a", "x/ready"))["status"] == "True"
+
+    play(run)
+
+
+def test_an_annotation_makes_a_running_pod_unready(play):
+    async def run(world: World) -> None:
+        await world.pod("a")
+        await world.wait()
+        await world.patch(PODS, "a", {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "never"}}})
+        await world.wait()
+        assert (await world.condition("a", "Ready"))["status"] == "False"
+
+    play(run)
+
+
+def test_nothing_happens_on_a_failed_node_until_it_recovers(play):
+    async def run(world: World) -> None:
+        await world.pod("a", run_time="30s", exit_code="1")
+        await world.wait()
+        await world.cluster.nodes.fail("node-1")
+        await world.wait()
+        lease = await world.client.get_doc(LEASES, "kube-node-lease", "node-1")
+        await world.delete(PODS, "a", grace_s=1)
+        await world.wait(100)
+        assert not await world.gone("a")
+        assert (await world.client.get_doc(LEASES, "kube-node-lease", "node-1"))["spec"] == lease["spec"]
+        await world.cluster.nodes.recover("node-1")
+        await world.wait(2)
+        assert await world.gone("a")
+        assert (await world.client.get_doc(LEASES, "kube-node-lease", "node-1"))["spec"] != lease["spec"]
+
+    play(run, nodes=1)
+
+
+def test_nodes_come_and_go(play):
+    async def run(world: World) -> None:
+        assert await world.cluster.nodes.add() == "node-4"
+        await world.create(NODES, {"metadata": {"name": "mine", "annotations": {"sandbox.kcm.dev/simulated": "true"}}})
+        await world.wait()
+        for name in ("node-1", "node-4", "mine"):
+            node = await world.get(NODES, name)
+            assert {c["type"]: c["status"] for c in node["status"]["conditions"]}["Ready"] == "True", name
+            assert node["status"]["capacity"]["pods"] == "110"
+            assert node["metadata"]["labels"]["kubernetes.io/hostname"] == name
+            assert node["spec"]["podCIDR"]
+            assert not node["spec"].get("taints")
+        await world.cluster.nodes.remove("mine")
+        await world.wait(30)
+
+    play(run)
+
+
+def test_pods_without_a_free_address_wait(play):
+    async def run(world: World) -> None:
+        names = [f"p{number}" for number in range(3)]
+        for name in names:
+            await world.pod(name)
+        await world.wait()
+        assert len({(await world.status(name))["podIP"] for name in names}) == 3
+
+    play(run, nodes=1)

@@ -1,0 +1,132 @@
+"""The state machine of a pod: laws that hold for any behaviour and any times of looking."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.sandbox.nodes import machine
+from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role, Run
+
+seconds = st.sampled_from([0.0, 0.5, 1.0, 3.0, 10.0, 60.0, math.inf])
+short = st.sampled_from([0.0, 0.5, 1.0, 5.0])
+runs = st.builds(Run, seconds, st.integers(0, 2))
+
+
+@st.composite
+def containers(draw: st.DrawFn, role: Role, index: int) -> ContainerScript:
+    restart = "Always" if role is Role.SIDECAR else draw(st.sampled_from(["Always", "OnFailure", "Never"]))
+    if role is Role.INIT and restart == "Always":
+        restart = "OnFailure"
+    return ContainerScript(
+        f"{role.value}{index}",
+        role,
+        restart,
+        (),
+        draw(runs),
+        draw(st.integers(0, 3)),
+        draw(runs),
+        draw(short),
+        draw(seconds),
+        draw(seconds),
+    )
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> PodScript:
+    roles = draw(st.lists(st.sampled_from([Role.INIT, Role.SIDECAR]), max_size=2))
+    roles += [Role.MAIN] * draw(st.integers(1, 2))
+    made = tuple(draw(containers(role, index)) for index, role in enumerate(roles))
+    return PodScript(
+        made, draw(short), draw(st.sampled_from([math.inf, 20.0])), draw(st.sampled_from([0.0, 5.0, 30.0]))
+    )
+
+
+instants = st.lists(st.floats(0, 2000), min_size=1, max_size=6).map(sorted)
+
+
+@given(scripts(), instants)
+def test_it_does_not_matter_how_often_one_looks(script: PodScript, times: list[float]) -> None:
+    start = machine.accept(script, 0.0)
+    state = start
+    for at in times:
+        state = machine.advance(script, state, at)
+    assert state == machine.advance(script, start, times[-1])
+
+
+@given(scripts(), instants, st.floats(0, 500), st.sampled_from([0.0, 5.0, 60.0]))
+def test_a_stopped_pod_ends_within_its_grace_and_stays_so(
+    script: PodScript, times: list[float], at: float, grace_s: float
+) -> None:
+    state = machine.advance(script, machine.accept(script, 0.0), at)
+    state = machine.stop(state, at, grace_s)
+    ended = machine.advance(script, state, at + grace_s)
+    assert machine.finished(script, ended)
+    assert machine.advance(script, ended, at + grace_s + times[-1]) == ended
+    assert machine.due(script, ended, at + grace_s) == math.inf
+
+
+@given(scripts(), st.floats(0, 1000))
+def test_due_is_when_the_next_change_is(script: PodScript, at: float) -> None:
+    state = machine.advance(script, machine.accept(script, 0.0), at)
+    due = machine.due(script, state, at)
+    assert due > at
+    if due < math.inf:
+        just_before = at + (due - at) * 0.5
+        assert machine.advance(script, state, just_before) == state
+
+
+@given(scripts(), st.floats(0, 1000))
+def test_regular_containers_start_after_all_init_containers_did_their_part(script: PodScript, at: float) -> None:
+    state = machine.advance(script, machine.accept(script, 0.0), at)
+    pairs = list(zip(script.containers, state.containers, strict=True))
+    if any(current.starts for container, current in pairs if container.role is Role.MAIN):
+        for container, current in pairs:
+            if container.role is Role.INIT:
+                assert current.exit is not None and current.exit.code == 0
+            elif container.role is Role.SIDECAR:
+                assert current.starts > 0
+    assert machine.finished(script, state) is False or all(current.started_at is None for _, current in pairs)
+
+
+def one(restart: str, run: Run, **changes: float) -> PodScript:
+    container = ContainerScript("c", Role.MAIN, restart, (), run, 0, run, 0.0, 0.0, 0.0)
+    return PodScript((container,), changes.get("start", 0.0), changes.get("deadline", math.inf), 30.0)
+
+
+def test_backoff_doubles_to_five_minutes() -> None:
+    script = one("Always", Run(0.0, 1))
+    state = machine.accept(script, 0.0)
+    starts, now = [], 0.0
+    for _ in range(9):
+        state = machine.advance(script, state, now)
+        starts.append(now)
+        now = machine.due(script, state, now)
+    assert [late - early for early, late in zip(starts, starts[1:], strict=False)] == [
+        10, 20, 40, 80, 160, 300, 300, 300
+    ]  # fmt: skip
+
+
+def test_backoff_is_forgotten_after_a_long_run() -> None:
+    script = one("Always", Run(700.0, 1))
+    state = machine.advance(script, machine.accept(script, 0.0), 1401.0)
+    assert state.containers[0].starts == 3
+    assert state.containers[0].started_at == 1400.0
+
+
+def test_sidecars_stop_last_and_in_reverse() -> None:
+    sidecar = Run(math.inf, 0)
+    made = [ContainerScript(n, Role.SIDECAR, "Always", (), sidecar, 0, sidecar, 0, 0, 2.0) for n in ("s", "t")]
+    main = ContainerScript("c", Role.MAIN, "Always", (), sidecar, 0, sidecar, 0, 0, 3.0)
+    script = PodScript((*made, main), 0.0, math.inf, 30.0)
+    state = machine.advance(script, machine.accept(script, 0.0), 1.0)
+    state = machine.advance(script, machine.stop(state, 10.0, 30.0), 60.0)
+    assert [c.exit.finished for c in state.containers if c.exit] == [17.0, 15.0, 13.0]
+
+
+def test_a_second_request_can_only_shorten_the_grace() -> None:
+    script = one("Always", Run(math.inf, 0))
+    state = machine.stop(machine.advance(script, machine.accept(script, 0.0), 1.0), 10.0, 30.0)
+    assert machine.stop(state, 15.0, 100.0) == state
+    shorter = machine.stop(state, 15.0, 5.0).stop
+    assert shorter is not None and (shorter.at, shorter.deadline) == (10.0, 20.0)

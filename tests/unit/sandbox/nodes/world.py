@@ -1,0 +1,123 @@
+"""A whole sandbox on virtual time: API server, simulated nodes and scheduler, in this process."""
+
+import asyncio
+import json
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.rest.client import MERGE, Client
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+from kcm_cli.sandbox.embedded import EmbeddedServer
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def resource(plural: str, group: str = "", version: str = "v1", *, namespaced: bool = True) -> Resource[PartialObject]:
+    return Resource(GVR(group, version, plural), "", PartialObject, namespaced)
+
+
+PODS = resource("pods")
+NODES = resource("nodes", namespaced=False)
+
+
+@dataclass
+class World:
+    """What a test talks to. ``wait`` lets virtual seconds pass."""
+
+    client: Client
+    clock: LoopClock
+    cluster: Cluster
+    server: EmbeddedServer
+
+    async def wait(self, seconds: float = 1.0) -> None:
+        await self.clock.sleep(seconds)
+
+    async def create(self, kind: Resource[Any], doc: dict, namespace: str = "default") -> None:
+        await self.client.create(kind, namespace if kind.namespaced else "", doc)
+
+    async def pod(self, name: str, spec: dict | None = None, **annotations: str) -> None:
+        """Create a pod of one container; ``run_time`` stands for sandbox.kcm.dev/run-time, and so on."""
+        metadata: dict = {"name": name}
+        if annotations:
+            metadata["annotations"] = {f"sandbox.kcm.dev/{k.replace('_', '-')}": v for k, v in annotations.items()}
+        labels = (spec or {}).pop("labels", None)
+        if labels:
+            metadata["labels"] = labels
+        body = {"containers": [{"name": "c", "image": "nginx"}], **(spec or {})}
+        await self.create(PODS, {"metadata": metadata, "spec": body})
+
+    async def get(self, kind: Resource[Any], name: str, namespace: str = "default") -> dict:
+        return await self.client.get_doc(kind, namespace if kind.namespaced else "", name)
+
+    async def status(self, name: str) -> dict:
+        return (await self.get(PODS, name))["status"]
+
+    async def node_of(self, name: str) -> str:
+        return (await self.get(PODS, name))["spec"].get("nodeName", "")
+
+    async def condition(self, name: str, type_: str) -> dict:
+        conditions = (await self.status(name)).get("conditions", [])
+        return next((c for c in conditions if c["type"] == type_), {})
+
+    async def gone(self, name: str) -> bool:
+        try:
+            await self.get(PODS, name)
+        except NotFound:
+            return True
+        return False
+
+    async def delete(self, kind: Resource[Any], name: str, **options: Any) -> None:
+        await self.client.delete(kind, "default" if kind.namespaced else "", name, **options)
+
+    async def patch(self, kind: Resource[Any], name: str, body: dict) -> None:
+        namespace = "default" if kind.namespaced else ""
+        await self.client.patch(kind, namespace, name, body, content_type=MERGE)
+
+    async def events(self, name: str) -> list[tuple[str, str]]:
+        """Reason and message of the Events of an object, in the order of their names."""
+        listed = await self.client.list_page(resource("events"), "default")
+        items = json.loads(listed)["items"]
+        return [(e["reason"], e["message"]) for e in items if e["involvedObject"]["name"] == name]
+
+
+@pytest.fixture(scope="session")
+def certificates() -> Certificates:
+    return Certificates.load(None, datetime.now(UTC))
+
+
+@pytest.fixture
+def play(certificates: Certificates) -> Callable[..., None]:
+    """Run a test's coroutine in a world of its own with some nodes; nothing else is needed."""
+
+    def run(test: Callable[[World], Awaitable[None]], nodes: int = 3) -> None:
+        async def main() -> None:
+            clock = LoopClock(EPOCH)
+            server = EmbeddedServer(clock, random.Random(1), certificates)
+            await server.start()
+            client = Client(server.transport(), limiter=Unlimited(), user_agent="test", clock=clock)
+            cluster = Cluster(server.transport(), clock, random.Random(2), ClusterOptions(nodes))
+            task = asyncio.create_task(cluster.run())
+            await client.create(SERVICE_ACCOUNTS, "default", {"metadata": {"name": "default"}})
+            await client.get(NAMESPACES, "", "default")
+            await clock.sleep(1)
+            await test(World(client, clock, cluster, server))
+            assert not task.done()
+            task.cancel()
+            await asyncio.wait([task])
+
+        virtual.run(main())
+
+    return run
