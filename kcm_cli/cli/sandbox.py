@@ -5,9 +5,7 @@ of its own would not run any faster, for the interpreter runs one at a time, and
 """
 
 import asyncio
-import logging
 import signal
-import socket
 import sqlite3
 import sys
 from collections.abc import Sequence
@@ -17,15 +15,12 @@ from pathlib import Path
 import uvloop
 
 from kcm_cli.cli import usage
-from kcm_cli.cli.manager import announce, fail
+from kcm_cli.cli.manager import fail
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.component.kinds import BOOL, INT, STRING
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 
-log = logging.getLogger(__name__)
-
-_MANAGER_PORT = 10257
 _FLAGS = (
     Flag("port", INT, 6443, "The port of the API server; 0 takes a free one.", "Sandbox"),
     Flag("bind-address", STRING, "127.0.0.1", "The address on which the API server listens.", "Sandbox"),
@@ -95,91 +90,51 @@ async def _run(command: Command) -> int:
         loop.add_signal_handler(number, stop.set)
     sandbox = Sandbox(command.options)
     try:
-        await sandbox.start()
+        sandbox.prepare()
         if command.options.kubeconfig:
             sandbox.write_kubeconfig(Path(command.options.kubeconfig))
     except DirectoryInUse as error:
         return fail([str(error)])
     except (OSError, sqlite3.Error, ValueError) as error:
         return fail([_cannot_start(command.options, error)])
-    sys.stdout.write(f"kcm sandbox serves on {sandbox.url}\n")
-    sys.stdout.flush()
     try:
-        return await _live(command, sandbox, stop)
+        return await _serve(command, sandbox, stop)
     finally:
         await sandbox.stop()
 
 
-def _cannot_start(options: SandboxOptions, error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno is not None and not error.filename:
-        return f"cannot listen on {options.bind_address}:{options.port}: {error.strerror}"
-    return f"cannot start the sandbox: {error}"
+async def _serve(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int:
+    manager = None
+    if command.options.manager:
+        # imported here: a sandbox without manager needs no controllers
+        from kcm_cli.cli.sandbox_manager import SandboxManager
+        from kcm_cli.manager.config import ConfigError
 
-
-async def _live(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int:
-    """Until ``stop``, or until the manager ends by itself."""
+        try:
+            manager = SandboxManager(sandbox, command.manager_flags)
+        except ConfigError as error:
+            return fail(error.problems)
+    await sandbox.serve()
+    sys.stdout.write(f"kcm sandbox serves on {sandbox.url}\n")
+    sys.stdout.flush()
     simulation = None
     if command.options.nodes > 0:
         simulation = asyncio.create_task(sandbox.cluster().run(), name="simulation")
     try:
-        if not command.options.manager:
-            await stop.wait()
-            return 0
-        return await _manage(command, sandbox, stop)
+        if manager is not None:
+            return await manager.run(stop)
+        await stop.wait()
+        return 0
     finally:
         if simulation is not None:
             simulation.cancel()
             await asyncio.gather(simulation, return_exceptions=True)
 
 
-async def _manage(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int:
-    # imported here: a sandbox without manager needs no controllers
-    from kcm_cli.manager.app import manage
-    from kcm_cli.manager.config import ConfigError, complete
-    from kcm_cli.manager.config_controllers import known_of
-    from kcm_cli.manager.controller_map import all_controllers
-    from kcm_cli.manager.options import flag_set
-
-    parsed = flag_set().parse([*_manager_defaults(sandbox), *command.manager_flags])
-    try:
-        config = complete(parsed, known_of(all_controllers()))
-    except ConfigError as error:
-        return fail(error.problems)
-    announce(config)
-
-    def abandon(why: str) -> None:
-        """Nothing to do here: the manager ends by itself, and the sandbox with it."""
-
-    return await manage(config, stop, abandon=abandon, clock=sandbox.clock)
-
-
-def _manager_defaults(sandbox: Sandbox) -> list[str]:
-    """The flags with which a manager belongs to this sandbox. Those that the user gives come later, and win."""
-    files = sandbox.manager_files()
-    return [
-        f"--kubeconfig={files.kubeconfig}",
-        f"--authentication-kubeconfig={files.kubeconfig}",
-        f"--authorization-kubeconfig={files.kubeconfig}",
-        f"--root-ca-file={files.root_ca}",
-        f"--service-account-private-key-file={files.service_account_key}",
-        f"--cluster-signing-cert-file={files.signing_certificate}",
-        f"--cluster-signing-key-file={files.signing_key}",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={_free_port()}",
-        "--kube-api-qps=5000",
-        "--kube-api-burst=10000",
-    ]
-
-
-def _free_port() -> int:
-    """The manager's usual port, or none where another process has it: two sandboxes live side by side."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", _MANAGER_PORT))
-        except OSError:
-            return 0
-    return _MANAGER_PORT
+def _cannot_start(options: SandboxOptions, error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno is not None and not error.filename:
+        return f"cannot listen on {options.bind_address}:{options.port}: {error.strerror}"
+    return f"cannot start the sandbox: {error}"
 
 
 if __name__ == "__main__":

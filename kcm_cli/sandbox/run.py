@@ -66,7 +66,7 @@ class ManagerFiles:
 
 
 class Sandbox:
-    """A running API server. ``start``, then ``stop`` once. Raises OSError, DirectoryInUse on start."""
+    """A running API server: ``prepare``, ``serve``, then ``stop`` once."""
 
     def __init__(self, options: SandboxOptions, clock: Clock | None = None) -> None:
         self.options = options
@@ -77,25 +77,32 @@ class Sandbox:
         self.certificates: Certificates
         self.port = options.port
         self._store: Store
-        self._http: HttpServer
+        self._listener: socket.socket
+        self._http: HttpServer | None = None
 
-    async def start(self) -> None:
-        """Serve. When this returns, /readyz answers ok."""
+    def prepare(self) -> None:
+        """Take the data directory and the port, and make what certificates and files are missing.
+
+        Raises DirectoryInUse, OSError, sqlite3.Error, ValueError.
+        """
         options = self.options
         data = Path(options.data_dir) if options.data_dir else None
         self._store = Store(SqliteJournal(data) if data else None)
-        listener = _bound(options.bind_address, options.port)
-        self.port = listener.getsockname()[1]
+        self._listener = _bound(options.bind_address, options.port)
+        self.port = self._listener.getsockname()[1]
         addresses = (*SERVER_ADDRESSES, *(() if options.bind_address in _ANY else (options.bind_address,)))
         self.certificates = Certificates.load(data / "pki" if data else None, self.clock.now(), addresses)
         self.pki = self._pki(data)
+
+    async def serve(self) -> None:
+        """Answer requests. When this returns, /readyz answers ok."""
         rng = self._random
         security = Security.assemble(
             self._store,
             self.clock,
             rng,
             self.certificates,
-            tokens={options.token: ADMIN} if options.token else {},
+            tokens={self.options.token: ADMIN} if self.options.token else {},
             address=self.url.removeprefix("https://"),
         )
         catalog, schemas = Catalog(), Schemas()
@@ -105,11 +112,12 @@ class Sandbox:
         ca = self.certificates.ca.certificate.decode()
         await self.api.bootstrap(bootstrap_objects(client_ca=ca, address="127.0.0.1", port=self.port))
         self._http = HttpServer(self.api.handle, self.clock)
-        await self._http.start([listener], tls_context(self.certificates))
+        await self._http.start([self._listener], tls_context(self.certificates))
 
     async def stop(self) -> None:
         """End within a second or so."""
-        await self._http.stop(STOP_S)
+        if self._http is not None:
+            await self._http.stop(STOP_S)
         self._store.close()
         if self._private:
             shutil.rmtree(self._private, ignore_errors=True)

@@ -7,6 +7,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.types import Tree, User
 
 SYSTEM = User("system:apiserver", groups=("system:masters", "system:authenticated"))
@@ -16,6 +17,7 @@ class Server(Protocol):
     """What is needed of a server."""
 
     catalog: Catalog
+    core: Core
 
     async def handle_as(self, user: User, request: Request) -> Response | Stream:
         """Answer a request."""
@@ -26,14 +28,36 @@ class BootstrapError(Exception):
 
 
 async def create_missing(server: Server, documents: Sequence[Doc]) -> None:
-    """Create what is not there. Raises BootstrapError."""
+    """Create what is not there, and bring up to date what tells how this server is reached. Raises BootstrapError."""
     for document in documents:
         doc: Tree = dict(document)
         served = server.catalog.by_kind(doc["apiVersion"], doc["kind"])
         if served is None:
             raise BootstrapError(f"nothing serves {doc['kind']} of {doc['apiVersion']}")
-        path = served.info.gvr.path(doc["metadata"].get("namespace", ""))
-        request = Request("POST", path, headers={"user-agent": "kube-apiserver/"}, body=codec.encode(doc))
+        gvr, namespace, name = served.info.gvr, doc["metadata"].get("namespace", ""), doc["metadata"]["name"]
+        method, path = "POST", gvr.path(namespace)
+        if (known := server.core.store.get(served.storage, namespace, name)) is not None:
+            if not _outdated(doc, known.doc):
+                continue
+            method, path, doc = "PUT", gvr.path(namespace, name), _renewed(doc, known.copy())
+        request = Request(method, path, headers=_HEADERS, body=codec.encode(doc))
         answer = await server.handle_as(SYSTEM, request)
-        if isinstance(answer, Response) and answer.status not in (201, 409):
+        if isinstance(answer, Response) and answer.status not in (200, 201, 409):
             raise BootstrapError(f"{path}: {answer.body.decode()}")
+
+
+_HEADERS = {"user-agent": "kube-apiserver/", "content-type": "application/json"}
+_OF_THIS_START: dict[str, tuple[str, ...]] = {
+    "Endpoints": ("subsets",),
+    "EndpointSlice": ("endpoints", "ports"),
+    "ConfigMap": ("data",),
+}
+"""What may differ from start to start: addresses, the port, the CA."""
+
+
+def _outdated(doc: Tree, known: Tree) -> bool:
+    return any(doc.get(field) != known.get(field) for field in _OF_THIS_START.get(doc["kind"], ()))
+
+
+def _renewed(doc: Tree, known: Tree) -> Tree:
+    return known | {field: doc[field] for field in _OF_THIS_START[doc["kind"]] if field in doc}

@@ -1,0 +1,71 @@
+"""The manager of a sandbox: told by flags where its cluster is, and run on the sandbox's loop."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Sequence
+
+from kcm_cli.cli.manager import announce
+from kcm_cli.component.flagset import Parsed
+from kcm_cli.manager.app import manage
+from kcm_cli.manager.config import complete
+from kcm_cli.manager.config_controllers import known_of
+from kcm_cli.manager.controller_map import all_controllers
+from kcm_cli.manager.options import flag_set
+from kcm_cli.sandbox.run import Sandbox
+
+_PORT = 10257
+
+
+class SandboxManager:
+    """One manager. Raises ConfigError for flags that are wrong."""
+
+    def __init__(self, sandbox: Sandbox, flags: Sequence[str]) -> None:
+        self._clock = sandbox.clock
+        given = flag_set().parse(flags)
+        self._config = complete(_with_defaults(given, sandbox), known_of(all_controllers()))
+
+    async def run(self, stop: asyncio.Event) -> int:
+        """Until ``stop``, or until the manager ends by itself; the exit code."""
+        announce(self._config)
+        loop = asyncio.get_running_loop()
+
+        def abandon(why: str) -> None:
+            sys.stderr.write(f"Error: leaderelection lost: {why}\n")
+            loop.call_soon_threadsafe(stop.set)
+
+        return await manage(self._config, stop, abandon=abandon, clock=self._clock)
+
+
+def _with_defaults(given: Parsed, sandbox: Sandbox) -> Parsed:
+    """What makes a manager belong to this sandbox, where the user's flags do not say otherwise."""
+    defaults = flag_set().parse(_defaults(sandbox))
+    return Parsed({**defaults.values, **given.values}, given.rest, given.problems, given.warnings)
+
+
+def _defaults(sandbox: Sandbox) -> list[str]:
+    files = sandbox.manager_files()
+    return [
+        f"--kubeconfig={files.kubeconfig}",
+        f"--authentication-kubeconfig={files.kubeconfig}",
+        f"--authorization-kubeconfig={files.kubeconfig}",
+        f"--root-ca-file={files.root_ca}",
+        f"--service-account-private-key-file={files.service_account_key}",
+        f"--cluster-signing-cert-file={files.signing_certificate}",
+        f"--cluster-signing-key-file={files.signing_key}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={_free_port()}",
+        "--kube-api-qps=5000",
+        "--kube-api-burst=10000",
+    ]
+
+
+def _free_port() -> int:
+    """The manager's usual port, or none where another process has it: two sandboxes live side by side."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", _PORT))
+        except OSError:
+            return 0
+    return _PORT
