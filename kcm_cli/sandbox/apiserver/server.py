@@ -14,6 +14,8 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
+from kcm_cli.sandbox.apiserver.crd.controller import DefinitionController
+from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
 from kcm_cli.sandbox.apiserver.discovery.serve import Discovery
 from kcm_cli.sandbox.apiserver.metrics import ServerMetrics
 from kcm_cli.sandbox.apiserver.openapi import OpenApi
@@ -24,7 +26,7 @@ from kcm_cli.sandbox.apiserver.registry.answers import error_response, indented,
 from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
-from kcm_cli.sandbox.apiserver.registry.core import Admission, Core, CustomKinds
+from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
 from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
 from kcm_cli.sandbox.apiserver.registry.options import check_timeout
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
@@ -53,7 +55,6 @@ class Parts:
     catalog: Catalog
     schemas: Schemas
     admission: Admission
-    custom: CustomKinds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ class ApiServer:
         self._security = security = parts.security
         services = self.catalog.find("", "v1", "services")
         assert services is not None
+        custom = CustomResources(parts.schemas, self.catalog)
+        self._definitions = DefinitionController(parts.store, parts.clock, custom)
         self.core = Core(
             store=parts.store,
             catalog=self.catalog,
@@ -84,13 +87,13 @@ class ApiServer:
             admission=parts.admission,
             authorizer=security.authorizer,
             services=ServiceAllocator(parts.store, services.info, parts.random),
-            custom=parts.custom,
+            custom=custom,
         )
         self._verbs = Verbs(self.core, security)
         FlowSchemaStatus(self.core)
         self._metrics = ServerMetrics(parts.store)
         self._discovery = Discovery(self.catalog)
-        self._openapi = OpenApi(self.catalog, parts.schemas.builtin)
+        self._openapi = OpenApi(self.catalog, parts.schemas.builtin, custom)
 
     async def handle(self, request: Request, peer_cert: bytes | None = None) -> Answer:
         """Answer a request of whoever its credentials (or the client certificate, DER) say."""
@@ -133,6 +136,8 @@ class ApiServer:
         served = route(self.catalog, info, request.method, asked.rest, request.path)
         if served.info.gvr == _ENDPOINTS:
             warnings.append(_ENDPOINTS_WARNING)
+        if served.warning:
+            warnings.append(served.warning)
         hub = served if not served.converts else self._hub(served)
         watch = info.verb == "watch"
         form = media(served, request, query, self.core, stream=watch, subresource=info.subresource)

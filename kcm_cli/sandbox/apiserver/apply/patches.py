@@ -58,7 +58,7 @@ class Patches:
             return self._json(target, current, body, mode)
         if media == MERGE_PATCH:
             return self._merge(target, current, body, mode)
-        if media == STRATEGIC_PATCH and self._schemas.node(target) is not None:
+        if media == STRATEGIC_PATCH and not self._schemas.is_custom(target):
             return self._strategic(target, current, body, mode)
         raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
 
@@ -84,7 +84,7 @@ class Patches:
 
     def _finish(self, target: Target, patched: object, patch: object, problems: list[str], mode: str) -> Patched:
         """Decode the patched JSON again, as a client's body would be."""
-        node = self._schemas.node(target) or _ANY
+        node = (not self._schemas.is_custom(target) and self._schemas.node(target)) or _ANY
         if not isinstance(patched, dict):
             raise invalid_patch(codec.encode(patched).decode(), "couldn't get version/kind; json parse error")
 

@@ -13,7 +13,6 @@ from email.utils import parseaddr
 from urllib.parse import urlsplit
 
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.quantity import parse as parse_quantity
 from kcm_cli.machinery.times import parse_time
 
 Check = Callable[[str], bool]
@@ -99,14 +98,6 @@ def _is_date_time(text: str) -> bool:
     return True
 
 
-def _is_quantity(text: str) -> bool:
-    try:
-        parse_quantity(text)
-    except FormatError:
-        return False
-    return True
-
-
 def _is_isbn10(text: str) -> bool:
     digits = re.sub(r"[\s-]", "", text)
     if re.fullmatch(r"\d{9}[\dX]", digits) is None:
@@ -140,7 +131,7 @@ def _uuid(third: str, fourth: str) -> Check:
 _VARIANT = rf"[89abAB]{_HEX}{{3}}"
 _ANY4 = rf"{_HEX}{{4}}"
 
-FORMATS: dict[str, Check] = {
+_FORMATS: dict[str, Check] = {
     "bsonobjectid": _matches(rf"{_HEX}{{24}}"),
     "uri": _is_uri,
     "email": _is_email,
@@ -168,24 +159,29 @@ FORMATS: dict[str, Check] = {
     "date": _is_date,
     "duration": lambda text: _duration(text) is not None or _scala_duration(text.strip()) is not None,
     "datetime": _is_date_time,
-    "date-time": _is_date_time,
-    "k8s-short-name": _matches(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"),
-    "k8s-long-name": lambda text: (
+    "k8sshortname": _matches(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"),
+    "k8slongname": lambda text: (
         len(text) <= 253
         and re.fullmatch(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", text) is not None
     ),
-    "quantity": _is_quantity,
 }
-"""Which strings have a format."""
+"""Which strings have a format; names without their hyphens."""
 
-NUMBERS = frozenset(["int32", "int64", "float", "double"])
-"""Formats of numbers: ranges, not checked here."""
-IGNORED = frozenset(["quantity"])
-"""Known to the server, but not to schemas."""
+_NUMBERS = {"integer": ("int32", "int64"), "number": ("float", "double")}
+
+
+def check_of(format_: str) -> Check | None:
+    """The check of a string's format, or None where the format means nothing."""
+    return _FORMATS.get(format_.replace("-", ""))
+
+
+def known_number(format_: str, type_: str) -> bool:
+    """Whether the format means something for numbers of a type."""
+    return format_ in _NUMBERS[type_]
 
 
 def recognized(format_: str, type_: str) -> bool:
-    """Whether a schema's format means anything to the server."""
-    if type_ in ("integer", "number"):
-        return format_ in NUMBERS
-    return format_ in FORMATS and format_ not in IGNORED
+    """Whether a schema's format means anything to the server. ``type_`` is empty where it is open."""
+    if type_ in _NUMBERS:
+        return known_number(format_, type_)
+    return type_ in ("", "string") and check_of(format_) is not None

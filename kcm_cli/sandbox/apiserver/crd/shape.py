@@ -34,9 +34,7 @@ def _prune(
         _prune_object(schema, value, path, gone, root=root, keep=keep)
 
 
-def _prune_object(
-    schema: Structural | None, value: Doc, path: str, gone: list[str], *, root: bool, keep: bool
-) -> None:
+def _prune_object(schema: Structural | None, value: Doc, path: str, gone: list[str], *, root: bool, keep: bool) -> None:
     for key in list(value):
         if schema is not None and (schema.embedded or root) and key in META_FIELDS:
             continue

@@ -9,13 +9,14 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import resources
-from typing import Protocol
+from typing import Protocol, cast
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.openapi import v2, v3
 from kcm_cli.sandbox.apiserver.openapi.operations import META, Operation, operations, tag
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
+from kcm_cli.sandbox.apiserver.schema import Target, target_of
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 
 VERSION = "v1.36.0"
@@ -31,12 +32,18 @@ _PLAIN: dict[str, tuple[str, str, str]] = {
     "apis": ("/apis/", "getAPIVersions", META + "APIGroupList"),
 }
 
+_DESCRIBED = "io.k8s.api.core.v1.ConfigMap"
+"""Where the descriptions of what all kinds have are taken from."""
+
 
 class CustomSchemas(Protocol):
     """The schemas of custom resources."""
 
-    def openapi(self, group: str, version: str, kind: str) -> Doc | None:
-        """The schema of a kind with its metadata, in the form of v2; None if there is no such kind."""
+    def openapi(self, target: Target, *, old: bool) -> Doc | None:
+        """The schema of a kind with its metadata, its references in the form of v2; None if there is no such kind.
+
+        ``old``: without what v2 cannot say.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +131,7 @@ class OpenApi:
         for served in self._catalog:
             if served.info.custom:
                 name = custom_name(served)
-                custom[name] = self._definition(name)
+                custom[name] = self._custom_schema(served, old=True)
                 custom[f"{name}List"] = self._definition(f"{name}List")
         return v2.document(VERSION, every, self._text, custom) + b"\n"
 
@@ -177,9 +184,15 @@ class OpenApi:
                     return _custom_list(served)
         return None
 
-    def _custom_schema(self, served: Served) -> Doc | None:
-        gvr = served.info.gvr
-        return self._custom.openapi(gvr.group, gvr.version, served.info.kind) if self._custom is not None else None
+    def _custom_schema(self, served: Served, *, old: bool = False) -> Doc | None:
+        schema = self._custom.openapi(target_of(served.info), old=old) if self._custom is not None else None
+        properties = schema.get("properties") if schema is not None else None
+        if isinstance(properties, dict):
+            self._load()
+            known = cast("Doc", self._definitions[_DESCRIBED]["properties"])
+            own = {name: known[name] for name in ("apiVersion", "kind", "metadata")}
+            schema = {**(schema or {}), "properties": {**properties, **own}}
+        return schema
 
 
 def custom_name(served: Served) -> str:

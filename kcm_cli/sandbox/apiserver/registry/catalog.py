@@ -44,8 +44,9 @@ class ScalePaths:
 class Served:
     """A resource with what the request path needs at hand.
 
-    storage: where its objects are kept. selectable, scale, table: of a custom
-    resource, the fields that selectors may name, where its Scale comes from, and its columns.
+    storage: where its objects are kept. warning: what every request is told. selectable, scale, table: of a custom
+    resource, the fields that selectors may name, where its Scale comes from, and its columns. same: its objects are
+    stored as this resource shows them, wherever that is. closed: none may be created any more.
     """
 
     info: ResourceInfo
@@ -56,11 +57,14 @@ class Served:
     selectable: Mapping[str, str] | None = None
     scale: ScalePaths | None = None
     table: Layout | None = None
+    warning: str = ""
+    same: bool = False
+    closed: bool = False
 
     @property
     def converts(self) -> bool:
         """Whether objects are kept in another form than this resource shows."""
-        return self.storage != self.info.gvr
+        return self.storage != self.info.gvr and not self.same
 
 
 class Group(msgspec.Struct, frozen=True):

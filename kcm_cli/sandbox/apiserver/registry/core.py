@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.sandbox.apiserver import strategy
+from kcm_cli.sandbox.apiserver import defaulting, strategy
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.registry import conversion
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
@@ -15,6 +15,8 @@ from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
 from kcm_cli.sandbox.apiserver.types import Attributes, ResourceInfo, Tree
+
+_DEFINITIONS = "apiextensions.k8s.io"
 
 
 class Admission(Protocol):
@@ -28,13 +30,16 @@ class Admission(Protocol):
 
 
 class CustomKinds(Protocol):
-    """The rules of the kinds that CustomResourceDefinitions bring."""
+    """The rules of CustomResourceDefinitions and of the kinds that they bring."""
 
     def rules(self, info: ResourceInfo, subresource: str) -> Strategy:
         """The strategy of a custom kind, or of its status."""
 
-    def convert(self, info: ResourceInfo, doc: Tree, api_version: str) -> Tree:
-        """An object in another version of its kind. Changes nothing. Raises ApiError."""
+    def default(self, info: ResourceInfo, doc: Tree) -> None:
+        """Fill in the defaults of a custom kind, in place."""
+
+    def read(self, info: ResourceInfo, doc: Tree) -> Tree:
+        """A stored object, of whatever version, as a resource shows it. Changes nothing. Raises ApiError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +59,21 @@ class Core:
 
     def rules(self, info: ResourceInfo, subresource: str = "") -> Strategy:
         """The strategy of a kind, or of a subresource with rules of its own."""
-        if info.custom and self.custom is not None:
+        if self.custom is not None and (info.custom or info.gvr.group == _DEFINITIONS):
             return self.custom.rules(info, subresource)
         return strategy.for_resource(info, subresource)
 
+    def default(self, info: ResourceInfo, doc: Tree) -> None:
+        """Fill in what the client left out, in place."""
+        if self.custom is not None and (info.custom or info.gvr.group == _DEFINITIONS):
+            self.custom.default(info, doc)
+        else:
+            defaulting.apply(info, doc)
+
     def to_storage(self, served: Served, doc: Tree) -> Tree:
-        """A document of a request in the form that is stored."""
-        if not served.converts:
+        """A document of a request in the form that is stored: custom objects as they were written."""
+        if not served.converts or served.info.custom:
             return doc
-        if served.info.custom and self.custom is not None:
-            return self.custom.convert(served.info, doc, served.storage.group_version)
         return conversion.to_storage(served, doc)
 
     def from_storage(self, served: Served, doc: Tree) -> Tree:
@@ -71,5 +81,5 @@ class Core:
         if not served.converts:
             return doc
         if served.info.custom and self.custom is not None:
-            return self.custom.convert(served.info, doc, served.info.api_version)
+            return self.custom.read(served.info, doc)
         return conversion.from_storage(served, doc)

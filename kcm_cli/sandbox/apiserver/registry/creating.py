@@ -5,7 +5,7 @@ upstream: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/regis
 
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver import defaulting
+from kcm_cli.sandbox.apiserver.refusals import forbidden
 from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -16,6 +16,7 @@ from kcm_cli.sandbox.apiserver.types import Attributes, Tree, invalid
 from kcm_cli.sandbox.apiserver.validation.errors import required
 
 _NAME_ATTEMPTS = 8
+_CLOSED = "create not allowed while custom resource definition is terminating"
 
 
 class Creator:
@@ -30,7 +31,7 @@ class Creator:
         core, resource = self._core, call.resource
         doc, warnings = core.schemas.decode_body(resource, call.request.body, call.content_type, options.validation)
         call.warnings += warnings
-        defaulting.apply(resource, doc)
+        core.default(resource, doc)
         meta: Tree = doc.setdefault("metadata", {})  # type: ignore[assignment]  # the schema made it an object
         objects.wipe_system_fields(meta)
         objects.match_namespace(meta, call.namespace)
@@ -48,6 +49,9 @@ class Creator:
     async def insert(self, call: Call, doc: Tree, options: WriteOptions) -> "Stored | Tree":
         """Admit, complete, check and store a new object (in the stored form). Raises ApiError."""
         core, meta = self._core, doc["metadata"]
+        if call.hub.closed:
+            gvr, name = call.resource.gvr, meta.get("name") or ""
+            raise forbidden(gvr.group, gvr.plural, name, _CLOSED)
         attrs = Attributes(
             "CREATE", call.resource, "", self.namespace_of(call, meta), meta.get("name") or "", call.user, doc, None,
             options.dry_run, options_doc("CreateOptions", options), call.warnings,

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.crd.definitions import mark_terminating
 from kcm_cli.sandbox.apiserver.refusals import conflict
 from kcm_cli.sandbox.apiserver.registry import namespaces, objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -18,6 +19,7 @@ from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
 
+_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _JOB_WARNING = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
@@ -88,6 +90,8 @@ class Deleter:
         old: Tree = current.doc
         if call.hub.info.group_resource == "namespaces" and (done := await self._namespace(call, options, current)):
             return done
+        if call.hub.info.group_resource == _DEFINITIONS and not old["metadata"].get("deletionTimestamp"):
+            return await self._definition(call, options, current)
         rules = self._core.rules(call.hub.info)
         self.check_preconditions(call, options, old["metadata"])
         self._warn(call, options)
@@ -101,7 +105,7 @@ class Deleter:
         finalizers = _finalizers(meta, options, rules)
         changed = set(finalizers) != set(meta.get("finalizers") or ())
         if admit:
-            await self._admit(call, options, old)
+            await self._admit(call, options, self._core.from_storage(call.hub, old))
         if graceful_s is None and not finalizers and not changed:
             return self._remove(call, options, rules, current)
         if changed:
@@ -132,6 +136,18 @@ class Deleter:
                 return _Outcome(doc, uid, False)
             return _Outcome(self._core.store.update(call.hub.storage, "", call.name, doc, current.revision), uid, False)
         return _Outcome(current, uid, False) if namespaces.held(old) else None
+
+    async def _definition(self, call: Call, options: DeleteOptions, current: Stored) -> _Outcome:
+        """The first deletion of a CustomResourceDefinition only marks it: its objects go first."""
+        old: Tree = current.doc
+        namespaces.check_preconditions(call, options, old["metadata"])
+        await self._admit(call, options, old)
+        doc: Tree = current.copy()
+        mark_terminating(doc, format_time(self._core.clock.now()))
+        uid: str = old["metadata"]["uid"]
+        if options.dry:
+            return _Outcome(doc, uid, False)
+        return _Outcome(self._core.store.update(call.hub.storage, "", call.name, doc, current.revision), uid, False)
 
     def _remove(self, call: Call, options: DeleteOptions, rules: Strategy, current: Stored) -> _Outcome:
         uid: str = current.doc["metadata"]["uid"]  # type: ignore[index]

@@ -139,7 +139,7 @@ def resolve(
     ``custom``: the selectable fields of a custom resource, label -> path.
     """
     rules = _SELECTABLE.get(info.gvr, _PLAIN)
-    if custom:
+    if custom is not None:
         rules = Selectable(custom, refusal="field label not supported: {label}")
     names = _NAMES[:1] if info.gvr in _CLUSTER_ONLY_NAMES else _NAMES
     terms = []

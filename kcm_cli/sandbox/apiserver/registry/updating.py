@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver import defaulting
 from kcm_cli.sandbox.apiserver.refusals import invalid_kind
 from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -91,7 +90,7 @@ class Updater:
             patched = core.patching.patch(resource, live, call.request.body, media, options.validation)
             call.warnings[:] = patched.warnings
             doc = patched.doc
-            defaulting.apply(resource, doc)
+            self._core.default(resource, doc)
             old = self._core.from_storage(call.served, current.doc)
             core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
             self._check_identity(call, doc)
@@ -110,7 +109,7 @@ class Updater:
             doc: Tree = core.patching.apply(
                 resource, call.subresource, live, applied, options.manager, options.force, now
             )
-            defaulting.apply(resource, doc)
+            self._core.default(resource, doc)
             if current is None and doc["metadata"].get("uid"):
                 why = f"uid mismatch: the provided object specified uid {doc['metadata']['uid']}"
                 raise refusals.conflict(resource, call.name, f"{why}, and no existing object was found")
@@ -149,7 +148,7 @@ class Updater:
         return await self._creator.insert(call, doc, change.options)
 
     async def _replace(self, call: Call, change: Change, current: Stored) -> "Stored | Tree":
-        core, old = self._core, current.doc
+        core, old = self._core, self._core.from_storage(call.hub, current.doc)
         doc = change.produce(current)
         meta = doc["metadata"]
         namespace = self._creator.namespace_of(call, meta)
@@ -171,7 +170,7 @@ class Updater:
     async def _checked(
         self, call: Call, change: Change, doc: Tree, attrs: Attributes, current: Stored
     ) -> "Stored | Tree":
-        core, hub, old = self._core, call.hub.info, current.doc
+        core, hub, old = self._core, call.hub.info, self._core.from_storage(call.hub, current.doc)
         self._prepare(call, change, doc, old)
         core.patching.settle_times(old, doc)
         await core.admission.validate(attrs)
@@ -221,7 +220,7 @@ class Updater:
         doc, notes = self._core.schemas.decode_body(resource, call.request.body, call.content_type, options.validation)
         warnings += notes
         doc.setdefault("metadata", {})
-        defaulting.apply(resource, doc)
+        self._core.default(resource, doc)
         self._check_identity(call, doc)
         objects.drop_repeated_owners(doc["metadata"], warnings, mutated=False)
         return doc

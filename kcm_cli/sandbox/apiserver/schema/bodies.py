@@ -40,10 +40,19 @@ def target_of(resource: ResourceInfo) -> Target:
 
 
 class CustomTypes(Protocol):
-    """Custom kinds, whose bodies are decoded by their own rules."""
+    """Custom kinds, whose bodies are decoded by their own rules. All raise ApiError, but only for kinds they have."""
+
+    def has(self, target: Target) -> bool:
+        """Whether there is such a kind."""
+
+    def node(self, target: Target) -> Node:
+        """The type of a kind."""
 
     def decode(self, target: Target, body: "Body", mode: str) -> tuple[Doc, list[str]]:
-        """The pruned document and the warnings. Raises ApiError."""
+        """The pruned document of a body, and the warnings."""
+
+    def finish(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+        """The pruned result of a patch (made in place), and the unknown fields that it had."""
 
 
 @dataclass(slots=True)
@@ -67,9 +76,9 @@ class Bodies:
     def decode(self, target: Target, data: bytes, content_type: str, mode: str) -> tuple[Doc, list[str]]:
         """The normalised document and the warnings of mode Warn. Raises ApiError (400)."""
         body = parse(target, data, content_type)
-        definition = self._builtin.definition(target.group, target.version, target.kind)
-        if definition is None and self.custom is not None:
+        if self.custom is not None and self.custom.has(target):
             return self.custom.decode(target, body, mode)
+        definition = self._builtin.definition(target.group, target.version, target.kind)
         found = kind_in(target, body.doc, data)
         if found != target:
             raise self._other_kind(target, found, body)
@@ -101,6 +110,8 @@ class Bodies:
 
     def normalize_patched(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
         """The same for the JSON that a patch made. Raises what ``refuse`` makes of the text of an error."""
+        if self.custom is not None and self.custom.has(target):
+            return self.custom.finish(target, doc, refuse)
         found = _kind_of(target, doc)
         if found != target:
             raise self._patched_kind(target, found, doc, refuse)
@@ -115,7 +126,9 @@ class Bodies:
         return cast("Doc", self._normalizers.run(node, doc)), findings.strict
 
     def normalize_merged(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
-        """The same for a document that a strategic merge made."""
+        """The same for a document that a strategic merge or an apply made."""
+        if self.custom is not None and self.custom.has(target):
+            return self.custom.finish(target, doc, refuse)
         node = self._builtin.node(cast("str", self._builtin.definition(target.group, target.version, target.kind)))
         doc["kind"], doc["apiVersion"] = target.kind, target.api_version
         try:
@@ -159,7 +172,7 @@ def parse(target: Target, data: bytes, content_type: str) -> Body:
     try:
         value, pairs = gojson.read(data)
     except gojson.SyntaxProblem as problem:
-        raise _unrecognized(target, f"couldn't get version/kind; json parse error: {problem}", data) from None
+        raise unrecognized(target, f"couldn't get version/kind; json parse error: {problem}", data) from None
     doc = value if isinstance(value, dict) else _require_object(target, value, data)
     return Body(doc, data, [], pairs if isinstance(value, dict) else None)
 
@@ -171,11 +184,11 @@ def kind_in(target: Target, doc: Doc, data: bytes) -> Target:
         if value is not None and not isinstance(value, str):
             said = strict.json_kind(value)
             text = f"json: cannot unmarshal {said} into Go struct field .{name} of type string"
-            raise _unrecognized(target, f"couldn't get version/kind; json parse error: {text}", data)
+            raise unrecognized(target, f"couldn't get version/kind; json parse error: {text}", data)
     group_version = cast("str", api_version or "")
     group, slash, version = group_version.rpartition("/")
     if "/" in group or (slash and not version and group):
-        raise _unrecognized(target, f"unexpected GroupVersion string: {group_version}", data)
+        raise unrecognized(target, f"unexpected GroupVersion string: {group_version}", data)
     kind = cast("str", kind or target.kind)
     if not group and not version:
         return Target(target.group, target.version, kind)
@@ -201,7 +214,7 @@ def wrong_version(found: str, target: Target) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
-def _unrecognized(target: Target, text: str, data: bytes) -> ApiError:
+def unrecognized(target: Target, text: str, data: bytes) -> ApiError:
     message = f"the object provided is unrecognized (must be of type {target.kind}): {text} ({_summary(data)})"
     return ApiError(400, "BadRequest", message)
 
@@ -219,14 +232,14 @@ def _require_object(target: Target, value: object, data: bytes) -> Doc:
     if value is None:
         return {}
     text = f"json: cannot unmarshal {strict.json_kind(value)} into Go value of type {_META_STRUCT}"
-    raise _unrecognized(target, f"couldn't get version/kind; json parse error: {text}", data)
+    raise unrecognized(target, f"couldn't get version/kind; json parse error: {text}", data)
 
 
 def _parse_yaml(target: Target, data: bytes) -> Body:
     try:
         value, repeated = yaml_body.load(data)
     except yaml_body.YamlError as error:
-        raise _unrecognized(target, f"error converting YAML to JSON: {error}", data) from None
+        raise unrecognized(target, f"error converting YAML to JSON: {error}", data) from None
     problems = []
     if repeated:
         lines = "\n  ".join(repeated)

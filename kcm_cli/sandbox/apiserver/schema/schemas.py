@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.schema.bodies import WARN, Bodies, Target, target_of
+from kcm_cli.sandbox.apiserver.schema.bodies import WARN, Bodies, CustomTypes, Target, target_of
 from kcm_cli.sandbox.apiserver.schema.decode import Normalizers
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 from kcm_cli.sandbox.apiserver.schema.model import Node
@@ -16,11 +16,25 @@ class Schemas:
     ``changes`` grows when a custom type comes, goes or changes: what was kept of the types is then out of date.
     """
 
-    def __init__(self) -> None:
-        self.builtin = BuiltIn()
-        self.normalizers = Normalizers()
+    def __init__(self, like: "Schemas | None" = None) -> None:
+        """``like``: share the built-in types of others."""
+        self.builtin: BuiltIn = BuiltIn() if like is None else like.builtin
+        self.normalizers: Normalizers = Normalizers() if like is None else like.normalizers
         self.bodies = Bodies(self.builtin, self.normalizers)
         self.changes = 0
+
+    @property
+    def custom(self) -> CustomTypes | None:
+        """The custom kinds; to be set once."""
+        return self.bodies.custom
+
+    @custom.setter
+    def custom(self, types: CustomTypes) -> None:
+        self.bodies.custom = types
+
+    def is_custom(self, target: Target) -> bool:
+        """Whether a kind is a custom one."""
+        return self.custom is not None and self.custom.has(target)
 
     def decode_body(
         self,
@@ -40,7 +54,9 @@ class Schemas:
         return self.bodies.decode(target or target_of(resource), data, content_type, mode or WARN)
 
     def node(self, target: Target) -> Node | None:
-        """The type of a built-in kind, or None."""
+        """The type of a kind, or None."""
+        if self.custom is not None and self.custom.has(target):
+            return self.custom.node(target)
         definition = self.builtin.definition(target.group, target.version, target.kind)
         return None if definition is None else self.builtin.node(definition)
 

@@ -1,0 +1,197 @@
+"""JSONPath as Kubernetes writes it in columns: ``.status.conditions[?(@.type=="Ready")].status``.
+
+Fields, quoted fields, indexes, slices, unions, ``*``, ``..`` and filters with one comparison. What is missing counts
+for nothing.
+
+Source: client-go util/jsonpath.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from kcm_cli.machinery.errors import FormatError
+
+Step = Callable[[object], Iterator[object]]
+
+_FIELD = re.compile(r"(?:[^\s.\[\]{}(),'\"\\]|\\.)+")
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+_FILTER = re.compile(r"\?\((.*)\)$", re.DOTALL)
+_COMPARISON = re.compile(r"\s*(==|!=|<=|>=|<|>)\s*")
+_SLICE = re.compile(r"(-?\d*):(-?\d*)(?::(-?\d*))?$")
+
+
+class Path:
+    """A parsed path."""
+
+    def __init__(self, steps: list[Step]) -> None:
+        self._steps = steps
+
+    def find(self, value: object) -> list[object]:
+        """What is there."""
+        found = [value]
+        for step in self._steps:
+            found = [result for one in found for result in step(one)]
+        return found
+
+
+@lru_cache(maxsize=512)
+def parse(text: str) -> Path:
+    """A path. Raises FormatError."""
+    steps: list[Step] = []
+    at = 1 if text.startswith("$") else 0
+    while at < len(text):
+        if text.startswith("..", at):
+            steps.append(_descend)
+            at += 1 if text[at + 2 : at + 3] != "[" else 2
+        elif text.startswith(".", at):
+            at = _field(text, at + 1, steps)
+        elif text.startswith("[", at):
+            end = _closing(text, at)
+            steps.append(_bracket(text[at + 1 : end].strip()))
+            at = end + 1
+        elif at == 0:
+            at = _field(text, at, steps)
+        else:
+            raise FormatError(f"unrecognized character in action: {text[at]!r}")
+    return Path(steps)
+
+
+def _field(text: str, at: int, steps: list[Step]) -> int:
+    if text.startswith("[", at) or at == len(text):
+        return at
+    found = _FIELD.match(text, at)
+    if found is None:
+        raise FormatError(f"unrecognized character in action: {text[at]!r}")
+    name = re.sub(r"\\(.)", r"\1", found[0])
+    steps.append(_everything if name == "*" else _named(name))
+    return found.end()
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the bracket that opens at a place closes."""
+    depth, quote = 0, ""
+    for index in range(at, len(text)):
+        char = text[index]
+        if quote:
+            quote = "" if char == quote and text[index - 1] != "\\" else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "[(":
+            depth += 1
+        elif char in "])":
+            depth -= 1
+            if depth == 0:
+                return index
+    raise FormatError("unterminated array")
+
+
+def _bracket(inner: str) -> Step:
+    if inner == "*":
+        return _everything
+    if found := _FILTER.match(inner):
+        return _filter(found[1])
+    if found := _SLICE.match(inner):
+        start, stop, step = (int(part) if part else None for part in found.groups())
+        return _sliced(slice(start, stop, step))
+    parts = [part.strip() for part in re.split(r",(?=(?:[^'\"]|'[^']*'|\"[^\"]*\")*$)", inner)]
+    steps = [_part(part) for part in parts]
+    return steps[0] if len(steps) == 1 else _union(steps)
+
+
+def _part(text: str) -> Step:
+    if found := _QUOTED.fullmatch(text):
+        return _named(re.sub(r"\\(.)", r"\1", found[1] if found[1] is not None else found[2]))
+    if re.fullmatch(r"-?\d+", text):
+        return _indexed(int(text))
+    raise FormatError(f"invalid array index {text}")
+
+
+def _named(name: str) -> Step:
+    def step(value: object) -> Iterator[object]:
+        if isinstance(value, dict) and name in value:
+            yield value[name]
+
+    return step
+
+
+def _indexed(index: int) -> Step:
+    def step(value: object) -> Iterator[object]:
+        if isinstance(value, list) and -len(value) <= index < len(value):
+            yield value[index]
+
+    return step
+
+
+def _sliced(part: slice) -> Step:
+    def step(value: object) -> Iterator[object]:
+        if isinstance(value, list):
+            yield from value[part]
+
+    return step
+
+
+def _union(steps: list[Step]) -> Step:
+    def step(value: object) -> Iterator[object]:
+        for one in steps:
+            yield from one(value)
+
+    return step
+
+
+def _everything(value: object) -> Iterator[object]:
+    if isinstance(value, dict):
+        yield from (value[key] for key in sorted(value))
+    elif isinstance(value, list):
+        yield from value
+
+
+def _descend(value: object) -> Iterator[object]:
+    yield value
+    for part in _everything(value):
+        yield from _descend(part)
+
+
+def _filter(text: str) -> Step:
+    parts = _COMPARISON.split(text, maxsplit=1)
+    left = _operand(parts[0].strip())
+    if len(parts) == 1:
+        return lambda value: (item for item in _items(value) if left(item))
+    operator, right = parts[1], _operand(parts[2].strip())
+    return lambda value: (item for item in _items(value) if _compare(left(item), operator, right(item)))
+
+
+def _operand(text: str) -> Callable[[object], list[object]]:
+    if text.startswith("@"):
+        return parse(text[1:] or "$").find
+    if found := _QUOTED.fullmatch(text):
+        literal: object = found[1] if found[1] is not None else found[2]
+    elif text in ("true", "false"):
+        literal = text == "true"
+    else:
+        try:
+            literal = float(text) if "." in text else int(text)
+        except ValueError:
+            raise FormatError(f"cannot parse filter operand {text}") from None
+    return lambda value: [literal]
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _compare(left: list[object], operator: str, right: list[object]) -> bool:
+    if len(left) != 1 or len(right) != 1:
+        return False
+    a, b = left[0], right[0]
+    if operator in ("==", "!="):
+        return (type(a) is type(b) and a == b) == (operator == "==")
+    if isinstance(a, str) and isinstance(b, str):
+        return _ordered(operator, (a > b) - (a < b))
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return _ordered(operator, (a > b) - (a < b))
+    return False
+
+
+def _ordered(operator: str, sign: int) -> bool:
+    return {"<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0}[operator]

@@ -1,0 +1,253 @@
+"""Brings custom resources up and down as their definitions come and go.
+
+The definitions are looked at after each write to one of them, on the loop's next turn: names are accepted, then the
+resource is served and established; when a definition is deleted its objects go first, then it.
+
+upstream: apiextensions-apiserver pkg/controller/{status/naming_controller,establish/establishing_controller,
+apiapproval/apiapproval_controller,finalizer/crd_finalizer}.go
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import cast
+from urllib.parse import urlsplit
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.crd.definition import (
+    FINALIZER,
+    GROUP,
+    PLURAL,
+    Definition,
+    condition,
+    definition_of,
+    holds,
+    set_condition,
+)
+from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, storage_of
+from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
+from kcm_cli.sandbox.apiserver.types import Tree
+
+DEFINITIONS = GVR(GROUP, "v1", PLURAL)
+_APPROVED = "api-approved.kubernetes.io"
+_ENHANCEMENT = "see https://github.com/kubernetes/enhancements/pull/1111"
+
+
+class DefinitionController:
+    """See the module. Belongs to one event loop."""
+
+    def __init__(self, store: Store, clock: Clock, resources: CustomResources) -> None:
+        self._store = store
+        self._clock = clock
+        self._resources = resources
+        self._due = False
+        self._watched: set[GVR] = set()
+        store.subscribe(DEFINITIONS, self._written)
+        if store.count(DEFINITIONS):
+            self._run()
+
+    def _written(self, event: Event) -> None:
+        """A definition, or an object of one that is going away, was written."""
+        if not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._run)
+
+    def _run(self) -> None:
+        self._due = False
+        for stored in self._store.list(DEFINITIONS):
+            self._update(stored, self._accept)
+        self._serve()
+        for stored in self._store.list(DEFINITIONS):
+            self._update(stored, self._establish)
+            self._finish(stored.name)
+        self._serve()
+
+    def _serve(self) -> None:
+        documents = [cast("Tree", stored.doc) for stored in self._store.list(DEFINITIONS)]
+        self._resources.serve([definition_of(document) for document in documents])
+
+    def _update(self, stored: Stored, change: Callable[[Tree], bool]) -> None:
+        """Write a definition if ``change`` says that it did something."""
+        current = self._store.get(DEFINITIONS, "", stored.name)
+        if current is None:
+            return
+        doc: Tree = current.copy()
+        doc.setdefault("status", {})
+        if change(doc):
+            self._store.update(DEFINITIONS, "", stored.name, doc, current.revision)
+
+    def _now(self) -> str:
+        return format_time(self._clock.now())
+
+    # Names.
+
+    def _accept(self, doc: Tree) -> bool:
+        """Take the names that nobody else in the group has."""
+        changed = self._approve(doc)
+        wanted, status = doc["spec"]["names"], doc["status"]
+        known = status.get("acceptedNames") or {}
+        if wanted == known:
+            return changed
+        names, reason, message = _settle(wanted, known, self._taken(doc))
+        old = condition(doc, "NamesAccepted")
+        judged = ("True", "NoConflicts", "no conflicts found") if not reason else ("False", reason, message)
+        if names == known and old is not None and (old["status"], old["reason"], old["message"]) == judged:
+            return changed
+        status["acceptedNames"] = names
+        now = self._now()
+        set_condition(doc, now, "NamesAccepted", *judged)
+        if not reason and not holds(doc, "Established"):
+            set_condition(doc, now, "Established", "False", "Installing", "the initial names have been accepted")
+        elif condition(doc, "Established") is None:
+            set_condition(doc, now, "Established", "False", "NotAccepted", "not all names are accepted")
+        return True
+
+    def _taken(self, doc: Tree) -> tuple[set[str], set[str]]:
+        """The resource names and kinds that others in the group have."""
+        resources: set[str] = set()
+        kinds: set[str] = set()
+        for stored in self._store.list(DEFINITIONS):
+            other: Tree = stored.doc
+            if other["metadata"]["name"] == doc["metadata"]["name"] or other["spec"]["group"] != doc["spec"]["group"]:
+                continue
+            names = (other.get("status") or {}).get("acceptedNames") or {}
+            resources.update([names.get("plural") or "", names.get("singular") or "", *(names.get("shortNames") or ())])
+            kinds.update([names.get("kind") or "", names.get("listKind") or ""])
+        return resources, kinds
+
+    def _approve(self, doc: Tree) -> bool:
+        """Groups of the community need an annotation."""
+        if not doc["spec"]["group"].endswith((".k8s.io", ".kubernetes.io")):
+            return False
+        judged = _approval((doc["metadata"].get("annotations") or {}).get(_APPROVED) or "")
+        old = condition(doc, "KubernetesAPIApprovalPolicyConformant")
+        if old is not None and (old["status"], old["reason"], old["message"]) == judged:
+            return False
+        set_condition(doc, self._now(), "KubernetesAPIApprovalPolicyConformant", *judged)
+        return True
+
+    def _establish(self, doc: Tree) -> bool:
+        if not holds(doc, "NamesAccepted") or holds(doc, "Established"):
+            return False
+        message = "the initial names have been accepted"
+        set_condition(doc, self._now(), "Established", "True", "InitialNamesAccepted", message)
+        return True
+
+    # The end.
+
+    def _finish(self, name: str) -> None:
+        """Go on with the deletion of a definition, if it is being deleted."""
+        stored = self._store.get(DEFINITIONS, "", name)
+        doc: Tree = {} if stored is None else stored.doc
+        if stored is None or not doc["metadata"].get("deletionTimestamp"):
+            return
+        if FINALIZER not in (doc["metadata"].get("finalizers") or ()):
+            return
+        definition = definition_of(doc)
+        if definition.established and not self._emptied(definition):
+            self._update(stored, self._in_progress)
+            return
+        self._update(stored, self._completed if definition.established else self._never)
+        self._let_go(name)
+
+    def _emptied(self, definition: Definition) -> bool:
+        """Delete all objects; False if finalizers keep some."""
+        gvr = storage_of(definition.group, definition.names["plural"])
+        if gvr not in self._watched:
+            self._watched.add(gvr)
+            self._store.subscribe(gvr, self._object_written)
+        kept = False
+        for stored in self._store.list(gvr):
+            doc: Tree = stored.doc
+            if not doc["metadata"].get("finalizers"):
+                self._store.delete(gvr, stored.namespace, stored.name)
+                continue
+            kept = True
+            if not doc["metadata"].get("deletionTimestamp"):
+                fresh: Tree = stored.copy()
+                fresh["metadata"] |= {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
+                fresh["metadata"]["generation"] = (fresh["metadata"].get("generation") or 0) + 1
+                self._store.update(gvr, stored.namespace, stored.name, fresh, stored.revision)
+        return not kept
+
+    def _object_written(self, event: Event) -> None:
+        if event.type == "DELETED":
+            self._written(event)
+
+    def _in_progress(self, doc: Tree) -> bool:
+        found = condition(doc, "Terminating")
+        if found is not None and found["reason"] == "InstanceDeletionInProgress":
+            return False
+        message = "CustomResource deletion is in progress"
+        set_condition(doc, self._now(), "Terminating", "True", "InstanceDeletionInProgress", message)
+        return True
+
+    def _completed(self, doc: Tree) -> bool:
+        message = "removed all instances"
+        set_condition(doc, self._now(), "Terminating", "False", "InstanceDeletionCompleted", message)
+        return True
+
+    def _never(self, doc: Tree) -> bool:
+        set_condition(doc, self._now(), "Terminating", "False", "NeverEstablished", "resource was never established")
+        return True
+
+    def _let_go(self, name: str) -> None:
+        """Take our finalizer away; without another one the definition is gone."""
+        stored = self._store.get(DEFINITIONS, "", name)
+        if stored is None:
+            return
+        doc: Tree = stored.copy()
+        rest = [one for one in doc["metadata"].get("finalizers") or () if one != FINALIZER]
+        if rest:
+            doc["metadata"]["finalizers"] = rest
+            self._store.update(DEFINITIONS, "", name, doc, stored.revision)
+        else:
+            self._store.delete(DEFINITIONS, "", name, expected=stored.revision)
+
+
+def _settle(wanted: Tree, known: Tree, taken: tuple[set[str], set[str]]) -> tuple[Tree, str, str]:
+    """The accepted names, and the reason and message of a conflict (both empty where there is none)."""
+    names: Tree = {"plural": "", "kind": "", **known}
+    reason = message = ""
+    resources, kinds = taken
+    for field, word, used in (
+        ("plural", "Plural", resources),
+        ("singular", "Singular", resources),
+        ("shortNames", "ShortNames", resources),
+        ("kind", "Kind", kinds),
+        ("listKind", "ListKind", kinds),
+    ):
+        own = known.get(field)
+        parts: list[str] = wanted.get(field) or [] if field == "shortNames" else [wanted.get(field) or ""]
+        before = own or [] if field == "shortNames" else [own or ""]
+        conflicts = [f"{quote(part)} is already in use" for part in parts if part in used and part not in before]
+        if conflicts:
+            reason = f"{word}Conflict"
+            message = conflicts[0] if len(conflicts) == 1 else "[" + ", ".join(conflicts) + "]"
+        elif wanted.get(field):
+            names[field] = wanted[field]
+        else:
+            names.pop(field, None)
+    if wanted.get("categories"):
+        names["categories"] = wanted["categories"]
+    else:
+        names.pop("categories", None)
+    return names, reason, message
+
+
+def _approval(annotation: str) -> tuple[str, str, str]:
+    said = f"protected groups must have approval annotation {quote(_APPROVED)}"
+    if not annotation:
+        return "False", "MissingAnnotation", f"{said}, {_ENHANCEMENT}"
+    if annotation.startswith("unapproved"):
+        return "False", "UnapprovedAnnotation", f"not approved: {quote(annotation)}"
+    try:
+        parts = urlsplit(annotation)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme and parts.netloc:
+        return "True", "ApprovedAnnotation", f"approved in {annotation}"
+    how = 'with either a URL or a reason starting with "unapproved"'
+    return "False", "InvalidAnnotation", f"{said} {how}, {_ENHANCEMENT}"

@@ -1,0 +1,141 @@
+"""A CustomResourceDefinition as the server reads it: what is to be served under which names.
+
+upstream: apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go
+"""
+
+import re
+from dataclasses import dataclass
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths
+from kcm_cli.sandbox.apiserver.types import Tree
+
+GROUP = "apiextensions.k8s.io"
+PLURAL = "customresourcedefinitions"
+FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFacts:
+    """What a definition says of one version. ``warning``: what its users are told."""
+
+    name: str
+    served: bool
+    schema: Doc
+    status: bool
+    scale: ScalePaths | None
+    selectable: tuple[str, ...]
+    columns: tuple[Tree, ...]
+    warning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition. ``names`` are the accepted ones; ``stale``: objects may have been written under another spec."""
+
+    name: str
+    uid: str
+    group: str
+    namespaced: bool
+    names: Tree
+    versions: tuple[VersionFacts, ...]
+    storage: str
+    generation: int
+    established: bool
+    terminating: bool
+
+    @property
+    def served(self) -> list[VersionFacts]:
+        return [version for version in self.versions if version.served]
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """What decides on how it is served: equal states are served equally."""
+        names = tuple(sorted((key, str(value)) for key, value in self.names.items()))
+        return self.uid, self.generation, names, self.established, self.terminating
+
+
+def definition_of(doc: Tree) -> Definition:
+    """Read a stored definition."""
+    meta, spec, status = doc["metadata"], doc["spec"], doc.get("status") or {}
+    versions: list[Tree] = spec.get("versions") or []
+    return Definition(
+        name=meta["name"],
+        uid=meta["uid"],
+        group=spec["group"],
+        namespaced=spec["scope"] == "Namespaced",
+        names=status.get("acceptedNames") or {},
+        versions=tuple(_version(spec, version) for version in versions),
+        storage=next((version["name"] for version in versions if version.get("storage")), ""),
+        generation=meta.get("generation") or 1,
+        established=holds(doc, "Established"),
+        terminating=bool(meta.get("deletionTimestamp")),
+    )
+
+
+def _version(spec: Tree, version: Tree) -> VersionFacts:
+    parts = version.get("subresources") or {}
+    scale = parts.get("scale")
+    warning = version.get("deprecationWarning") or ""
+    if version.get("deprecated") and not warning:
+        warning = f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
+    return VersionFacts(
+        name=version["name"],
+        served=bool(version.get("served")),
+        schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
+        status=parts.get("status") is not None,
+        scale=None if scale is None else _scale(scale),
+        selectable=tuple(field["jsonPath"] for field in version.get("selectableFields") or ()),
+        columns=tuple(version.get("additionalPrinterColumns") or ()),
+        warning=warning if version.get("deprecated") else "",
+    )
+
+
+def _scale(scale: Tree) -> ScalePaths:
+    return ScalePaths(
+        spec=scale["specReplicasPath"].removeprefix("."),
+        status=scale["statusReplicasPath"].removeprefix("."),
+        selector=(scale.get("labelSelectorPath") or "").removeprefix("."),
+    )
+
+
+def condition(doc: Tree, type_: str) -> Tree | None:
+    """A condition of a definition."""
+    for one in (doc.get("status") or {}).get("conditions") or ():
+        if one.get("type") == type_:
+            found: Tree = one
+            return found
+    return None
+
+
+def holds(doc: Tree, type_: str) -> bool:
+    """Whether a condition is true."""
+    found = condition(doc, type_)
+    return found is not None and found.get("status") == "True"
+
+
+def set_condition(doc: Tree, now: str, type_: str, status: str, reason: str, message: str) -> None:
+    """Set a condition, in place."""
+    conditions: list[Tree] = doc["status"].setdefault("conditions", []) or []
+    doc["status"]["conditions"] = conditions
+    found = condition(doc, type_)
+    if found is None:
+        found = {"type": type_, "status": ""}
+        conditions.append(found)
+    if found["status"] != status or not found.get("lastTransitionTime"):
+        found["lastTransitionTime"] = now
+    found.update(status=status, reason=reason, message=message)
+
+
+def by_priority(versions: set[str]) -> list[str]:
+    """Versions of an API, the most stable and newest first."""
+    return sorted(versions, key=_rank)
+
+
+def _rank(version: str) -> tuple[object, ...]:
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return 1, version
+    stage = {None: 0, "beta": 1, "alpha": 2}[found[2]]
+    return 0, stage, -int(found[1]), -int(found[3] or 0)

@@ -1,0 +1,111 @@
+"""What the server does with CustomResourceDefinitions around a write.
+
+upstream: apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go, pkg/registry/customresourcedefinition
+"""
+
+from kcm_cli.machinery.patches import copy
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.crd.checks.definition import validate, validate_status, validate_update
+from kcm_cli.sandbox.apiserver.crd.definition import FINALIZER, set_condition
+from kcm_cli.sandbox.apiserver.crd.formats import recognized
+from kcm_cli.sandbox.apiserver.crd.same import same
+from kcm_cli.sandbox.apiserver.strategy import Strategy
+from kcm_cli.sandbox.apiserver.types import Tree
+
+
+def default_definition(doc: Tree) -> None:
+    """Fill in the defaults, in place."""
+    spec = doc.setdefault("spec", {})
+    names = spec.setdefault("names", {})
+    kind = names.get("kind") or ""
+    if not names.get("singular") and kind:
+        names["singular"] = kind.lower()
+    if not names.get("listKind") and kind:
+        names["listKind"] = f"{kind}List"
+    if spec.get("conversion") is None:
+        spec["conversion"] = {"strategy": "None"}
+    service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get("service")
+    if service is not None and service.get("port") is None:
+        service["port"] = 443
+    status = doc.get("status")
+    storage = _storage(doc)
+    if storage and status is not None and not status.get("storedVersions"):
+        status["storedVersions"] = [storage]
+
+
+def _storage(doc: Tree) -> str:
+    return next((one.get("name") or "" for one in doc["spec"].get("versions") or () if one.get("storage")), "")
+
+
+def _prepare_create(doc: Tree) -> None:
+    doc["metadata"]["generation"] = 1
+    doc["status"] = {"acceptedNames": {"kind": "", "plural": ""}, "conditions": None, "storedVersions": None}
+    _store(doc)
+
+
+def _store(doc: Tree) -> None:
+    storage, status = _storage(doc), doc["status"]
+    known = status.get("storedVersions") or []
+    if storage and storage not in known:
+        status["storedVersions"] = [*known, storage]
+
+
+def _prepare_update(new: Tree, old: Tree) -> None:
+    new["status"] = copy(old.get("status"))
+    if not same(new["spec"], old["spec"]):
+        new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
+    _store(new)
+
+
+def _prepare_status(new: Tree, old: Tree) -> None:
+    new["spec"] = old["spec"]
+
+
+def mark_terminating(doc: Tree, now: str) -> None:
+    """What the first deletion does to a definition, in place."""
+    meta = doc["metadata"]
+    meta["deletionTimestamp"] = now
+    if FINALIZER not in (meta.get("finalizers") or ()):
+        meta["finalizers"] = [*(meta.get("finalizers") or ()), FINALIZER]
+    message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    set_condition(doc, now, "Terminating", "True", "InstanceDeletionPending", message)
+
+
+def _warnings(new: Tree, old: Tree | None) -> list[str]:
+    known = set(_unrecognized(old)) if old is not None else set()
+    return [f"unrecognized format {quote(name)}" for name in _unrecognized(new) if name not in known]
+
+
+def _unrecognized(doc: Tree) -> list[str]:
+    found: list[str] = []
+    for version in doc["spec"].get("versions") or ():
+        _collect((version.get("schema") or {}).get("openAPIV3Schema"), found)
+    return found
+
+
+def _collect(schema: object, found: list[str]) -> None:
+    if not isinstance(schema, dict):
+        return
+    format_ = schema.get("format")
+    if isinstance(format_, str) and format_ and not recognized(format_, schema.get("type") or ""):
+        found.append(format_)
+    for key in ("items", "additionalProperties", "not"):
+        _collect(schema.get(key), found)
+    for key in ("allOf", "anyOf", "oneOf"):
+        for sub in schema.get(key) or ():
+            _collect(sub, found)
+    for sub in (schema.get("properties") or {}).values():
+        _collect(sub, found)
+
+
+STRATEGY = Strategy(
+    namespaced=False,
+    on_create=_prepare_create,
+    on_update=_prepare_update,
+    check_create=validate,
+    check_update=validate_update,
+    on_status=_prepare_status,
+    check_status=validate_status,
+    warn=_warnings,
+    needs_version_on_update=True,
+)

@@ -1,0 +1,118 @@
+"""Metadata of custom objects, and of objects embedded in them: read as the server reads its own types.
+
+upstream: apiextensions-apiserver pkg/apiserver/schema/objectmeta
+"""
+
+import re
+from typing import cast
+
+from kcm_cli.machinery import names
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.crd.findings import invalid
+from kcm_cli.sandbox.apiserver.crd.structural import Structural
+from kcm_cli.sandbox.apiserver.schema import strict
+from kcm_cli.sandbox.apiserver.schema.decode import Irregular, Normalizers
+from kcm_cli.sandbox.apiserver.schema.model import Node
+from kcm_cli.sandbox.apiserver.types import FieldError
+from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.validation.metadata import path_segment, validate_meta
+
+_UNKNOWN = re.compile(r'unknown field "(.*)"')
+
+
+class Malformed(Exception):
+    """Metadata of wrong types; the text is the decoder's."""
+
+
+class MetaReader:
+    """Reads metadata."""
+
+    def __init__(self, node: Node, normalizers: Normalizers) -> None:
+        self.node = node
+        self._normalizers = normalizers
+
+    def read(self, doc: Doc, path: str = "") -> list[str]:
+        """Bring an object's metadata into form, in place; the unknown fields. Raises Malformed."""
+        meta = doc.get("metadata")
+        if meta is None:
+            return []
+        try:
+            doc["metadata"] = self._normalizers.run(self.node, meta)
+            return []
+        except Irregular:
+            found = strict.examine(self.node, meta)
+        if found.fatal:
+            raise Malformed(found.fatal)
+        strict.drop_unknown(self.node, meta)
+        doc["metadata"] = self._normalizers.run(self.node, meta)
+        unknown = [match[1] for text in found.strict if (match := _UNKNOWN.fullmatch(text))]
+        return [f"{path}.metadata.{name}" if path else f"metadata.{name}" for name in unknown]
+
+    def coerce(self, schema: Structural, value: object, path: str = "") -> list[str]:
+        """Bring embedded objects into form; the unknown fields of their metadata. Raises Malformed."""
+        unknown: list[str] = []
+        if isinstance(value, dict):
+            if schema.embedded:
+                unknown += self._coerce_object(value, path)
+            for key, item in value.items():
+                sub = schema.child(key)
+                if sub is not None and isinstance(item, dict | list):
+                    unknown += self.coerce(sub, item, f"{path}.{key}" if path else key)
+        elif isinstance(value, list) and schema.items is not None:
+            for index, item in enumerate(value):
+                unknown += self.coerce(schema.items, item, f"{path}[{index}]")
+        return unknown
+
+    def _coerce_object(self, value: Doc, path: str) -> list[str]:
+        for key in ("apiVersion", "kind"):
+            if key in value and not isinstance(value[key], str):
+                raise Malformed(f"{path}.{key}: {invalid(path, value[key], 'must be a string').message}")
+        try:
+            return self.read(value, path)
+        except Malformed as error:
+            said = invalid(path, value.get("metadata"), str(error)).message
+            raise Malformed(f"{path}.metadata: {said}") from None
+
+
+def has_embedded(schema: Structural) -> bool:
+    """Whether there are embedded objects anywhere in a schema."""
+    below = [*schema.properties.values(), schema.items, schema.values]
+    return schema.embedded or any(has_embedded(sub) for sub in below if sub is not None)
+
+
+def validate_embedded(schema: Structural, value: object, path: str = "") -> list[FieldError]:
+    """What is wrong with the types and metadata of embedded objects."""
+    found: list[FieldError] = []
+    if isinstance(value, dict):
+        if schema.embedded:
+            found += _validate(value, path)
+        for key, item in value.items():
+            if key in schema.properties:
+                found += validate_embedded(schema.properties[key], item, f"{path}.{key}" if path else key)
+            elif schema.values is not None:
+                found += validate_embedded(schema.values, item, f"{path}[{key}]")
+    elif isinstance(value, list) and schema.items is not None:
+        for index, item in enumerate(value):
+            found += validate_embedded(schema.items, item, f"{path}[{index}]")
+    return found
+
+
+def _validate(value: Doc, path: str) -> list[FieldError]:
+    found = [errors.required(f"{path}.{key}") for key in ("apiVersion", "kind") if key not in value]
+    for key in ("apiVersion", "kind"):
+        text = value.get(key)
+        if key in value and not isinstance(text, str):
+            found.append(invalid(f"{path}.{key}", text, "must be a string"))
+        elif text == "":
+            found.append(invalid(f"{path}.{key}", text, "must not be empty"))
+    version, kind = value.get("apiVersion"), value.get("kind")
+    if isinstance(version, str) and version.count("/") > 1:
+        found.append(invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}"))
+    if isinstance(kind, str) and kind and (wrong := names.dns1035_label(kind.lower())):
+        text = "may have mixed case, but should otherwise match: " + ",".join(wrong)
+        found.append(invalid(f"{path}.kind", kind, text))
+    meta = cast("Doc | None", value.get("metadata"))
+    if meta is not None:
+        meta = {**meta, "name": meta.get("name") or "fakename"}
+        found += validate_meta(meta, bool(meta.get("namespace")), path_segment, f"{path}.metadata")
+    return found

@@ -1,0 +1,149 @@
+"""One version of a custom kind: how its bodies are read, defaulted, converted, and what its rules are.
+
+Objects are stored in the version in which they were written. Who reads one gets it as a real server would give it:
+converted to the version that is stored, pruned and defaulted there, then converted to the version that was asked for.
+
+upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go
+"""
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.patches import copy
+from kcm_cli.sandbox.apiserver.crd import shape
+from kcm_cli.sandbox.apiserver.crd.embedded import Malformed, MetaReader, has_embedded
+from kcm_cli.sandbox.apiserver.crd.nodes import root_node
+from kcm_cli.sandbox.apiserver.crd.structural import Structural, structural
+from kcm_cli.sandbox.apiserver.schema import gojson, strict
+from kcm_cli.sandbox.apiserver.schema.bodies import (
+    STRICT,
+    WARN,
+    Body,
+    Target,
+    cannot_handle,
+    kind_in,
+    unrecognized,
+    wrong_version,
+)
+from kcm_cli.sandbox.apiserver.schema.model import Node
+from kcm_cli.sandbox.apiserver.strategy import Strategy
+from kcm_cli.sandbox.apiserver.types import ApiError, Tree
+
+_ANY = Node("any")
+
+
+class Shape:
+    """How objects of one version look."""
+
+    def __init__(self, target: Target, schema: Doc, reader: MetaReader) -> None:
+        self.target = target
+        self.schema: Structural = structural(schema)
+        self.node: Node = root_node(self.schema, reader.node)
+        self._reader = reader
+        self._embeds = has_embedded(self.schema)
+
+    def coerce(self, doc: Doc) -> list[str]:
+        """Prune a document of this version, in place; the paths that it had and should not. Raises Malformed."""
+        unknown = self._reader.read(doc)
+        unknown += shape.prune(self.schema, doc, root=True)
+        shape.drop_nulls(self.schema, doc)
+        if self._embeds:
+            unknown += sorted(self._reader.coerce(self.schema, doc))
+        return unknown
+
+    def default(self, doc: Doc) -> None:
+        """Fill in the schema's defaults, in place."""
+        shape.fill(self.schema, doc)
+
+
+class CustomVersion:
+    """See the module. Implements ``registry.catalog.Custom``."""
+
+    def __init__(self, own: Shape, storage: Shape, shapes: Mapping[str, Shape], strategy: Strategy) -> None:
+        self.strategy = strategy
+        self._own = own
+        self._storage = storage
+        self._shapes = shapes
+
+    @property
+    def target(self) -> Target:
+        return self._own.target
+
+    @property
+    def node(self) -> Node:
+        """The type for server-side apply."""
+        return self._own.node
+
+    @property
+    def schema(self) -> Structural:
+        """The schema's structure."""
+        return self._own.schema
+
+    # Bodies.
+
+    def decode(self, body: Body, mode: str) -> tuple[Doc, list[str]]:
+        """See ``schema.bodies.CustomTypes``."""
+        target = self.target
+        doc = body.doc
+        if not doc.get("kind"):
+            text = body.data.decode("utf-8", "replace")
+            raise unrecognized(target, f"Object 'Kind' is missing in '{text}'", body.data)
+        found = kind_in(target, doc, body.data)
+        problems = list(body.problems)
+        if body.pairs is not None:
+            problems += strict.examine(_ANY, body.pairs).strict
+            doc = cast("Doc", gojson.merged(body.pairs))
+
+        def refuse(text: str) -> ApiError:
+            return cannot_handle(found, target, text)
+
+        if found.group == target.group and found.kind == target.kind and found.version in self._shapes:
+            problems += self._coerce(self._shapes[found.version], doc, refuse)
+        if mode == STRICT and problems:
+            raise refuse("strict decoding error: " + ", ".join(problems))
+        if doc.get("apiVersion") != target.api_version:
+            raise wrong_version(str(doc.get("apiVersion") or ""), target)
+        return doc, problems if mode in (WARN, "") else []
+
+    def finish(self, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+        """See ``schema.bodies.CustomTypes``."""
+        if doc.get("apiVersion") != self.target.api_version:
+            raise wrong_version(str(doc.get("apiVersion") or ""), self.target)
+        return doc, self._coerce(self._own, doc, refuse) if doc.get("kind") == self.target.kind else []
+
+    def _coerce(self, of: Shape, doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
+        try:
+            return [f'unknown field "{path}"' for path in of.coerce(doc)]
+        except Malformed as error:
+            raise refuse(str(error)) from None
+
+    # Forms.
+
+    def default(self, doc: Tree) -> None:
+        """Fill in the defaults of this version, in place."""
+        if doc.get("kind") == self.target.kind:
+            self._own.default(doc)
+
+    def read(self, doc: Tree) -> Tree:
+        """A stored document in this version; the given one stays as it is."""
+        fresh = cast("Tree", copy(doc))
+        written = self._shapes.get(str(doc.get("apiVersion")).rpartition("/")[2])
+        if written is not self._storage:
+            self._turn(fresh, self._storage)
+        else:
+            self._quietly(self._storage, fresh)
+        self._storage.default(fresh)
+        if self._own is not self._storage:
+            self._turn(fresh, self._own)
+        return fresh
+
+    def _turn(self, doc: Doc, to: Shape) -> None:
+        doc["apiVersion"] = to.target.api_version
+        self._quietly(to, doc)
+
+    def _quietly(self, of: Shape, doc: Doc) -> None:
+        try:
+            of.coerce(doc)
+        except Malformed:
+            return  # an object from before the schema changed

@@ -1,0 +1,72 @@
+"""Lists that are sets or maps hold nothing twice.
+
+upstream: apiextensions-apiserver pkg/apiserver/schema/listtype/validation.go
+"""
+
+from collections.abc import Hashable, Sequence
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.crd.findings import invalid, shown
+from kcm_cli.sandbox.apiserver.crd.structural import Structural
+from kcm_cli.sandbox.apiserver.types import FieldError
+
+
+def has_list_types(schema: Structural) -> bool:
+    """Whether there is anything to check."""
+    if schema.list_type in ("set", "map"):
+        return True
+    below = [*schema.properties.values(), schema.items, schema.values]
+    return any(has_list_types(sub) for sub in below if sub is not None)
+
+
+def repeated(schema: Structural, value: object, path: str = "") -> list[FieldError]:
+    """What stands more than once in a list that may not have it."""
+    found: list[FieldError] = []
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if schema.values is not None:
+                found += repeated(schema.values, item, f"{path}[{key}]")
+            if key in schema.properties:
+                found += repeated(schema.properties[key], item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        found += _own(schema, value, path)
+        if schema.items is not None:
+            for index, item in enumerate(value):
+                found += repeated(schema.items, item, f"{path}[{index}]")
+    return found
+
+
+def _own(schema: Structural, value: list[object], path: str) -> list[FieldError]:
+    if schema.list_type == "set":
+        return [_duplicate(f"{path}[{index}]", value[index]) for index in _again([_identity(item) for item in value])]
+    if schema.list_type != "map":
+        return []
+    for index, item in enumerate(value):
+        if item is not None and not isinstance(item, dict):
+            return [invalid(f"{path}[{index}]", item, "must be an object for an array of list-type map")]
+    keys = [_key(schema, item) for item in value]
+    return [_duplicate(f"{path}[{index}]", keys[index]) for index in _again([_identity(key) for key in keys])]
+
+
+def _key(schema: Structural, item: object) -> Doc:
+    return {key: item[key] for key in schema.list_keys if isinstance(item, dict) and key in item}
+
+
+def _identity(value: object) -> Hashable:
+    return (type(value), codec.encode_sorted(value))
+
+
+def _again(values: Sequence[Hashable]) -> list[int]:
+    """Where a value stands for the second time."""
+    seen: dict[Hashable, int] = {}
+    found: list[int] = []
+    for index, value in enumerate(values):
+        seen[value] = seen.get(value, 0) + 1
+        if seen[value] == 2:
+            found.append(index)
+    return found
+
+
+def _duplicate(path: str, value: object) -> FieldError:
+    return FieldError("FieldValueDuplicate", path, f"Duplicate value: {shown(value)}")

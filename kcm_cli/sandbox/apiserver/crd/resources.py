@@ -1,0 +1,162 @@
+"""The custom kinds of one server: what the registry, the decoder and OpenAPI ask about them."""
+
+from collections.abc import Callable
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.crd import columns, published
+from kcm_cli.sandbox.apiserver.crd.definition import GROUP, Definition, VersionFacts, by_priority
+from kcm_cli.sandbox.apiserver.crd.definitions import STRATEGY, default_definition
+from kcm_cli.sandbox.apiserver.crd.embedded import MetaReader
+from kcm_cli.sandbox.apiserver.crd.kinds import CustomVersion, Shape
+from kcm_cli.sandbox.apiserver.crd.rules import rules_of
+from kcm_cli.sandbox.apiserver.crd.writes import Kind, strategy_of
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served, Subresource
+from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
+from kcm_cli.sandbox.apiserver.schema.bodies import Body
+from kcm_cli.sandbox.apiserver.schema.model import Node
+from kcm_cli.sandbox.apiserver.strategy import Strategy
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
+
+_VERBS = frozenset(["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"])
+_PART_VERBS = frozenset(["get", "patch", "update"])
+
+
+def storage_of(group: str, plural: str) -> GVR:
+    """Where the objects of a custom kind are kept, whatever their versions."""
+    return GVR(group, "", plural)
+
+
+class CustomResources:
+    """Implements ``registry.core.CustomKinds``, ``schema.bodies.CustomTypes`` and ``openapi.CustomSchemas``."""
+
+    def __init__(self, schemas: Schemas, catalog: Catalog) -> None:
+        self._schemas = schemas
+        self._catalog = catalog
+        meta = schemas.builtin.node("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
+        self._reader = MetaReader(meta, schemas.normalizers)
+        self._kinds: dict[Target, CustomVersion] = {}
+        self._kept: dict[tuple[object, ...], tuple[list[Served], dict[Target, CustomVersion]]] = {}
+        """By state of the definition, in their order."""
+        schemas.custom = self
+
+    def serve(self, definitions: list[Definition]) -> None:
+        """Serve the established ones of these definitions, and nothing else."""
+        kept = self._kept
+        wanted = [definition.state for definition in definitions if definition.established]
+        if wanted == list(kept):
+            return
+        self._kept = {}
+        self._kinds = {}
+        every: list[Served] = []
+        versions: dict[str, set[str]] = {}
+        for definition in definitions:
+            if not definition.established:
+                continue
+            made = kept.get(definition.state) or self._make(definition)
+            self._kept[definition.state] = made
+            every += made[0]
+            self._kinds |= made[1]
+            versions.setdefault(definition.group, set()).update(version.name for version in definition.served)
+        groups = {}
+        for group, names in sorted(versions.items()):
+            if names:
+                order = tuple(by_priority(names))
+                groups[group] = Group(group, order, order[0])
+        self._schemas.changes += 1
+        self._catalog.set_custom(groups, every)
+
+    def _make(self, definition: Definition) -> tuple[list[Served], dict[Target, CustomVersion]]:
+        kind = definition.names["kind"]
+        shapes = {
+            version.name: Shape(Target(definition.group, version.name, kind), version.schema, self._reader)
+            for version in definition.versions
+        }
+        kinds: dict[Target, CustomVersion] = {}
+        served: list[Served] = []
+        for version in definition.served:
+            own = shapes[version.name]
+            facts = Kind(
+                own.target, definition.namespaced, own.schema, version.status, version.scale, rules_of(own.schema)
+            )
+            kinds[own.target] = CustomVersion(own, shapes[definition.storage], shapes, strategy_of(facts))
+            served.append(_served(definition, version))
+        return served, kinds
+
+    # registry.core.CustomKinds
+
+    def rules(self, info: ResourceInfo, subresource: str) -> Strategy:
+        """The strategy of a custom kind, or of definitions."""
+        if info.gvr.group == GROUP:
+            return STRATEGY
+        return self._kinds[target_of(info)].strategy
+
+    def default(self, info: ResourceInfo, doc: Tree) -> None:
+        """Fill in defaults, in place."""
+        if info.gvr.group == GROUP:
+            default_definition(doc)
+        else:
+            self._kinds[target_of(info)].default(doc)
+
+    def read(self, info: ResourceInfo, doc: Tree) -> Tree:
+        """A stored object, of whatever version, as a resource shows it."""
+        return self._kinds[target_of(info)].read(doc)
+
+    # schema.bodies.CustomTypes
+
+    def has(self, target: Target) -> bool:
+        """Whether that kind is a custom one."""
+        return target in self._kinds
+
+    def node(self, target: Target) -> Node:
+        """The type of a custom kind."""
+        return self._kinds[target].node
+
+    def decode(self, target: Target, body: Body, mode: str) -> tuple[Doc, list[str]]:
+        """The pruned document of a body, and the warnings. Raises ApiError."""
+        return self._kinds[target].decode(body, mode)
+
+    def finish(self, target: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
+        """The pruned result of a patch, and the unknown fields that it had. Raises ApiError."""
+        return self._kinds[target].finish(doc, refuse)
+
+    # openapi
+
+    def openapi(self, target: Target, *, old: bool) -> Doc | None:
+        """The schema that is published for a kind."""
+        found = self._kinds.get(target)
+        return None if found is None else published.schema_of(found.schema, target, old=old)
+
+
+def _served(definition: Definition, version: VersionFacts) -> Served:
+    names = definition.names
+    gvr = GVR(definition.group, version.name, names["plural"])
+    parts: dict[str, Subresource] = {}
+    if version.status:
+        parts["status"] = Subresource("status", _PART_VERBS, names["kind"])
+    if version.scale is not None:
+        parts["scale"] = Subresource("scale", _PART_VERBS, "Scale", "autoscaling", "v1")
+    info = ResourceInfo(
+        gvr=gvr,
+        kind=names["kind"],
+        singular=names.get("singular") or "",
+        namespaced=definition.namespaced,
+        verbs=_VERBS,
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        subresources=frozenset(parts),
+        custom=True,
+    )
+    return Served(
+        info=info,
+        storage=storage_of(definition.group, names["plural"]),
+        subresources=parts,
+        storage_hash="",
+        list_kind=names.get("listKind") or f"{names['kind']}List",
+        selectable={path[1:]: path[1:] for path in version.selectable},
+        scale=version.scale,
+        table=columns.layout_of(version.columns),
+        warning=version.warning,
+        same=len(definition.versions) == 1 and definition.generation == 1,
+        closed=definition.terminating,
+    )

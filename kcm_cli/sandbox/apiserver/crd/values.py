@@ -1,0 +1,312 @@
+"""Checks values against a schema, as kube-openapi's validator does: same errors, same order, same texts.
+
+On an update, what is wrong in a part that did not change is not reported, as far as the part can be found in the old
+object: by the name of a field, or by the keys of a list of type map.
+
+upstream: kube-openapi pkg/validation/validate,
+apiextensions-apiserver pkg/apiserver/validation/{validation,ratcheting}.go
+"""
+
+import math
+from typing import Any
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.regexps import compile_go
+from kcm_cli.sandbox.apiserver.crd.findings import Findings, number
+from kcm_cli.sandbox.apiserver.crd.formats import check_of, recognized
+from kcm_cli.sandbox.apiserver.crd.same import same
+
+ABSENT = object()
+"""No old value that a value could be compared with."""
+
+_TYPES: dict[type, str] = {
+    bool: "boolean",
+    str: "string",
+    int: "integer",
+    float: "number",
+    list: "array",
+    dict: "object",
+}
+_INT_LIMITS = {"int32": 1 << 31, "int64": 1 << 63, "": 1 << 63}
+_FLOAT32_MOST = 3.4028235677973366e38
+
+
+def type_of(value: object) -> str:
+    """The JSON type of a value."""
+    return "null" if value is None else _TYPES[type(value)]
+
+
+class Checker:
+    """Checks values against one schema (a JSONSchemaProps document)."""
+
+    __slots__ = (
+        "_raw", "_types", "_nullable", "_format", "_string_format", "_enum", "_numeric", "_items", "_properties",
+        "_additional", "_any", "_one", "_all", "_not", "_required", "_lone", "_number_format",
+    )  # fmt: skip
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        self._raw = raw
+        both = raw.get("x-kubernetes-int-or-string")
+        self._types: tuple[str, ...] = ("integer", "string") if both else ((raw["type"],) if raw.get("type") else ())
+        self._nullable = bool(raw.get("nullable"))
+        format_ = raw.get("format") or ""
+        self._lone = self._types[0] if len(self._types) == 1 else ""
+        self._format = format_ if recognized(format_, self._lone) else ""
+        self._string_format = check_of(self._format)
+        self._number_format = self._format if self._lone in ("integer", "number") else ""
+        self._enum: list[object] = raw.get("enum") or []
+        items, additional, negated = raw.get("items"), raw.get("additionalProperties"), raw.get("not")
+        self._items = Checker(items) if isinstance(items, dict) else None
+        self._additional = Checker(additional) if isinstance(additional, dict) else None
+        self._properties = {name: Checker(sub) for name, sub in sorted((raw.get("properties") or {}).items())}
+        self._required: list[str] = raw.get("required") or []
+        self._any = [Checker(sub) for sub in raw.get("anyOf") or ()]
+        self._one = [Checker(sub) for sub in raw.get("oneOf") or ()]
+        self._all = [Checker(sub) for sub in raw.get("allOf") or ()]
+        self._not = Checker(negated) if isinstance(negated, dict) else None
+
+    def check(self, value: object, old: object = ABSENT) -> Findings:
+        """What is wrong with a whole value."""
+        return self._ratcheted(value, "", old)
+
+    def _ratcheted(self, value: object, path: str, old: object) -> Findings:
+        found = Findings()
+        self._run(value, path, found, old)
+        if found.errors and old is not ABSENT and same(value, old):
+            found.errors.clear()
+        return found
+
+    def _sub(self, value: object, path: str, found: Findings, old: object) -> None:
+        """Check a part."""
+        if old is ABSENT:
+            self._run(value, path, found, old)
+        else:
+            found.merge(self._ratcheted(value, path, old))
+
+    def _run(self, value: object, path: str, found: Findings, old: object) -> None:
+        self._check_type(value, path, found)
+        if value is None:
+            self._check_enum(value, path, found)
+            return
+        self._check_alternatives(value, path, found, old)
+        if isinstance(value, str):
+            self._check_string(value, path, found)
+        elif isinstance(value, list):
+            self._check_list(value, path, found, old)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            self._check_number(value, path, found)
+        self._check_enum(value, path, found)
+        if isinstance(value, dict):
+            self._check_object(value, path, found, old)
+        found.matches += 3
+
+    def _check_type(self, value: object, path: str, found: Findings) -> None:
+        types, format_ = self._types, self._format
+        if not types and not format_:
+            return
+        found.matches += 1
+        if value is None:
+            if types and not self._nullable:
+                found.wrong_type(path, ",".join(types), "null")
+            return
+        kind = type_of(value)
+        fits = kind in types or (kind == "integer" and "number" in types)
+        fits = fits or (isinstance(value, float) and "integer" in types and _whole(value))
+        texts = isinstance(value, str | list)
+        if not texts and format_ and not fits:
+            own = {"integer": "int64", "number": "float64"}.get(kind, "")
+            if own != format_:
+                found.wrong_type(path, format_, own)
+                return
+        if texts and format_ and not ("number" in types or "integer" in types):
+            return
+        if not fits:
+            found.wrong_type(path, ",".join(types), kind)
+
+    def _check_alternatives(self, value: object, path: str, found: Findings, old: object) -> None:
+        found.matches += 2
+        if self._any:
+            self._check_any(value, path, found, old)
+        if self._one:
+            self._check_one(value, path, found, old)
+        if self._all:
+            results = [sub._made(value, path, old) for sub in self._all]
+            for result in results:
+                found.merge(result)
+            if not all(result.valid for result in results):
+                none = "" if any(result.valid for result in results) else ". None validated"
+                found.composite(f'"{path}" must validate all the schemas (allOf){none}')
+        if self._not is not None and self._not._made(value, path, old).valid:
+            found.composite(f'"{path}" must not validate the schema (not)')
+
+    def _made(self, value: object, path: str, old: object) -> Findings:
+        found = Findings()
+        self._run(value, path, found, old)
+        return found
+
+    def _check_any(self, value: object, path: str, found: Findings, old: object) -> None:
+        best: Findings | None = None
+        for sub in self._any:
+            result = sub._made(value, path, old)
+            if result.valid:
+                found.merge(result)
+                return
+            if best is None or result.matches > best.matches:
+                best = result
+        found.composite(f'"{path}" must validate at least one schema (anyOf)')
+        if best is not None:
+            found.merge(best)
+
+    def _check_one(self, value: object, path: str, found: Findings, old: object) -> None:
+        results = [sub._made(value, path, old) for sub in self._one]
+        valid = [result for result in results if result.valid]
+        if len(valid) == 1:
+            found.merge(valid[0])
+            return
+        how = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
+        found.composite(f'"{path}" must validate one and only one schema (oneOf). {how}')
+        if not valid:
+            found.merge(max(results, key=lambda result: result.matches))
+
+    def _check_string(self, value: str, path: str, found: Findings) -> None:
+        raw = self._raw
+        most, least, pattern = raw.get("maxLength"), raw.get("minLength"), raw.get("pattern")
+        if most is not None and len(value) > most:
+            found.too_long(path, most)
+        elif least is not None and len(value) < least:
+            found.invalid(path, value, f"should be at least {least} chars long")
+        elif pattern:
+            self._check_pattern(value, pattern, path, found)
+        found.matches += 1
+        if self._string_format is not None:
+            if not self._string_format(value):
+                found.wrong_type(path, self._format, value)
+            found.matches += 1
+
+    def _check_pattern(self, value: str, pattern: str, path: str, found: Findings) -> None:
+        try:
+            if compile_go(pattern).search(value) is None:
+                found.invalid(path, value, f"should match '{pattern}'")
+        except FormatError as error:
+            found.invalid(path, value, f"should match '{pattern}, but pattern is invalid: {error}'")
+
+    def _check_number(self, value: float, path: str, found: Findings) -> None:
+        raw = self._raw
+        self._check_range(value, "Checked", path, found)
+        factor, least, most = raw.get("multipleOf"), raw.get("minimum"), raw.get("maximum")
+        if factor is not None:
+            self._check_range(factor, "MultipleOf", path, found)
+            if not _is_multiple(value, factor):
+                found.invalid(path, value, f"should be a multiple of {number(factor)}")
+        if least is not None:
+            self._check_range(least, "Minimum boundary", path, found)
+            apart = bool(raw.get("exclusiveMinimum"))
+            if value <= least if apart else value < least:
+                than = "greater than" if apart else "greater than or equal to"
+                found.invalid(path, value, f"should be {than} {number(least)}")
+        if most is not None:
+            self._check_range(most, "Maximum boundary", path, found)
+            apart = bool(raw.get("exclusiveMaximum"))
+            if value >= most if apart else value > most:
+                than = "less than" if apart else "less than or equal to"
+                found.invalid(path, value, f"should be {than} {number(most)}")
+        found.matches += 2
+
+    def _check_range(self, value: float, what: str, path: str, found: Findings) -> None:
+        """Whether the number fits into the type; limits of the schema have to, too."""
+        type_, format_ = self._lone, self._number_format
+        if type_ == "integer":
+            limit = _INT_LIMITS.get(format_, 1 << 63)
+            fits = value == int(value) and -limit <= value < limit if math.isfinite(value) else False
+        else:
+            fits = format_ != "float" or abs(value) <= _FLOAT32_MOST
+        if not fits:
+            how = f"with format {format_}" if format_ else "(default format)"
+            found.composite(f"{what} value must be of type {type_} {how} in {path}")
+
+    def _check_list(self, value: list[object], path: str, found: Findings, old: object) -> None:
+        raw = self._raw
+        if self._items is not None:
+            before = self._by_key(old)
+            for index, item in enumerate(value):
+                known = before.get(self._key(item), ABSENT) if before else ABSENT
+                self._items._sub(item, f"{path}[{index}]", found, known)
+        size, least, most = len(value), raw.get("minItems"), raw.get("maxItems")
+        if least is not None and size < least:
+            found.invalid(path, size, f"should have at least {least} items")
+        if most is not None and size > most:
+            found.too_many(path, size, most, "items")
+        if raw.get("uniqueItems") and any(same(a, b) for i, a in enumerate(value) for b in value[:i]):
+            found.invalid(path, "", "shouldn't contain duplicates")
+        found.matches += 2
+
+    def _check_enum(self, value: object, path: str, found: Findings) -> None:
+        if self._enum and (value is None or not any(_equal(value, one) for one in self._enum)):
+            found.not_supported(path, value, self._enum)
+        found.matches += 1
+
+    def _check_object(self, value: dict[str, object], path: str, found: Findings, old: object) -> None:
+        raw, size = self._raw, len(value)
+        least, most = raw.get("minProperties"), raw.get("maxProperties")
+        if least is not None and size < least:
+            found.invalid(path, size, f"should have at least {least} properties")
+        if most is not None and size > most:
+            found.too_many(path, size, most, "properties")
+        before: dict[str, object] = old if isinstance(old, dict) else {}
+        self._check_additional(value, path, found, before)
+        for name, sub in self._properties.items():
+            if name in value:
+                known = before.get(name, ABSENT) if path or name not in ("kind", "apiVersion") else ABSENT
+                sub._sub(value[name], f"{path}.{name}" if path else name, found, known)
+        for name in self._required:
+            if name not in value:
+                found.required(f"{path}.{name}")
+        found.matches += 1
+
+    def _check_additional(
+        self, value: dict[str, object], path: str, found: Findings, before: dict[str, object]
+    ) -> None:
+        """Check fields that are not declared."""
+        if self._additional is not None:
+            for key, item in value.items():
+                if key not in self._properties:
+                    self._additional._sub(item, f"{path}.{key}", found, before.get(key, ABSENT))
+        elif self._raw.get("additionalProperties") is False:
+            for key in value:
+                if key not in self._properties:
+                    found.composite(f"{path}.{key} in body is a forbidden property")
+
+    def _by_key(self, old: object) -> dict[tuple[object, ...], object]:
+        """The items of an old list of type map."""
+        if not isinstance(old, list) or self._raw.get("x-kubernetes-list-type") != "map":
+            return {}
+        return {self._key(item): item for item in old if isinstance(item, dict)}
+
+    def _key(self, item: object) -> tuple[object, ...]:
+        keys = self._raw.get("x-kubernetes-list-map-keys") or ()
+        if not isinstance(item, dict):
+            return ()
+        return tuple(repr(item.get(key)) for key in keys)
+
+
+def _whole(value: float) -> bool:
+    """A float that stands for an integer."""
+    return math.isfinite(value) and value == int(value) and abs(value) <= (1 << 53) - 1
+
+
+def _is_multiple(value: float, factor: float) -> bool:
+    if factor <= 0:
+        return False
+    if isinstance(value, int) and factor == int(factor):
+        return value % int(factor) == 0
+    quotient = value / factor if factor >= 1 else 1 / factor * value
+    return math.isfinite(quotient) and math.isclose(quotient, round(quotient), rel_tol=1e-9, abs_tol=0)
+
+
+def _equal(value: object, choice: object) -> bool:
+    """Equality of an enum: numbers by value."""
+    if isinstance(value, bool) or isinstance(choice, bool):
+        return value is choice
+    if isinstance(value, int | float) and isinstance(choice, int | float):
+        return value == choice
+    return same(value, choice)
