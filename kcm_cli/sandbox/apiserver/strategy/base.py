@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, FieldError, Tree, User
-from kcm_cli.sandbox.apiserver.validation.metadata import validate_common_update
+from kcm_cli.sandbox.apiserver.validation.metadata import path_segment, validate_common_update, validate_plain_meta
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,8 @@ class Strategy:
 
     def validate_create(self, doc: Tree) -> list[FieldError]:
         """What is wrong with a new object."""
-        return self.check_create(doc)
+        found = self.check_create(doc)
+        return found or validate_plain_meta(doc["metadata"], self.namespaced, path_segment)
 
     def validate_update(self, new: Tree, old: Tree) -> list[FieldError]:
         """What is wrong with a change; errors that two layers find appear twice, as upstream reports them."""

@@ -7,6 +7,7 @@ strategy.go of each.
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import autoscaler, classes, coordination, rbac
 
 _BUDGET_COUNTERS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 _LEASE_GATED = ("strategy", "preferredHolder")
@@ -28,11 +29,17 @@ POD_DISRUPTION_BUDGET = Strategy(
     on_update=parts.spec_update,
     on_status=parts.status_update,
     needs_version_on_update=True,
+    check_create=coordination.validate_budget,
+    check_update=coordination.validate_budget_update,
+    check_status=coordination.validate_budget_status,
 )
 HORIZONTAL_POD_AUTOSCALER = Strategy(
     on_create=parts.new_with_status({"desiredReplicas": 0, "currentMetrics": None}, generation=False),
     on_update=parts.keep_status,
     on_status=parts.status_update,
+    check_create=autoscaler.validate_autoscaler,
+    check_update=autoscaler.validate_autoscaler_update,
+    check_status=autoscaler.validate_autoscaler_status,
 )
 WEBHOOKS = Strategy(
     namespaced=False,
@@ -61,11 +68,50 @@ FLOW_SCHEMA = Strategy(
     on_status=parts.whole_metadata_status,
 )
 PRIORITY_LEVEL = FLOW_SCHEMA
-ROLE = Strategy(creates_on_update=True)
-CLUSTER_ROLE = Strategy(namespaced=False, creates_on_update=True)
-ROLE_BINDING = Strategy(creates_on_update=True)
-CLUSTER_ROLE_BINDING = Strategy(namespaced=False, creates_on_update=True)
-PRIORITY_CLASS = Strategy(namespaced=False, on_create=parts.first_generation)
-RUNTIME_CLASS = Strategy(namespaced=False, creates_on_update=True, needs_version_on_update=True)
-LEASE = Strategy(on_create=_new_lease, on_update=_lease_update, creates_on_update=True, needs_version_on_update=True)
-CONTROLLER_REVISION = Strategy()
+ROLE = Strategy(
+    creates_on_update=True,
+    check_create=rbac.validate_role,
+    check_update=rbac.validate_role_update,
+)
+CLUSTER_ROLE = Strategy(
+    namespaced=False,
+    creates_on_update=True,
+    check_create=rbac.validate_cluster_role,
+    check_update=rbac.validate_cluster_role_update,
+)
+ROLE_BINDING = Strategy(
+    creates_on_update=True,
+    check_create=rbac.validate_role_binding,
+    check_update=rbac.validate_role_binding_update,
+)
+CLUSTER_ROLE_BINDING = Strategy(
+    namespaced=False,
+    creates_on_update=True,
+    check_create=rbac.validate_cluster_role_binding,
+    check_update=rbac.validate_cluster_role_binding_update,
+)
+PRIORITY_CLASS = Strategy(
+    namespaced=False,
+    on_create=parts.first_generation,
+    check_create=classes.validate_priority_class,
+    check_update=classes.validate_priority_class_update,
+)
+RUNTIME_CLASS = Strategy(
+    namespaced=False,
+    creates_on_update=True,
+    needs_version_on_update=True,
+    check_create=classes.validate_runtime_class,
+    check_update=classes.validate_runtime_class_update,
+)
+LEASE = Strategy(
+    on_create=_new_lease,
+    on_update=_lease_update,
+    creates_on_update=True,
+    needs_version_on_update=True,
+    check_create=coordination.validate_lease,
+    check_update=coordination.validate_lease_update,
+)
+CONTROLLER_REVISION = Strategy(
+    check_create=coordination.validate_revision,
+    check_update=coordination.validate_revision_update,
+)

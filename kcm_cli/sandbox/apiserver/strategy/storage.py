@@ -7,7 +7,7 @@ pkg/api/persistentvolumeclaim/util.go.
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import persistent_claim, persistent_volume
+from kcm_cli.sandbox.apiserver.validation import persistent_claim, persistent_volume, storage_classes, storage_csi
 
 _SNAPSHOTS = "snapshot.storage.k8s.io"
 
@@ -94,15 +94,32 @@ PERSISTENT_VOLUME_CLAIM = Strategy(
     check_status=persistent_claim.validate_claim_status,
     returns_object_on_delete=True,
 )
-STORAGE_CLASS = Strategy(namespaced=False, returns_object_on_delete=True)
+STORAGE_CLASS = Strategy(
+    namespaced=False,
+    returns_object_on_delete=True,
+    check_create=storage_classes.validate_storage_class,
+    check_update=storage_classes.validate_storage_class_update,
+)
 CSI_DRIVER = Strategy(
     namespaced=False,
     on_update=parts.bump_if_spec_changed,
     needs_version_on_update=True,
     returns_object_on_delete=True,
+    check_create=storage_csi.validate_driver,
+    check_update=storage_csi.validate_driver_update,
 )
-CSI_NODE = Strategy(namespaced=False, needs_version_on_update=True, returns_object_on_delete=True)
-CSI_STORAGE_CAPACITY = Strategy(needs_version_on_update=True)
+CSI_NODE = Strategy(
+    namespaced=False,
+    needs_version_on_update=True,
+    returns_object_on_delete=True,
+    check_create=storage_csi.validate_node,
+    check_update=storage_csi.validate_node_update,
+)
+CSI_STORAGE_CAPACITY = Strategy(
+    needs_version_on_update=True,
+    check_create=storage_csi.validate_capacity,
+    check_update=storage_csi.validate_capacity_update,
+)
 VOLUME_ATTACHMENT = Strategy(
     namespaced=False,
     on_create=parts.new_with_status({"attached": False}, generation=False),
@@ -110,5 +127,13 @@ VOLUME_ATTACHMENT = Strategy(
     on_status=parts.strict_status_update,
     needs_version_on_update=True,
     returns_object_on_delete=True,
+    check_create=storage_csi.validate_attachment,
+    check_update=storage_csi.validate_attachment_update,
+    check_status=storage_csi.validate_attachment_update,
 )
-VOLUME_ATTRIBUTES_CLASS = Strategy(namespaced=False, returns_object_on_delete=True)
+VOLUME_ATTRIBUTES_CLASS = Strategy(
+    namespaced=False,
+    returns_object_on_delete=True,
+    check_create=storage_classes.validate_attributes_class,
+    check_update=storage_classes.validate_attributes_class_update,
+)

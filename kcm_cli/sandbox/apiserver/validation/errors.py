@@ -41,6 +41,20 @@ def invalid(path: str, value: object, detail: str) -> FieldError:
     return FieldError("FieldValueInvalid", path, f"{text}: {detail}" if detail else text)
 
 
+def fixed(path: str, new: object, old: object, shown: object = ...) -> list[FieldError]:
+    """A value that may not change; ``shown`` is how the new one is printed, if not as it is."""
+    if new == old:
+        return []
+    return [invalid(path, new if shown is ... else shown, IMMUTABLE)]
+
+
+def one_of(path: str, value: str, choices: Sequence[str]) -> list[FieldError]:
+    """A value that has to be there and be one of these."""
+    if value in choices:
+        return []
+    return [not_supported(path, value, choices) if value else required(path)]
+
+
 def unshown(path: str, detail: str) -> FieldError:
     """A malformed value that is not printed."""
     return FieldError("FieldValueInvalid", path, f"Invalid value: {detail}")

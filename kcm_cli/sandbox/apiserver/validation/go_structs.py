@@ -92,6 +92,15 @@ core.CSIPersistentVolumeSource Driver:string VolumeHandle:string ReadOnly:bool F
   NodeStageSecretRef:*core.SecretReference NodePublishSecretRef:*core.SecretReference
   ControllerExpandSecretRef:*core.SecretReference NodeExpandSecretRef:*core.SecretReference
 core.VolumeNodeAffinity Required:*v1.NodeSelector
+core.PersistentVolumeSpec Capacity:map[string]string PersistentVolumeSource=.:core.PersistentVolumeSource
+  AccessModes:[]string ClaimRef:*core.ObjectReference PersistentVolumeReclaimPolicy:string
+  StorageClassName:string MountOptions:[]string VolumeMode:*string NodeAffinity:*core.VolumeNodeAffinity
+  VolumeAttributesClassName:*string
+storage.VolumeAttachmentSpec Attacher:string Source:storage.VolumeAttachmentSource NodeName:string
+storage.VolumeAttachmentSource PersistentVolumeName:*string InlineVolumeSpec:*core.PersistentVolumeSpec
+storage.CSINodeDriver Name:string NodeID=nodeID:string TopologyKeys:[]string
+  Allocatable:*storage.VolumeNodeResources
+storage.VolumeNodeResources Count:*int32
 batch.PodFailurePolicy Rules:[]batch.PodFailurePolicyRule
 batch.PodFailurePolicyRule Action:string OnExitCodes:*batch.PodFailurePolicyOnExitCodesRequirement
   OnPodConditions:[]batch.PodFailurePolicyOnPodConditionsPattern

@@ -109,6 +109,11 @@ def positive(value: str, path: str) -> list[FieldError]:
     return [] if from_json(value).sign > 0 else [errors.invalid(path, value, NOT_POSITIVE)]
 
 
+def non_negative(value: str, path: str) -> list[FieldError]:
+    """Zero or more."""
+    return [] if from_json(value).sign >= 0 else [errors.invalid(path, value, errors.NEGATIVE)]
+
+
 def basic(value: str, path: str) -> list[FieldError]:
     """Not below zero, printed as a whole number."""
     whole = from_json(value).value()
