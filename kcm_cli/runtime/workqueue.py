@@ -16,7 +16,8 @@ from kcm_cli.component.clock import Clock
 
 
 class QueueMetrics(Protocol):
-    """What a queue reports. Times are monotonic seconds."""
+    """What a queue reports. ``depth``: keys that wait, those in work and added again included. Times are monotonic
+    seconds."""
 
     def added(self, key: str, depth: int, now: float) -> None: ...
     def taken(self, key: str, depth: int, now: float) -> None: ...
@@ -111,6 +112,7 @@ class WorkQueue:
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
+        self._metrics.added(key, len(self._dirty), self._clock.monotonic())
         if key not in self._processing:
             self._requeue(key)
 
@@ -157,7 +159,7 @@ class WorkQueue:
         key = self._queue.popleft()
         self._dirty.discard(key)
         self._processing.add(key)
-        self._metrics.taken(key, len(self._queue), self._clock.monotonic())
+        self._metrics.taken(key, len(self._dirty), self._clock.monotonic())
         return key
 
     def done(self, key: str) -> None:
@@ -184,7 +186,6 @@ class WorkQueue:
 
     def _requeue(self, key: str) -> None:
         self._queue.append(key)
-        self._metrics.added(key, len(self._queue), self._clock.monotonic())
         self._wake()
 
     def _wake(self) -> None:

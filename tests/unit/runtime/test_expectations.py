@@ -1,0 +1,48 @@
+"""A key plans only once its cache shows what it did."""
+
+from kcm_cli.runtime.expectations import TIMEOUT_S, Expectations
+
+
+def test_a_key_without_expectations_may_plan() -> None:
+    assert Expectations().satisfied("a", 0.0)
+
+
+def test_creations_are_counted_down() -> None:
+    expectations = Expectations()
+    expectations.expect("a", 0.0, creations=2)
+    assert not expectations.satisfied("a", 1.0)
+    expectations.creation_observed("a")
+    assert not expectations.satisfied("a", 1.0)
+    expectations.creation_observed("a")
+    assert expectations.satisfied("a", 1.0)
+
+
+def test_a_deletion_is_counted_once_however_often_it_is_seen() -> None:
+    expectations = Expectations()
+    expectations.expect("a", 0.0, deletions=("ns/x", "ns/y"))
+    expectations.deletion_observed("a", "ns/x")
+    expectations.deletion_observed("a", "ns/x")
+    assert not expectations.satisfied("a", 1.0)
+    expectations.deletion_observed("a", "ns/y")
+    assert expectations.satisfied("a", 1.0)
+
+
+def test_failed_creations_are_not_waited_for() -> None:
+    expectations = Expectations()
+    expectations.expect("a", 0.0, creations=5)
+    expectations.lower("a", 5)
+    assert expectations.satisfied("a", 0.0)
+
+
+def test_expectations_that_nobody_fulfils_expire() -> None:
+    expectations = Expectations()
+    expectations.expect("a", 10.0, creations=1)
+    assert not expectations.satisfied("a", 10.0 + TIMEOUT_S)
+    assert expectations.satisfied("a", 10.1 + TIMEOUT_S)
+
+
+def test_an_owner_that_is_gone_expects_nothing() -> None:
+    expectations = Expectations()
+    expectations.expect("a", 0.0, creations=1)
+    expectations.forget("a")
+    assert expectations.satisfied("a", 0.0)

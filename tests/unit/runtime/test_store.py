@@ -1,0 +1,56 @@
+"""The cache and its indexes say the same after any sequence of changes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference
+from kcm_cli.runtime.store import CONTROLLER, NAMESPACE, Store, by_controller, orphans_of
+
+
+def obj(name: str, namespace: str = "ns", owner: str = "") -> Object:
+    refs = (OwnerReference(uid=owner, controller=True),) if owner else ()
+    return Object(metadata=ObjectMeta(name=name, namespace=namespace, owner_references=refs))
+
+
+def test_objects_are_filed_by_controller_and_orphans_by_namespace() -> None:
+    store: Store[Object] = Store()
+    store.put(obj("early", owner="u1"))
+    store.add_index(CONTROLLER, by_controller)
+    store.put(obj("late", owner="u1"))
+    store.put(obj("alone"))
+    assert [o.name for o in store.by_index(CONTROLLER, "u1")] == ["early", "late"]
+    assert [o.name for o in store.by_index(CONTROLLER, orphans_of("ns"))] == ["alone"]
+
+
+def test_a_changed_owner_moves_the_object() -> None:
+    store: Store[Object] = Store()
+    store.add_index(CONTROLLER, by_controller)
+    store.put(obj("a", owner="u1"))
+    old = store.put(obj("a", owner="u2"))
+    assert old is not None and old.metadata.owner_references[0].uid == "u1"
+    assert store.by_index(CONTROLLER, "u1") == []
+    assert len(store.by_index(CONTROLLER, "u2")) == 1
+
+
+names = st.sampled_from(["a", "b", "c"])
+change = st.tuples(st.booleans(), names, st.sampled_from(["n1", "n2"]), st.sampled_from(["", "u1", "u2"]))
+
+
+@given(st.lists(change, max_size=40))
+def test_indexes_equal_a_search_through_all_objects(changes: list[tuple[bool, str, str, str]]) -> None:
+    store: Store[Object] = Store()
+    store.add_index(CONTROLLER, by_controller)
+    for add, name, namespace, owner in changes:
+        if add:
+            store.put(obj(name, namespace, owner))
+        else:
+            store.pop(f"{namespace}/{name}")
+    everything = store.list()
+    for namespace in ("n1", "n2"):
+        found = {o.key for o in everything if o.namespace == namespace}
+        assert {o.key for o in store.by_index(NAMESPACE, namespace)} == found
+        assert {o.key for o in store.list(namespace)} == found
+    for value in store.index_values(CONTROLLER):
+        assert {o.key for o in store.by_index(CONTROLLER, value)} == {
+            o.key for o in everything if value in by_controller(o)
+        }
