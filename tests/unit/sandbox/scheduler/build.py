@@ -1,0 +1,80 @@
+"""Pods, nodes and states for tables."""
+
+import random
+from typing import Any
+
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
+from kcm_cli.machinery import codec
+from kcm_cli.runtime.store import Store
+from kcm_cli.sandbox.scheduler.decide import Placement, decide
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info
+from kcm_cli.sandbox.scheduler.preempt import Budget, NoHelp, Victims, preempt
+from kcm_cli.sandbox.scheduler.state import ClusterState
+from kcm_cli.sandbox.scheduler.verdict import Unfit
+from kcm_cli.sandbox.scheduler.volumes import Volumes
+from kcm_cli.sandbox.storage.views import PERSISTENT_VOLUMES, STORAGE_CLASSES
+from kcm_cli.sandbox.views import NODES, PODS
+
+Tree = dict[str, Any]
+
+
+def pod(name: str, labels: Tree | None = None, *, cpu: str = "", memory: str = "", **spec: Any) -> PodInfo:
+    """A pod of one container; ``status`` and ``metadata`` are merged in."""
+    requests = {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value}
+    status, metadata = spec.pop("status", {}), spec.pop("metadata", {})
+    doc = {
+        "metadata": {"name": name, "namespace": "default", "uid": name, "labels": labels or {}, **metadata},
+        "spec": {"containers": [{"name": "c", "resources": {"requests": requests}}], **spec},
+        "status": status,
+    }
+    return pod_info(PODS.decode(codec.encode(doc)))
+
+
+def node_doc(name: str, labels: Tree | None = None, *, cpu: str = "4", pods: str = "110", **spec: Any) -> Tree:
+    return {
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
+        "spec": spec,
+        "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": pods}},
+    }
+
+
+def state_of(*nodes: Tree, pods: dict[str, list[PodInfo]] | None = None) -> ClusterState:
+    state = ClusterState()
+    for doc in nodes:
+        state.set_node(NODES.decode(codec.encode(doc)))
+    for name, infos in (pods or {}).items():
+        for info in infos:
+            state.place(info, name)
+    return state
+
+
+def volumes_of(
+    claims: list[Tree] | None = None, volumes: list[Tree] | None = None, classes: list[Tree] | None = None
+) -> Volumes:
+    stores: tuple[Store[Any], Store[Any], Store[Any]] = (Store(), Store(), Store())
+    kinds = (PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
+    for store, kind, docs in zip(stores, kinds, (claims, volumes, classes), strict=True):
+        for doc in docs or []:
+            store.put(kind.decode(codec.encode(doc)))
+    return Volumes(*stores)
+
+
+def placed(info: PodInfo, state: ClusterState, volumes: Volumes | None = None) -> str:
+    """The node that a pod goes to, or why to none."""
+    found = decide(info, state, volumes or volumes_of(), random.Random(1))
+    return found.node if isinstance(found, Placement) else found.message()
+
+
+def choices(info: PodInfo, state: ClusterState) -> set[str]:
+    """All nodes that a pod may go to, whatever the dice say."""
+    return {
+        found.node
+        for seed in range(20)
+        if isinstance(found := decide(info, state, volumes_of(), random.Random(seed)), Placement)
+    }
+
+
+def preempted(info: PodInfo, state: ClusterState, budgets: list[Budget] | None = None) -> Victims | NoHelp:
+    unfit = decide(info, state, volumes_of(), random.Random(1))
+    assert isinstance(unfit, Unfit)
+    return preempt(info, state, volumes_of(), budgets or [], unfit)

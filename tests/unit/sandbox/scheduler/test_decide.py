@@ -1,0 +1,371 @@
+"""Where pods go, and what is said when they go nowhere: tables."""
+
+import pytest
+
+from tests.unit.sandbox.scheduler.build import choices, node_doc, placed, pod, state_of, volumes_of
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+APP_A = {"matchLabels": {"app": "a"}}
+ANTI = {"podAntiAffinity": {REQUIRED: [{"labelSelector": APP_A, "topologyKey": "kubernetes.io/hostname"}]}}
+NEAR = {"podAffinity": {REQUIRED: [{"labelSelector": APP_A, "topologyKey": "zone"}]}}
+
+
+ONE = "0/1 nodes are available: "
+
+
+def zoned(name: str, zone: str, **spec):
+    return node_doc(name, {"zone": zone}, **spec)
+
+
+def spread(when="DoNotSchedule", key="zone", **more):
+    return [
+        {
+            "maxSkew": 1,
+            "topologyKey": key,
+            "whenUnsatisfiable": when,
+            "labelSelector": {"matchLabels": {"app": "a"}},
+            **more,
+        }
+    ]
+
+
+NO_EXECUTE = {"key": "k", "effect": "NoExecute"}
+TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("info", "nodes", "expected"),
+    [
+        pytest.param(pod("p"), [], "no nodes available to schedule pods", id="no nodes"),
+        pytest.param(
+            pod("p"), [node_doc("n", unschedulable=True)], ONE + "1 node(s) were unschedulable.", id="cordoned"
+        ),
+        pytest.param(
+            pod("p", tolerations=[{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]),
+            [node_doc("n", unschedulable=True)],
+            "n",
+            id="cordoned but tolerated",
+        ),
+        pytest.param(
+            pod("p"), [node_doc("n", taints=[TAINT])], ONE + "1 node(s) had untolerated taint(s).", id="taint"
+        ),
+        pytest.param(
+            pod("p"), [node_doc("n", taints=[NO_EXECUTE])], ONE + "1 node(s) had untolerated taint(s).", id="NoExecute"
+        ),
+        pytest.param(
+            pod("p", tolerations=[{"key": "k", "value": "v"}]), [node_doc("n", taints=[TAINT])], "n", id="tolerated"
+        ),
+        pytest.param(
+            pod("p"), [node_doc("n", taints=[{"key": "k", "effect": "PreferNoSchedule"}])], "n", id="soft taint"
+        ),
+        pytest.param(
+            pod("p", nodeSelector={"disk": "ssd"}),
+            [node_doc("n")],
+            ONE + "1 node(s) didn't match Pod's node affinity/selector.",
+            id="selector",
+        ),
+        pytest.param(
+            pod("p", nodeSelector={"disk": "ssd"}), [node_doc("m"), node_doc("n", {"disk": "ssd"})], "n", id="selected"
+        ),
+        pytest.param(pod("p", cpu="5"), [node_doc("n")], ONE + "1 Insufficient cpu.", id="too big"),
+        pytest.param(
+            pod("p", cpu="5", memory="9Gi"),
+            [node_doc("n", pods="0")],
+            ONE + "1 Insufficient cpu, 1 Insufficient memory, 1 Too many pods.",
+            id="all that lacks",
+        ),
+        pytest.param(
+            pod("p", cpu="5"),
+            [node_doc("a"), node_doc("b"), node_doc("c", taints=[TAINT])],
+            "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu.",
+            id="counted and sorted",
+        ),
+    ],
+)
+def test_single_nodes(info, nodes, expected):
+    assert placed(info, state_of(*nodes)) == expected
+
+
+def test_what_pods_have_counts_against_them():
+    state = state_of(node_doc("n"), pods={"n": [pod("a", cpu="3")]})
+    assert placed(pod("p", cpu="1"), state) == "n"
+    assert placed(pod("p", cpu="1001m"), state) == ONE + "1 Insufficient cpu."
+
+
+def test_requests_of_init_containers_and_sidecars():
+    def sized(*inits):
+        containers = [
+            {"name": str(i), "resources": {"requests": {"cpu": c}}, **more} for i, (c, more) in enumerate(inits)
+        ]
+        return pod("p", cpu="1", initContainers=containers).requests["cpu"]
+
+    assert sized(("500m", {})) == 1000
+    assert sized(("2", {})) == 2000
+    assert sized(("500m", {"restartPolicy": "Always"})) == 1500
+    assert sized(("500m", {"restartPolicy": "Always"}), ("1", {})) == 1500
+    assert sized(("500m", {"restartPolicy": "Always"}), ("2", {})) == 2500
+    assert sized(("2", {}), ("500m", {"restartPolicy": "Always"})) == 2000
+
+
+def port(number, address="", protocol="TCP"):
+    return [{"name": "c", "ports": [{"containerPort": 1, "hostPort": number, "hostIP": address, "protocol": protocol}]}]
+
+
+@pytest.mark.parametrize(
+    ("used", "wanted", "free"),
+    [
+        pytest.param(port(80), port(80), False, id="same"),
+        pytest.param(port(80), port(81), True, id="other number"),
+        pytest.param(port(80), port(80, protocol="UDP"), True, id="other protocol"),
+        pytest.param(port(80, "10.0.0.1"), port(80, "10.0.0.2"), True, id="other address"),
+        pytest.param(port(80, "10.0.0.1"), port(80), False, id="any address"),
+    ],
+)
+def test_host_ports(used, wanted, free):
+    state = state_of(node_doc("n"), pods={"n": [pod("a", containers=used)]})
+    message = ONE + "1 node(s) didn't have free ports for the requested pod ports."
+    assert placed(pod("p", containers=wanted), state) == ("n" if free else message)
+
+
+def test_pods_of_daemonsets_look_at_their_node_only():
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+    state = state_of(node_doc("a"), node_doc("b", cpu="1"), node_doc("c"))
+    assert placed(pod("p", affinity=affinity), state) == "b"
+    assert placed(pod("p", cpu="2", affinity=affinity), state) == (
+        "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]."
+    )
+
+
+class TestBetweenPods:
+    nodes = (zoned("a", "x"), zoned("b", "x"), zoned("c", "y"))
+
+    def test_anti_affinity_of_the_new_pod(self):
+        state = state_of(*self.nodes, pods={"a": [pod("o", {"app": "a"})], "b": [pod("q", {"app": "a"})]})
+        assert placed(pod("p", affinity=ANTI), state) == "c"
+
+    def test_anti_affinity_of_the_pods_that_are_there(self):
+        state = state_of(zoned("a", "x"), pods={"a": [pod("o", affinity=ANTI)]})
+        text = ONE + "1 node(s) didn't satisfy existing pods anti-affinity rules."
+        assert placed(pod("p", {"app": "a"}), state) == text
+        assert placed(pod("p", {"app": "b"}), state) == "a"
+
+    def test_affinity_to_a_zone(self):
+        state = state_of(*self.nodes, pods={"c": [pod("o", {"app": "a"})]})
+        assert placed(pod("p", affinity=NEAR), state) == "c"
+
+    def test_affinity_to_nobody(self):
+        text = "0/3 nodes are available: 3 node(s) didn't match pod affinity rules."
+        assert placed(pod("p", affinity=NEAR), state_of(*self.nodes)) == text
+
+    def test_the_first_of_a_group_may_come(self):
+        assert placed(pod("p", {"app": "a"}, affinity=NEAR), state_of(*self.nodes)) in "abc"
+
+    def test_other_namespaces_do_not_count(self):
+        other = pod("o", {"app": "a"}, metadata={"namespace": "other"})
+        state = state_of(zoned("a", "x"), pods={"a": [other]})
+        assert placed(pod("p", affinity=ANTI), state) == "a"
+
+    def test_namespaces_are_selected_by_their_labels(self):
+        term = dict(ANTI["podAntiAffinity"][REQUIRED][0])
+        term["namespaceSelector"] = {"matchLabels": {"team": "x"}}
+        affinity = {"podAntiAffinity": {REQUIRED: [term]}}
+        other = pod("o", {"app": "a"}, metadata={"namespace": "other"})
+        state = state_of(zoned("a", "x"), pods={"a": [other]})
+        assert placed(pod("p", affinity=affinity), state) == "a"
+        state.namespaces = {"other": {"team": "x"}}
+        assert placed(pod("p", affinity=affinity), state).endswith("1 node(s) didn't match pod anti-affinity rules.")
+
+    def test_preferences_draw_and_repel(self):
+        def prefer(kind):
+            term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "zone"}
+            return {kind: {PREFERRED: [{"weight": 100, "podAffinityTerm": term}]}}
+
+        state = state_of(*self.nodes, pods={"c": [pod("o", {"app": "a"})]})
+        assert choices(pod("p", affinity=prefer("podAffinity")), state) == {"c"}
+        assert choices(pod("p", affinity=prefer("podAntiAffinity")), state) == {"a", "b"}
+
+
+class TestSpread:
+    nodes = (zoned("a", "x"), zoned("b", "x"), zoned("c", "y"))
+
+    def test_the_emptier_zone(self):
+        state = state_of(*self.nodes, pods={"a": [pod("o", {"app": "a"})]})
+        assert placed(pod("p", {"app": "a"}, topologySpreadConstraints=spread()), state) == "c"
+
+    def test_no_zone_left(self):
+        state = state_of(*self.nodes[:2], zoned("c", "y", cpu="1"), pods={"a": [pod("o", {"app": "a"})]})
+        text = "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match pod topology spread constraints."
+        assert placed(pod("p", {"app": "a"}, cpu="2", topologySpreadConstraints=spread()), state) == text
+
+    def test_nodes_without_the_label(self):
+        text = ONE + "1 node(s) didn't match pod topology spread constraints (missing required label)."
+        assert placed(pod("p", {"app": "a"}, topologySpreadConstraints=spread()), state_of(node_doc("n"))) == text
+
+    def test_fewer_domains_than_asked_for_count_as_empty_ones(self):
+        state = state_of(*self.nodes, pods={"a": [pod("o", {"app": "a"})], "c": [pod("q", {"app": "a"})]})
+        info = pod("p", {"app": "a"}, topologySpreadConstraints=spread(minDomains=3))
+        assert placed(info, state) == "0/3 nodes are available: 3 node(s) didn't match pod topology spread constraints."
+
+    def test_pods_that_are_not_counted_do_not_skew(self):
+        state = state_of(*self.nodes, pods={"a": [pod("o", {"app": "a"})]})
+        assert placed(pod("p", {"app": "b"}, topologySpreadConstraints=spread()), state) in "abc"
+
+    def test_tainted_nodes_count_unless_told(self):
+        nodes = (zoned("a", "x"), zoned("c", "y", taints=[TAINT]))
+        state = state_of(*nodes, pods={"a": [pod("o", {"app": "a"})]})
+        info = pod("p", {"app": "a"}, topologySpreadConstraints=spread())
+        assert placed(info, state).startswith("0/2 nodes are available")
+        told = pod("p", {"app": "a"}, topologySpreadConstraints=spread(nodeTaintsPolicy="Honor"))
+        assert placed(told, state) == "a"
+
+    def test_soft_constraints_only_prefer(self):
+        soft = spread("ScheduleAnyway")
+        state = state_of(*self.nodes, pods={"a": [pod("o", {"app": "a"})]})
+        assert choices(pod("p", {"app": "a"}, topologySpreadConstraints=soft), state) == {"c"}
+        assert placed(pod("p", {"app": "a"}, topologySpreadConstraints=soft), state_of(zoned("a", "x"))) == "a"
+
+    def test_pods_of_one_owner_go_to_different_nodes(self):
+        owner = {"ownerReferences": [{"kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}]}
+        state = state_of(*self.nodes)
+        for number in range(3):
+            info = pod(f"p{number}", metadata=owner)
+            state.place(info, placed(info, state))
+        assert all(len(node.pods) == 1 for node in state.all())
+
+
+class TestPreferences:
+    def test_the_emptier_node(self):
+        state = state_of(node_doc("a"), node_doc("b"), pods={"a": [pod("o", cpu="2")]})
+        assert choices(pod("p", cpu="1"), state) == {"b"}
+
+    def test_equal_nodes_are_chosen_by_chance(self):
+        assert choices(pod("p"), state_of(node_doc("a"), node_doc("b"))) == {"a", "b"}
+
+    def test_preferred_node_affinity(self):
+        preferred = [
+            {"weight": 50, "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}}
+        ]
+        affinity = {"nodeAffinity": {PREFERRED: preferred}}
+        state = state_of(node_doc("a"), node_doc("b", {"disk": "ssd"}))
+        assert choices(pod("p", affinity=affinity), state) == {"b"}
+
+    def test_soft_taints(self):
+        state = state_of(node_doc("a", taints=[{"key": "k", "effect": "PreferNoSchedule"}]), node_doc("b"))
+        assert choices(pod("p"), state) == {"b"}
+
+    def test_the_nominated_node_comes_first(self):
+        state = state_of(node_doc("a"), node_doc("b"), pods={"a": [pod("o", cpu="2")]})
+        assert choices(pod("p", cpu="1", status={"nominatedNodeName": "a"}), state) == {"a"}
+
+    def test_a_promised_place_is_kept_from_lesser_pods(self):
+        state = state_of(node_doc("a"))
+        state.nominate(pod("high", cpu="4", priority=10), "a")
+        assert placed(pod("p", cpu="1"), state) == ONE + "1 Insufficient cpu."
+        assert placed(pod("p", cpu="1", priority=11), state) == "a"
+
+
+CLASS = {"metadata": {"name": "s"}, "provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer"}
+
+
+MANUAL = {**CLASS, "provisioner": "kubernetes.io/no-provisioner"}
+ONLY_B = [{"matchLabelExpressions": [{"key": "kubernetes.io/hostname", "values": ["b"]}]}]
+IN_ZONE_Q = {"topology.kubernetes.io/zone": "q"}
+
+
+def claim(name, **spec):
+    annotations = {"pv.kubernetes.io/bind-completed": "yes"} if spec.get("volumeName") else {}
+    annotations.update(spec.pop("annotations", {}))
+    metadata = {"name": name, "namespace": "default", "uid": name, "annotations": annotations}
+    resources = {"requests": {"storage": spec.pop("size", "1Gi")}}
+    return {
+        "metadata": metadata,
+        "spec": {"storageClassName": "s", "accessModes": ["ReadWriteOnce"], "resources": resources, **spec},
+    }
+
+
+def volume(name, *, node="", size="1Gi", **spec):
+    terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]
+    affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}} if node else {}
+    whole = {
+        "capacity": {"storage": size},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "s",
+        **affinity,
+        **spec,
+    }
+    return {
+        "metadata": {"name": name, "labels": spec.pop("labels", {})},
+        "spec": whole,
+        "status": {"phase": "Available"},
+    }
+
+
+def mounts(*names, pod_name="p"):
+    return pod(pod_name, volumes=[{"name": n, "persistentVolumeClaim": {"claimName": n}} for n in names])
+
+
+UNAVAILABLE = "0/2 nodes are available: "
+
+
+@pytest.mark.parametrize(
+    ("volumes", "expected"),
+    [
+        pytest.param(volumes_of(), UNAVAILABLE + 'persistentvolumeclaim "v" not found.', id="no claim"),
+        pytest.param(
+            volumes_of([claim("v")], [], [{**CLASS, "volumeBindingMode": "Immediate"}]),
+            UNAVAILABLE + "pod has unbound immediate PersistentVolumeClaims.",
+            id="not bound yet",
+        ),
+        pytest.param(
+            volumes_of([claim("v", volumeName="pv")], [volume("pv", node="b")], [CLASS]),
+            "b",
+            id="bound to a node's volume",
+        ),
+        pytest.param(
+            volumes_of([claim("v", volumeName="pv")], [volume("pv", node="z")], [CLASS]),
+            UNAVAILABLE + "2 node(s) didn't match PersistentVolume's node affinity.",
+            id="volume elsewhere",
+        ),
+        pytest.param(
+            volumes_of([claim("v", volumeName="pv")], [], [CLASS]),
+            UNAVAILABLE + "2 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s).",
+            id="volume lost",
+        ),
+        pytest.param(volumes_of([claim("v")], [volume("pv", node="a")], [MANUAL]), "a", id="a volume there is"),
+        pytest.param(
+            volumes_of([claim("v", size="2Gi")], [volume("pv", node="a")], [MANUAL]),
+            UNAVAILABLE + "2 node(s) didn't find available persistent volumes to bind.",
+            id="too small a volume",
+        ),
+        pytest.param(
+            volumes_of([claim("v", annotations={"volume.kubernetes.io/selected-node": "b"})], [], [CLASS]),
+            "b",
+            id="node selected before",
+        ),
+        pytest.param(
+            volumes_of([claim("v")], [], [{**CLASS, "allowedTopologies": ONLY_B}]),
+            "b",
+            id="allowed topologies",
+        ),
+        pytest.param(
+            volumes_of([claim("v", volumeName="pv")], [volume("pv", labels=IN_ZONE_Q)], [CLASS]),
+            UNAVAILABLE + "2 node(s) had no available volume zone.",
+            id="zone",
+        ),
+    ],
+)
+def test_volumes(volumes, expected):
+    assert placed(mounts("v"), state_of(node_doc("a"), node_doc("b")), volumes) == expected
+
+
+def test_a_volume_for_one_pod_only():
+    volumes = volumes_of([claim("v", volumeName="pv", accessModes=["ReadWriteOncePod"])], [volume("pv")], [CLASS])
+    state = state_of(
+        node_doc("a"), pods={"a": [pod("o", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "v"}}])]}
+    )
+    assert placed(mounts("v"), state, volumes) == (
+        ONE + "1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+        "already in-use by another pod."
+    )

@@ -1,0 +1,114 @@
+"""The order and the patience of the scheduling queue, on virtual time."""
+
+import asyncio
+
+import pytest
+
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.sandbox.scheduler.queue import SchedulingQueue
+from tests.unit.sandbox.scheduler.build import pod
+
+FIT = frozenset(("NodeResourcesFit",))
+
+
+async def taken(queue):
+    try:
+        return (await asyncio.wait_for(queue.pop(), 0.001)).info.pod.name
+    except TimeoutError:
+        return None
+
+
+def run(test):
+    async def main():
+        clock = LoopClock()
+        await test(SchedulingQueue(clock), clock)
+
+    virtual.run(main())
+
+
+def test_priority_first_then_who_waited_longest():
+    async def test(queue, clock):
+        for name, priority in (("a", 0), ("b", 5), ("c", 0), ("d", 5)):
+            queue.add(pod(name, priority=priority), changed=False)
+            await clock.sleep(1)
+        assert [await taken(queue) for _ in range(5)] == ["b", "d", "a", "c", None]
+
+    run(test)
+
+
+def test_a_pod_that_fits_nowhere_waits_for_a_change_that_matters():
+    async def test(queue, clock):
+        queue.add(pod("a"), changed=False)
+        assert await taken(queue) == "a"
+        queue.fail("default/a", FIT)
+        await clock.sleep(60)
+        queue.wake(frozenset(("VolumeBinding",)))
+        assert await taken(queue) is None
+        queue.wake(FIT)
+        assert await taken(queue) == "a"
+
+    run(test)
+
+
+def test_it_waits_at_least_its_backoff():
+    async def test(queue, clock):
+        queue.add(pod("a"), changed=False)
+        waits = []
+        for _ in range(6):
+            assert (await queue.pop()).info.pod.name == "a"
+            failed_at = clock.monotonic()
+            queue.fail("default/a", FIT)
+            queue.wake(FIT)
+            queued = await queue.pop()
+            waits.append(clock.monotonic() - failed_at)
+            queued.attempts -= 1
+            queue.fail("default/a", frozenset())
+        assert waits == pytest.approx([1, 2, 4, 8, 10, 10])
+
+    run(test)
+
+
+def test_a_changed_pod_comes_back_and_a_removed_one_does_not():
+    async def test(queue, clock):
+        queue.add(pod("a"), changed=False)
+        await queue.pop()
+        queue.fail("default/a", FIT)
+        await clock.sleep(5)
+        queue.add(pod("a", cpu="1"), changed=False)
+        assert await taken(queue) is None
+        queue.add(pod("a", cpu="1"), changed=True)
+        assert await taken(queue) == "a"
+        queue.fail("default/a", FIT)
+        queue.wake(FIT)
+        queue.remove("default/a")
+        await clock.sleep(60)
+        assert await taken(queue) is None
+
+    run(test)
+
+
+def test_nobody_waits_for_ever():
+    async def test(queue, clock):
+        queue.add(pod("a"), changed=False)
+        await queue.pop()
+        queue.fail("default/a", FIT)
+        await clock.sleep(299)
+        queue.flush()
+        assert await taken(queue) is None
+        await clock.sleep(1)
+        queue.flush()
+        assert await taken(queue) == "a"
+
+    run(test)
+
+
+def test_another_pod_of_the_same_name_starts_anew():
+    async def test(queue, clock):
+        queue.add(pod("a"), changed=False)
+        await queue.pop()
+        queue.fail("default/a", FIT)
+        queue.add(pod("a", metadata={"uid": "other"}), changed=False)
+        assert await taken(queue) == "a"
+
+    run(test)

@@ -1,0 +1,121 @@
+"""The scheduler at work in a whole sandbox, on virtual time."""
+
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
+
+PRIORITIES = resource("priorityclasses", "scheduling.k8s.io", namespaced=False)
+
+
+def cpu(amount: str) -> dict:
+    return {"containers": [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": amount}}}]}
+
+
+def test_pods_are_bound_and_told_of(play):
+    async def run(world: World) -> None:
+        await world.pod("a")
+        await world.wait()
+        node = await world.node_of("a")
+        assert node in ("node-1", "node-2", "node-3")
+        assert ("Scheduled", f"Successfully assigned default/a to {node}") in await world.events("a")
+
+    play(run)
+
+
+def test_a_pod_that_fits_nowhere_says_so_and_is_bound_when_it_does(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"nodeSelector": {"disk": "ssd"}})
+        await world.wait()
+        scheduled = await world.condition("a", "PodScheduled")
+        text = (
+            "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. preemption: 0/3 nodes are "
+            "available: 3 Preemption is not helpful for scheduling."
+        )
+        assert (scheduled["status"], scheduled["reason"], scheduled["message"]) == ("False", "Unschedulable", text)
+        assert await world.events("a") == [("FailedScheduling", text)]
+        await world.patch(NODES, "node-2", {"metadata": {"labels": {"disk": "ssd"}}})
+        await world.wait(3)
+        assert await world.node_of("a") == "node-2"
+
+    play(run)
+
+
+def test_without_nodes_pods_wait_for_one(play):
+    async def run(world: World) -> None:
+        await world.pod("a")
+        await world.wait()
+        assert (await world.condition("a", "PodScheduled"))["message"] == "no nodes available to schedule pods"
+        await world.cluster.nodes.add()
+        await world.wait(5)
+        assert (await world.status("a"))["phase"] == "Running"
+
+    play(run, nodes=0)
+
+
+def test_gated_pods_wait_for_their_gates(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"schedulingGates": [{"name": "x/y"}]})
+        await world.wait()
+        assert await world.node_of("a") == ""
+        await world.patch(PODS, "a", {"spec": {"schedulingGates": []}})
+        await world.wait()
+        assert await world.node_of("a")
+
+    play(run)
+
+
+def test_other_schedulers_pods_are_left_alone(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"schedulerName": "other"})
+        await world.wait(60)
+        assert await world.node_of("a") == ""
+
+    play(run)
+
+
+def test_the_important_pod_displaces_the_other(play):
+    async def run(world: World) -> None:
+        await world.create(PRIORITIES, {"metadata": {"name": "high"}, "value": 1000})
+        await world.pod("low", {**cpu("30"), "terminationGracePeriodSeconds": 20}, stop_time="10s")
+        await world.wait()
+        await world.pod("high", {**cpu("30"), "priorityClassName": "high"})
+        await world.wait()
+        low = await world.condition("low", "DisruptionTarget")
+        assert (low["status"], low["reason"]) == ("True", "PreemptionByScheduler")
+        assert (await world.status("high"))["nominatedNodeName"] == "node-1"
+        await world.pod("late", cpu("5"))
+        await world.wait(5)
+        assert await world.node_of("late") == "", "the place is promised"
+        await world.wait(20)
+        assert await world.node_of("high") == "node-1"
+        assert await world.gone("low")
+        reasons = [reason for reason, _ in await world.events("low")]
+        assert "Preempted" in reasons
+
+    play(run, nodes=1)
+
+
+def test_no_node_gets_more_than_it_has(play):
+    async def run(world: World) -> None:
+        for number in range(12):
+            await world.pod(f"p{number}", cpu("10"))
+        await world.wait(5)
+        nodes = [await world.node_of(f"p{number}") for number in range(12)]
+        assert sorted(nodes) == [""] * 3 + ["node-1"] * 3 + ["node-2"] * 3 + ["node-3"] * 3
+        for number in (i for i, node in enumerate(nodes) if node == "node-1"):
+            await world.delete(PODS, f"p{number}")
+        await world.wait(15)
+        assert all([await world.node_of(f"p{number}") for number, node in enumerate(nodes) if not node])
+
+    play(run)
+
+
+def test_pods_that_ended_free_their_place(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {**cpu("30"), "restartPolicy": "Never"}, run_time="20s")
+        await world.wait()
+        await world.pod("b", cpu("30"))
+        await world.wait(10)
+        assert await world.node_of("b") == ""
+        await world.wait(20)
+        assert await world.node_of("b") == "node-1"
+
+    play(run, nodes=1)
