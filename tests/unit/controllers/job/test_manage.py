@@ -1,0 +1,253 @@
+"""What is done about pods."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from kcm_cli.api.batch import Job
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.job.plan.assess import assess
+from kcm_cli.controllers.job.plan.backoff import FRESH, Backoff
+from kcm_cli.controllers.job.plan.creation import name_prefix
+from kcm_cli.controllers.job.plan.manage import Step, Work, manage
+from kcm_cli.controllers.job.snapshot import Snapshot
+
+NOW = datetime(2026, 1, 2, 3, 0, 30, tzinfo=UTC)
+JUST_NOW = "2026-01-02T03:00:28Z"
+MakeJob = Callable[..., Job]
+MakePod = Callable[..., Pod]
+INDEXED = {"completionMode": "Indexed", "completions": 3, "parallelism": 3}
+
+
+def managed(job: Job, *pods: Pod, satisfied: bool = True, backoff: Backoff = FRESH) -> Work:
+    snapshot = Snapshot(job=job, pods=pods, satisfied=satisfied, backoff=backoff)
+    return manage(assess(snapshot, NOW), NOW)
+
+
+def deleted(work: Work) -> list[str]:
+    return [deletion.name for deletion in work.deletions]
+
+
+def created(work: Work) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(creation.body) for creation in work.creations]
+
+
+def indexes(work: Work) -> list[str]:
+    return [pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] for pod in created(work)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "running", "expected"),
+    [
+        pytest.param({"completions": 5, "parallelism": 3}, {}, 0, 3, id="up to the parallelism"),
+        pytest.param({"completions": 2, "parallelism": 3}, {}, 0, 2, id="no more than completions"),
+        pytest.param({"completions": 5, "parallelism": 3}, {"succeeded": 4}, 0, 1, id="no more than are left"),
+        pytest.param({"completions": 5, "parallelism": 3}, {}, 2, 1, id="the rest"),
+        pytest.param({"completions": 5, "parallelism": 3}, {}, 3, 0, id="none"),
+        pytest.param({"completions": 5, "parallelism": 0}, {}, 0, 0, id="paused"),
+        pytest.param({"completions": 900, "parallelism": 900}, {}, 0, 500, id="a sync's worth"),
+        pytest.param({"completions": None, "parallelism": 3}, {}, 1, 2, id="work queue"),
+        pytest.param({"completions": None, "parallelism": 3}, {"succeeded": 1}, 1, 0, id="work queue with a success"),
+    ],
+)
+def test_creates_what_is_missing(
+    spec: dict[str, Any], status: dict[str, Any], running: int, expected: int, make_job: MakeJob, make_pod: MakePod
+) -> None:
+    work = managed(make_job(status=status, **spec), *(make_pod(f"p{n}") for n in range(running)))
+    assert len(work.creations) == expected
+    assert not work.deletions
+    assert work.step is (Step.PODS_CREATED if expected else Step.TRACKING)
+
+
+def test_nothing_is_planned_on_an_old_cache(make_job: MakeJob) -> None:
+    assert managed(make_job(), satisfied=False) == Work()
+
+
+def test_a_job_being_deleted_gets_no_pods(make_job: MakeJob) -> None:
+    job = make_job(metadata={"deletionTimestamp": JUST_NOW, "finalizers": ["f"]})
+    assert managed(job) == Work()
+
+
+@pytest.mark.parametrize(
+    ("terminating", "spec", "expected"),
+    [
+        pytest.param(1, {}, 2, id="replaced at once"),
+        pytest.param(1, {"podReplacementPolicy": "Failed"}, 1, id="replaced when they have ended"),
+        pytest.param(1, {"podFailurePolicy": {"rules": []}}, 1, id="likewise under a failure policy"),
+    ],
+)
+def test_terminating_pods(
+    terminating: int, spec: dict[str, Any], expected: int, make_job: MakeJob, make_pod: MakePod
+) -> None:
+    job = make_job(completions=4, parallelism=2, **spec)
+    # Deleted long ago, so that no backoff holds the replacement up.
+    pods = [make_pod(f"p{n}", ready=True, deleting="2026-01-02T02:00:00Z") for n in range(terminating)]
+    assert len(managed(job, *pods).creations) == expected
+
+
+def test_surplus_pods_go_least_progress_first(make_job: MakeJob, make_pod: MakePod) -> None:
+    job = make_job(completions=9, parallelism=1)
+    pods = [
+        make_pod("ready-long", ready=True, ended="2026-01-02T01:00:00Z"),
+        make_pod("ready-short", ready=True, ended=JUST_NOW),
+        make_pod("running"),
+        make_pod("pending", "Pending"),
+        make_pod("unassigned", "Pending", node=""),
+    ]
+    work = managed(job, *pods)
+    assert deleted(work) == ["unassigned", "pending", "running", "ready-short"]
+    assert [patch.name for patch in work.finalizers] == deleted(work)
+    assert work.step is Step.PODS_DELETED
+    assert not work.creations
+
+
+def test_ties_go_by_restarts_then_youth(make_job: MakeJob, make_pod: MakePod) -> None:
+    pods = [
+        make_pod("old"),
+        make_pod("young", created=JUST_NOW),
+        make_pod("restarted", restarts=2),
+    ]
+    assert deleted(managed(make_job(completions=9, parallelism=0), *pods)) == ["restarted", "young", "old"]
+
+
+def test_a_suspended_job_loses_its_pods(make_job: MakeJob, make_pod: MakePod) -> None:
+    work = managed(make_job(suspend=True, completions=2, parallelism=2), make_pod("a"), make_pod("b", finalizers=()))
+    assert sorted(deleted(work)) == ["a", "b"]
+    assert [patch.name for patch in work.finalizers] == ["a"]
+    assert work.managed
+
+
+def test_a_job_that_is_over_loses_its_active_pods_and_keeps_their_finalizers(
+    make_job: MakeJob, make_pod: MakePod
+) -> None:
+    work = managed(make_job(backoffLimit=0, completions=3), make_pod("a"), make_pod("b", "Failed"), make_pod("c"))
+    assert sorted(deleted(work)) == ["a", "c"]
+    assert not work.finalizers
+    assert not work.managed
+    assert work.deletions[0].uid == "uid-a"
+
+
+@pytest.mark.parametrize(
+    ("job_backoff", "wait_s"),
+    [
+        pytest.param(Backoff(1, NOW), 10, id="all of it"),
+        pytest.param(Backoff(1, datetime(2026, 1, 2, 3, 0, 20, 500_000, tzinfo=UTC)), 1, id="never less than a batch"),
+        pytest.param(Backoff(1, datetime(2026, 1, 2, 3, 0, 20, tzinfo=UTC)), None, id="over"),
+    ],
+)
+def test_pods_wait_for_the_backoff(job_backoff: Backoff, wait_s: float | None, make_job: MakeJob) -> None:
+    work = managed(make_job(), backoff=job_backoff)
+    assert work.wait_s == wait_s
+    assert bool(work.creations) == (wait_s is None)
+
+
+def test_lowest_free_indexes_are_taken(make_job: MakeJob, make_pod: MakePod) -> None:
+    job = make_job(
+        status={"completedIndexes": "1,4", "succeeded": 2, "failedIndexes": "2"},
+        completionMode="Indexed",
+        completions=9,
+        parallelism=4,
+        backoffLimitPerIndex=0,
+    )
+    assert indexes(managed(job, make_pod("a", index=3))) == ["0", "5", "6"]
+
+
+def test_indexes_of_terminating_pods_wait_where_only_ended_ones_are_replaced(
+    make_job: MakeJob, make_pod: MakePod
+) -> None:
+    job = make_job(completionMode="Indexed", completions=4, parallelism=2, podReplacementPolicy="Failed")
+    assert indexes(managed(job, make_pod("a", index=0, deleting=JUST_NOW))) == ["1"]
+
+
+def test_repeated_and_unknown_indexes_go(make_job: MakeJob, make_pod: MakePod) -> None:
+    pods = [
+        make_pod("ready", index=0, ready=True),
+        make_pod("again", index=0),
+        make_pod("one", index=1),
+        make_pod("beyond", index=3),
+        make_pod("none"),
+    ]
+    assert sorted(deleted(managed(make_job(**INDEXED), *pods))) == ["again", "beyond", "none"]
+
+
+def test_fewer_pods_than_surplus_indexes_are_filled_up(make_job: MakeJob, make_pod: MakePod) -> None:
+    pods = [make_pod("a", index=0), make_pod("b", index=1, ready=True), make_pod("c", index=1)]
+    assert deleted(managed(make_job(**{**INDEXED, "parallelism": 1}), *pods)) == ["c", "a"]
+
+
+def test_an_index_is_tried_again_when_its_own_time_has_come(make_job: MakeJob, make_pod: MakePod) -> None:
+    job = make_job(**{**INDEXED, "backoffLimitPerIndex": 9})
+    failures = {"batch.kubernetes.io/job-index-failure-count": "1"}
+    recent = make_pod("a", "Failed", index=0, exit_code=1, ended=JUST_NOW)
+    twice = make_pod("b", "Failed", index=1, exit_code=1, ended=JUST_NOW, annotations=failures)
+    done = make_pod("c", "Succeeded", index=2)
+    work = managed(job, recent, twice, done)
+    assert (work.wait_s, work.creations) == (8, ())
+    long_ago = make_pod("b", "Failed", index=1, exit_code=1, ended="2026-01-02T01:00:00Z", annotations=failures)
+    work = managed(job, recent, long_ago, done)
+    assert indexes(work) == ["1"]
+    assert created(work)[0]["metadata"]["annotations"] == {
+        "batch.kubernetes.io/job-completion-index": "1",
+        "batch.kubernetes.io/job-index-failure-count": "2",
+    }
+
+
+def test_ignored_failures_of_an_index_are_told_apart(make_job: MakeJob, make_pod: MakePod) -> None:
+    policy = {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1]}}]}
+    job = make_job(**{**INDEXED, "parallelism": 1, "backoffLimitPerIndex": 9, "podFailurePolicy": policy})
+    pod = make_pod("a", "Failed", index=0, exit_code=1, ended="2026-01-02T01:00:00Z")
+    assert created(managed(job, pod))[0]["metadata"]["annotations"] == {
+        "batch.kubernetes.io/job-completion-index": "0",
+        "batch.kubernetes.io/job-index-failure-count": "0",
+        "batch.kubernetes.io/job-index-ignored-failure-count": "1",
+    }
+
+
+def test_a_pod_of_an_indexed_job(make_job: MakeJob) -> None:
+    template = {
+        "metadata": {"labels": {"app": "a"}, "finalizers": ["mine"]},
+        "spec": {
+            "restartPolicy": "Never",
+            "initContainers": [{"name": "i", "env": [{"name": "JOB_COMPLETION_INDEX", "value": "own"}]}],
+            "containers": [{"name": "c", "env": [{"name": "A", "value": "b"}]}],
+        },
+    }
+    pod = created(managed(make_job(**{**INDEXED, "template": template})))[2]
+    assert pod["metadata"] == {
+        "generateName": "work-2-",
+        "labels": {"app": "a", "batch.kubernetes.io/job-completion-index": "2"},
+        "annotations": {"batch.kubernetes.io/job-completion-index": "2"},
+        "finalizers": ["mine", "batch.kubernetes.io/job-tracking"],
+        "ownerReferences": [
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "name": "work",
+                "uid": "job-uid",
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }
+    assert pod["spec"]["hostname"] == "work-2"
+    path = "metadata.labels['batch.kubernetes.io/job-completion-index']"
+    assert pod["spec"]["containers"][0]["env"] == [
+        {"name": "A", "value": "b"},
+        {"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": {"fieldPath": path}}},
+    ]
+    assert pod["spec"]["initContainers"][0]["env"] == [{"name": "JOB_COMPLETION_INDEX", "value": "own"}]
+
+
+def test_a_pod_of_another_job(make_job: MakeJob) -> None:
+    pod = created(managed(make_job()))[0]
+    assert pod["metadata"]["generateName"] == "work-"
+    assert pod["metadata"]["finalizers"] == ["batch.kubernetes.io/job-tracking"]
+    assert pod["spec"] == {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+
+
+def test_long_names_are_cut_before_the_index() -> None:
+    assert name_prefix("a" * 63, 12345) == "a" * 51 + "-12345-"
+    assert name_prefix("work", 0) == "work-0-"
