@@ -61,7 +61,14 @@ def test_controllers_get_by_with_their_service_accounts(shared: Path, start_sand
     """RBAC is on; each controller acts as its own service account, with the verbs of its role."""
     flags = (*GOLDEN_FLAGS, "--use-service-account-credentials")
     sandbox = start_sandbox("--nodes", "0", manager=flags)
-    only = ("deployment-create", "deployment-adopt*", "gc-*", "job-indexed", "serviceaccount-*", "statefulset-revisions")
+    only = (
+        "deployment-create",
+        "deployment-adopt*",
+        "gc-*",
+        "job-indexed",
+        "serviceaccount-*",
+        "statefulset-revisions",
+    )
     chosen = tuple(word for name in only for word in ("--only", name))
     passed, failed, text = run(shared / "golden", sandbox.url, sandbox.token, *chosen, "--patience", "2")
     judge(passed, failed, set(), text)

@@ -1,0 +1,411 @@
+"""What the deployment controller decides, without a server."""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.api.apps import (
+    Deployment,
+    DeploymentSpec,
+    DeploymentStatus,
+    DeploymentStrategy,
+    ReplicaSet,
+    ReplicaSetSpec,
+    ReplicaSetStatus,
+    RollingUpdateDeployment,
+)
+from kcm_cli.api.core import Condition
+from kcm_cli.controllers.deployment.plan import names, next_check_s, plan, spec, status
+from kcm_cli.controllers.deployment.plan.revisions import replica_set_name
+from kcm_cli.controllers.deployment.plan.spec import same_template
+from kcm_cli.controllers.deployment.snapshot import Snapshot
+from kcm_cli.machinery.labels import LabelSelector
+from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.actions import Create, Delete, Done, Emit, Failed, Outcome, Plan, Update
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SURGE = RollingUpdateDeployment(max_surge="25%", max_unavailable="25%")
+
+
+def template(image: str) -> dict[str, object]:
+    return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": image}]}}
+
+
+def deployment(replicas: int = 10, image: str = "v2", **changes: object) -> Deployment:
+    meta = {"name": "web", "namespace": "ns", "uid": "d", "generation": 2, **(changes.pop("meta", {}))}  # type: ignore[dict-item]
+    state = changes.pop("status", DeploymentStatus())
+    fields: dict[str, object] = {
+        "replicas": replicas,
+        "selector": LabelSelector(match_labels={"app": "web"}),
+        "strategy": DeploymentStrategy("RollingUpdate", SURGE),
+        "template": template(image),
+        "revision_history_limit": 10,
+        "progress_deadline_seconds": 600,
+        **changes,
+    }
+    return Deployment(metadata=ObjectMeta(**meta), spec=DeploymentSpec(**fields), status=state)  # type: ignore[arg-type]
+
+
+def replica_set(name: str, image: str, size: int, available: int | None = None, **changes: object) -> ReplicaSet:
+    notes = {
+        names.DESIRED_REPLICAS: str(changes.get("desired", 10)),
+        names.MAX_REPLICAS: str(changes.get("most", 13)),
+        names.REVISION: str(changes.get("revision", 1)),
+    }
+    ready = size if available is None else available
+    made = format_time(NOW - timedelta(hours=24 - int(str(changes.get("revision", 1)))))
+    meta = ObjectMeta(name=name, namespace="ns", uid=name, generation=1, annotations=notes, creation_timestamp=made)
+    counts = ReplicaSetStatus(
+        replicas=int(str(changes.get("running", size))),
+        ready_replicas=ready,
+        available_replicas=ready,
+        terminating_replicas=0,
+        observed_generation=1,
+    )
+    return ReplicaSet(metadata=meta, spec=ReplicaSetSpec(replicas=size, template=template(image)), status=counts)
+
+
+def sizes(made: Plan) -> dict[str, int]:
+    """The sizes that a plan sets, new ReplicaSets under "new"."""
+    found: dict[str, int] = {}
+    for stage in made.stages:
+        for action in stage.actions:
+            if isinstance(action, Create) and isinstance(action.body, dict):
+                found["new"] = action.body["spec"]["replicas"]  # type: ignore[index]
+            elif isinstance(action, Update) and ("spec", "replicas") in action.changes:
+                found[action.obj.name] = int(str(action.changes[("spec", "replicas")]))
+    return found
+
+
+def planned(d: Deployment, *sets: ReplicaSet, running: dict[str, int] | None = None) -> Plan:
+    return plan(Snapshot(d, sets, running or {}), NOW)[0]
+
+
+# -- rolling
+
+
+def test_a_first_rollout_creates_all_replicas_at_once() -> None:
+    made = planned(deployment(3))
+    (create,) = made.stages[0].actions
+    assert isinstance(create, Create) and isinstance(create.body, dict)
+    assert sizes(made) == {"new": 3}
+    assert create.body["metadata"]["annotations"][names.REVISION] == "1"  # type: ignore[index]
+    value = create.body["metadata"]["labels"][names.HASH_LABEL]  # type: ignore[index]
+    assert create.body["metadata"]["name"] == f"web-{value}"  # type: ignore[index]
+    assert create.body["spec"]["selector"]["matchLabels"][names.HASH_LABEL] == value  # type: ignore[index]
+
+
+ROLLING = [
+    pytest.param([("old", "v1", 10, 10)], {"new": 3, "old": 8}, id="start-surges-and-takes-what-may-be-unavailable"),
+    pytest.param([("old", "v1", 8, 8), ("new", "v2", 3, 0)], {"new": 5}, id="the-new-one-grows-before-the-old-shrinks"),
+    pytest.param([("old", "v1", 8, 8), ("new", "v2", 5, 0)], {}, id="nothing-moves-while-the-new-pods-are-not-there"),
+    pytest.param([("old", "v1", 8, 8), ("new", "v2", 5, 2)], {"old": 6}, id="the-old-one-gives-what-became-available"),
+    pytest.param([("old", "v1", 8, 5), ("new", "v2", 5, 0)], {}, id="unhealthy-old-pods-stay-within-the-budget"),
+    pytest.param([("old", "v1", 8, 4), ("new", "v2", 5, 4)], {"old": 4}, id="unhealthy-old-pods-go-first"),
+    pytest.param([("new", "v2", 12, 12)], {"new": 10}, id="a-new-one-that-is-too-large-shrinks"),
+]
+
+
+@pytest.mark.parametrize(("sets", "expected"), ROLLING)
+def test_rolling(sets: list[tuple[str, str, int, int]], expected: dict[str, int]) -> None:
+    found = [replica_set(n, i, size, ready, revision=r) for r, (n, i, size, ready) in enumerate(sets, 1)]
+    assert sizes(planned(deployment(), *found)) == expected
+
+
+def test_pods_that_a_smaller_size_will_remove_do_not_count_as_available() -> None:
+    """A ReplicaSet that was just scaled down still reports the pods that are about to go."""
+    old = replica_set("old", "v1", 6, 8, desired=7, most=10)
+    new = replica_set("new", "v2", 4, 0, desired=7, most=10, revision=2)
+    d = deployment(7, strategy=DeploymentStrategy("RollingUpdate", RollingUpdateDeployment(3, 2)))
+    assert sizes(planned(d, old, new)) == {"old": 5}
+
+
+both = st.tuples(st.integers(0, 12), st.integers(0, 12))
+
+
+@given(st.integers(0, 12), both, both, st.integers(0, 4), st.integers(0, 4))
+def test_a_rolling_step_keeps_its_budget(
+    desired: int, old: tuple[int, int], new: tuple[int, int], surge: int, unavailable: int
+) -> None:
+    """Never more than the surge on top; old pods are only taken while enough others are available."""
+    strategy = DeploymentStrategy(
+        "RollingUpdate", RollingUpdateDeployment(max_surge=surge, max_unavailable=unavailable)
+    )
+    d = deployment(desired, strategy=strategy)
+    before = replica_set("old", "v1", old[0], min(old), desired=desired)
+    after = replica_set("new", "v2", new[0], min(new), desired=desired, revision=2)
+    found = sizes(planned(d, before, after))
+    total = found.get("old", old[0]) + found.get("new", new[0])
+    assert total <= max(old[0] + new[0], desired + spec.max_surge(d))
+    if "old" in found and found["old"] < old[0]:
+        available = min(min(old), found["old"]) + min(new)
+        assert available >= min(min(old) + min(new), desired - spec.max_unavailable(d))
+
+
+@given(st.integers(1, 10), both, both)
+def test_a_plan_does_not_depend_on_the_order_of_what_was_listed(
+    desired: int, old: tuple[int, int], new: tuple[int, int]
+) -> None:
+    sets = (replica_set("old", "v1", *old), replica_set("new", "v2", *new, revision=2), replica_set("x", "v0", 2))
+    d = deployment(desired)
+    assert planned(d, *sets) == planned(d, *reversed(sets))
+
+
+# -- recreate
+
+
+def recreate(**changes: object) -> Deployment:
+    return deployment(3, strategy=DeploymentStrategy("Recreate"), **changes)
+
+
+def test_recreate_empties_the_old_ones_first() -> None:
+    assert sizes(planned(recreate(), replica_set("old", "v1", 3, desired=3, most=3))) == {"old": 0}
+
+
+def test_recreate_waits_for_the_last_old_pod() -> None:
+    old = replica_set("old", "v1", 0, desired=3, most=3)
+    assert planned(recreate(), old, running={"old": 1}).empty
+    assert planned(recreate(), replica_set("old", "v1", 0, running=1, desired=3, most=3)).empty
+
+
+def test_recreate_starts_the_new_ones_when_none_is_left() -> None:
+    old = replica_set("old", "v1", 0, desired=3, most=3)
+    assert sizes(planned(recreate(), old, running={"old": 0})) == {"new": 3}
+
+
+# -- scaling
+
+
+def test_a_new_size_goes_to_the_only_active_replica_set() -> None:
+    assert sizes(planned(deployment(4), replica_set("new", "v2", 10))) == {"new": 4}
+
+
+PROPORTIONS = [
+    pytest.param(15, 8, 5, {"old": 11, "new": 7}, id="growth-is-shared"),
+    pytest.param(7, 11, 7, {"old": 6, "new": 4}, id="shrinking-is-shared"),
+    pytest.param(0, 8, 5, {"old": 0, "new": 0}, id="zero-is-zero-for-all"),
+]
+
+
+@pytest.mark.parametrize(("desired", "old", "new", "expected"), PROPORTIONS)
+def test_scaling_in_the_middle_of_a_rollout(desired: int, old: int, new: int, expected: dict[str, int]) -> None:
+    surge = RollingUpdateDeployment(max_surge=3, max_unavailable=2)
+    d = deployment(desired, strategy=DeploymentStrategy("RollingUpdate", surge))
+    was = 10 if old == 8 else 15
+    sets = (
+        replica_set("old", "v1", old, 8, desired=was, most=was + 3),
+        replica_set("new", "v2", new, 0, desired=was, most=was + 3, revision=2),
+    )
+    assert sizes(planned(d, *sets)) == expected
+
+
+@given(st.integers(0, 30), st.integers(1, 20), st.integers(1, 20))
+def test_proportions_add_up(desired: int, old: int, new: int) -> None:
+    d = deployment(desired)
+    noted = {"desired": 99, "most": old + new}
+    sets = (replica_set("old", "v1", old, 0, **noted), replica_set("new", "v2", new, 0, revision=2, **noted))
+    found = {"old": old, "new": new} | sizes(planned(d, *sets))
+    assert sum(found.values()) == (desired + spec.max_surge(d) if desired else 0)
+    assert min(found.values()) >= 0
+
+
+# -- paused, deleted, rolled back, cleaned up
+
+
+def test_a_paused_deployment_starts_no_rollout_but_scales() -> None:
+    d = deployment(5, paused=True)
+    assert planned(d, replica_set("old", "v1", 5, desired=5, most=7)).empty
+    assert sizes(planned(d, replica_set("old", "v1", 10))) == {"old": 5}
+
+
+def test_a_deployment_that_is_being_deleted_changes_no_size() -> None:
+    d = deployment(meta={"deletion_timestamp": format_time(NOW)})
+    assert sizes(planned(d, replica_set("old", "v1", 4))) == {}
+
+
+def test_a_rollback_takes_over_template_and_annotations_and_clears_the_request() -> None:
+    d = deployment(meta={"annotations": {names.ROLLBACK_TO: "1", "note": "new"}})
+    old = replica_set("old", "v1", 0)
+    new = replica_set("new", "v2", 10, revision=2)
+    made = planned(d, old, new)
+    update = next(a for s in made.stages for a in s.actions if isinstance(a, Update) and a.obj is d)
+    assert update.changes[("spec", "template")] == template("v1")
+    assert names.ROLLBACK_TO not in (update.changes[("metadata", "annotations")] or {})  # type: ignore[operator]
+    events = [a.notice.reason for s in made.stages for a in s.actions if isinstance(a, Emit)]
+    assert events == ["DeploymentRollback"]
+
+
+ROLLBACKS = [
+    pytest.param("9", "DeploymentRollbackRevisionNotFound", id="no-such-revision"),
+    pytest.param("2", "DeploymentRollbackTemplateUnchanged", id="the-same-template"),
+]
+
+
+@pytest.mark.parametrize(("revision", "reason"), ROLLBACKS)
+def test_a_rollback_that_changes_nothing_says_so(revision: str, reason: str) -> None:
+    d = deployment(meta={"annotations": {names.ROLLBACK_TO: revision}})
+    made = planned(d, replica_set("old", "v1", 0), replica_set("new", "v2", 10, revision=2))
+    events = [a.notice.reason for s in made.stages for a in s.actions if isinstance(a, Emit)]
+    assert events == [reason]
+
+
+def done_status(replicas: int) -> DeploymentStatus:
+    return DeploymentStatus(
+        replicas=replicas,
+        updated_replicas=replicas,
+        ready_replicas=replicas,
+        available_replicas=replicas,
+        observed_generation=2,
+    )
+
+
+def test_history_beyond_the_limit_goes_oldest_first_once_the_rollout_is_done() -> None:
+    d = deployment(2, revision_history_limit=1, status=done_status(2))
+    sets = [replica_set(f"r{n}", f"old{n}", 0, revision=n, desired=2, most=3) for n in (1, 2, 3)]
+    made = planned(d, replica_set("new", "v2", 2, revision=4, desired=2, most=3), *sets)
+    assert [a.name for s in made.stages for a in s.actions if isinstance(a, Delete)] == ["r1", "r2"]
+
+
+def test_history_that_still_has_pods_stays() -> None:
+    d = deployment(2, revision_history_limit=0, status=done_status(2))
+    old = replica_set("r1", "old", 0, running=1, desired=2, most=3)
+    made = planned(d, replica_set("new", "v2", 2, revision=2, desired=2, most=3), old)
+    assert not [a for s in made.stages for a in s.actions if isinstance(a, Delete)]
+
+
+# -- revisions
+
+
+def test_an_older_replica_set_that_becomes_the_new_one_again_keeps_its_history() -> None:
+    d = deployment()
+    again = replica_set("again", "v2", 0, revision=1)
+    made = planned(d, again, replica_set("old", "v1", 10, revision=2))
+    (update,) = [a for s in made.stages for a in s.actions if isinstance(a, Update) and a.obj is again]
+    notes = update.changes[("metadata", "annotations")]
+    assert isinstance(notes, dict)
+    assert (notes[names.REVISION], notes[names.REVISION_HISTORY]) == ("3", "1")
+
+
+def test_annotations_follow_the_deployment_except_its_bookkeeping() -> None:
+    d = deployment(meta={"annotations": {"team": "a", names.LAST_APPLIED: "{}"}})
+    made = planned(d, replica_set("new", "v2", 10))
+    (update,) = [a for s in made.stages for a in s.actions if isinstance(a, Update)]
+    notes = update.changes[("metadata", "annotations")]
+    assert isinstance(notes, dict)
+    assert notes["team"] == "a" and names.LAST_APPLIED not in notes
+
+
+def test_long_names_are_cut_before_the_hash() -> None:
+    name = replica_set_name("x" * 253, "abc")
+    assert len(name) == 253 and name.endswith("x-abc")
+
+
+SAME = [
+    pytest.param({"a": 1}, {"a": 1, "b": None}, True, id="null-is-absent"),
+    pytest.param({"spec": {"x": []}}, {"spec": {}}, True, id="an-empty-list-is-absent"),
+    pytest.param({"spec": {"securityContext": {}}}, {"spec": {}}, False, id="an-empty-object-is-there"),
+    pytest.param(
+        {"metadata": {"labels": {"a": "b", names.HASH_LABEL: "x"}}},
+        {"metadata": {"labels": {"a": "b"}}},
+        True,
+        id="hash",
+    ),
+]
+
+
+@pytest.mark.parametrize(("left", "right", "same"), SAME)
+def test_templates(left: dict[str, object], right: dict[str, object], same: bool) -> None:
+    assert same_template(left, right) is same
+
+
+# -- status
+
+
+def status_of(
+    d: Deployment, *sets: ReplicaSet, outcome: Outcome | None = None, now: datetime = NOW
+) -> DeploymentStatus:
+    made, draft = plan(Snapshot(d, sets, {}), now)
+    done = Outcome(tuple(Done(a) for s in made.stages for a in s.actions))
+    found = status(draft, outcome or done, now)
+    assert found is not None
+    return found
+
+
+def reasons(found: DeploymentStatus) -> dict[str, tuple[str, str]]:
+    return {c.type: (c.status, c.reason) for c in found.conditions}
+
+
+def test_a_finished_rollout() -> None:
+    found = status_of(deployment(), replica_set("new", "v2", 10))
+    assert (found.replicas, found.updated_replicas, found.available_replicas) == (10, 10, 10)
+    assert reasons(found) == {
+        "Progressing": ("True", "NewReplicaSetAvailable"),
+        "Available": ("True", "MinimumReplicasAvailable"),
+    }
+
+
+def test_a_rollout_that_has_begun() -> None:
+    found = status_of(deployment(), replica_set("old", "v1", 10))
+    assert reasons(found)["Progressing"] == ("True", "ReplicaSetUpdated")
+    assert found.updated_replicas == 0
+
+
+def progressing(age_s: int) -> DeploymentStatus:
+    since = format_time(NOW - timedelta(seconds=age_s))
+    condition = Condition("Progressing", "True", "ReplicaSetUpdated", "", last_update_time=since)
+    return DeploymentStatus(replicas=3, updated_replicas=3, conditions=(condition,))
+
+
+def test_a_rollout_without_progress_times_out() -> None:
+    d = deployment(3, status=progressing(601))
+    assert reasons(status_of(d, replica_set("new", "v2", 3, 0, desired=3)))["Progressing"] == (
+        "False",
+        "ProgressDeadlineExceeded",
+    )
+
+
+def test_a_rollout_is_looked_at_again_when_its_deadline_is_over() -> None:
+    d = deployment(3, status=progressing(100))
+    _, draft = plan(Snapshot(d, (replica_set("new", "v2", 3, 0, desired=3),), {}), NOW)
+    assert next_check_s(draft, d.status, NOW) == 501.0
+
+
+def test_a_failed_creation_is_reported() -> None:
+    d = deployment()
+    made, draft = plan(Snapshot(d, (), {}), NOW)
+    failed = Outcome(failed=(Failed(made.stages[0].actions[0], RuntimeError("quota")),))
+    found = status(draft, failed, NOW)
+    assert found is not None and reasons(found)["Progressing"] == ("False", "ReplicaSetCreateError")
+
+
+def test_a_name_that_is_taken_counts_as_a_collision() -> None:
+    class Taken(Exception):
+        reason = "AlreadyExists"
+
+    d = deployment()
+    made, draft = plan(Snapshot(d, (), {}), NOW)
+    found = status(draft, Outcome(failed=(Failed(made.stages[0].actions[0], Taken()),)), NOW)
+    assert found is not None and found.collision_count == 1
+
+
+def test_a_failure_of_a_replica_set_is_shown() -> None:
+    failing = replica_set("new", "v2", 10, 0)
+    condition = Condition("ReplicaFailure", "True", "FailedCreate", "no")
+    failing = msgspec.structs.replace(failing, status=msgspec.structs.replace(failing.status, conditions=(condition,)))
+    assert reasons(status_of(deployment(), failing))["ReplicaFailure"] == ("True", "FailedCreate")
+
+
+def test_pausing_and_resuming_are_shown() -> None:
+    paused = status_of(deployment(paused=True), replica_set("new", "v2", 10))
+    assert reasons(paused)["Progressing"] == ("Unknown", "DeploymentPaused")
+    resumed = status_of(deployment(status=paused), replica_set("new", "v2", 5, 0))
+    assert reasons(resumed)["Progressing"] == ("Unknown", "DeploymentResumed")
+
+
+def test_without_a_deadline_progress_is_not_judged() -> None:
+    found = status_of(deployment(progress_deadline_seconds=names.MAX_INT32), replica_set("new", "v2", 10))
+    assert "Progressing" not in reasons(found)
