@@ -14,6 +14,7 @@ from typing import Protocol, cast
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.apply import typed
 from kcm_cli.sandbox.apiserver.apply.compare import Changes, Comparer, taken
 from kcm_cli.sandbox.apiserver.apply.elements import NoElement
 from kcm_cli.sandbox.apiserver.apply.fieldset import SELF, Fields, union
@@ -96,6 +97,8 @@ class Tracker:
         before = without_managed(old) if old is not None else place.empty()
         who = place.manager(manager, UPDATE)
         try:
+            if place.resource.custom and _misshapen(place.node, before, new):
+                return  # as upstream, too: what has no type has no owners
             changes = self.comparer.compare(place.node, before, new)
             self.share(place, managers, changes, before, new)
         except NoElement:
@@ -197,6 +200,11 @@ def settle_times(old: Doc, new: Doc) -> None:
         return
     if without_managed(old) == without_managed(new):
         cast("Doc", new["metadata"])["managedFields"] = before
+
+
+def _misshapen(node: Node, *docs: Doc) -> bool:
+    """Whether custom objects, which are tracked before they are checked, have values of wrong types."""
+    return any(typed.problems(node, doc, duplicates=True) for doc in docs)
 
 
 def _timeless(entry: Mapping[str, object]) -> Doc:
