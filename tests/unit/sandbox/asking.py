@@ -62,7 +62,7 @@ class Api:
         transport = InProcessTransport(self.server.api, None if token else user, token=token)
         response = await transport.send(Request(method, target, pairs, named, body))
         warnings = tuple(
-            part.strip().removesuffix('"').replace('\\"', '"')
+            part.rstrip(", ").removesuffix('"').replace('\\"', '"')
             for part in response.headers.get("warning", "").split('299 - "')
             if part
         )

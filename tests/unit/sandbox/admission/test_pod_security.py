@@ -1,0 +1,159 @@
+"""PodSecurity: levels of namespaces, violations as they are told, warnings, exemptions by version."""
+
+from typing import Any
+
+import pytest
+
+from kcm_cli.sandbox.apiserver.admission.pod_security.evaluator import evaluate
+from kcm_cli.sandbox.apiserver.admission.pod_security.levels import LevelVersion
+from tests.unit.sandbox.asking import Api, pod
+
+Tree = dict[str, Any]
+GOOD = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def with_context(**context: Any) -> Tree:
+    made = pod()
+    made["spec"]["containers"][0]["securityContext"] = context
+    return made
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        pytest.param(pod(), [], id="plain"),
+        pytest.param(
+            with_context(privileged=True),
+            ['privileged (container "c" must not set securityContext.privileged=true)'],
+            id="privileged",
+        ),
+        pytest.param(
+            pod(hostNetwork=True, hostPID=True), ["host namespaces (hostNetwork=true, hostPID=true)"], id="host"
+        ),
+        pytest.param(
+            pod(volumes=[{"name": "a", "hostPath": {"path": "/"}}, {"name": "b", "hostPath": {"path": "/"}}]),
+            ['hostPath volumes (volumes "a", "b")'],
+            id="host paths",
+        ),
+        pytest.param(
+            with_context(capabilities={"add": ["NET_ADMIN", "CHOWN"]}),
+            [
+                'non-default capabilities (container "c" must not include "NET_ADMIN" in '
+                "securityContext.capabilities.add)"
+            ],
+            id="capabilities",
+        ),
+        pytest.param(
+            pod(securityContext={"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}),
+            ["forbidden sysctls (kernel.msgmax)"],
+            id="sysctls",
+        ),
+        pytest.param(
+            pod(securityContext={"seccompProfile": {"type": "Unconfined"}}),
+            ['seccompProfile (pod must not set securityContext.seccompProfile.type to "Unconfined")'],
+            id="seccomp",
+        ),
+        pytest.param(
+            pod(securityContext={"seLinuxOptions": {"type": "spc_t", "user": "u"}}),
+            ['seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: type "spc_t"; user may not be set)'],
+            id="selinux",
+        ),
+    ],
+)
+def test_baseline(made: Tree, told: list[str]) -> None:
+    assert [str(each) for each in evaluate(LevelVersion("baseline", 36), made["metadata"], made["spec"])] == told
+
+
+@pytest.mark.parametrize(
+    ("context", "told"),
+    [
+        pytest.param(GOOD, [], id="good"),
+        pytest.param(
+            {},
+            [
+                'allowPrivilegeEscalation != false (container "c" must set '
+                "securityContext.allowPrivilegeEscalation=false)",
+                'unrestricted capabilities (container "c" must set securityContext.capabilities.drop=["ALL"])',
+                'runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)',
+                'seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to '
+                '"RuntimeDefault" or "Localhost")',
+            ],
+            id="nothing told",
+        ),
+        pytest.param({**GOOD, "runAsUser": 0}, ['runAsUser=0 (container "c" must not set runAsUser=0)'], id="root"),
+    ],
+)
+def test_restricted(context: Tree, told: list[str]) -> None:
+    made = with_context(**context)
+    assert [str(each) for each in evaluate(LevelVersion("restricted", 36), made["metadata"], made["spec"])] == told
+
+
+def test_rules_depend_on_the_version() -> None:
+    made = pod(securityContext={"sysctls": [{"name": "net.ipv4.tcp_keepalive_time", "value": "1"}]})
+    found = [bool(evaluate(LevelVersion("baseline", minor), made["metadata"], made["spec"])) for minor in (28, 29)]
+    assert found == [True, False]
+
+
+def test_a_namespace_enforces(api: Api) -> None:
+    namespace = api.namespace()
+    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    assert api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}}).status == 200
+    answer = api.post(f"/api/v1/namespaces/{namespace}/pods", pod(hostNetwork=True))
+    assert (answer.status, answer.message) == (
+        403,
+        'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)',
+    )
+    assert api.post(f"/api/v1/namespaces/{namespace}/pods", pod()).status == 201
+
+
+def test_a_namespace_warns_of_templates_but_lets_them_pass(api: Api) -> None:
+    namespace = api.namespace()
+    labels = {"pod-security.kubernetes.io/enforce": "baseline", "pod-security.kubernetes.io/warn": "baseline"}
+    api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod(hostPID=True)["spec"]}
+    answer = api.post(
+        f"/apis/apps/v1/namespaces/{namespace}/deployments",
+        {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}},
+    )
+    assert answer.status == 201
+    assert answer.warnings == ('would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)',)
+
+
+def test_a_namespace_that_becomes_strict_tells_of_its_pods(api: Api) -> None:
+    namespace = api.namespace()
+    for name in ("b", "a"):
+        api.make(f"/api/v1/namespaces/{namespace}/pods", pod(name, hostNetwork=True))
+    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    answer = api.merge(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": labels}})
+    assert answer.status == 200
+    assert answer.warnings == (
+        f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce level "baseline:latest"',
+        "a (and 1 other pod): host namespaces",
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        pytest.param(
+            {"pod-security.kubernetes.io/enforce": "strict"},
+            'metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "strict": must be one of privileged, '
+            "baseline, restricted",
+            id="level",
+        ),
+        pytest.param(
+            {"pod-security.kubernetes.io/warn-version": "1.x"},
+            "metadata.labels[pod-security.kubernetes.io/warn-version]: "
+            'Invalid value: "1.x": must be "latest" or "v1.x"',
+            id="version",
+        ),
+    ],
+)
+def test_labels_that_mean_nothing_are_refused(api: Api, labels: Tree, told: str) -> None:
+    answer = api.post("/api/v1/namespaces", {"metadata": {"name": "odd", "labels": labels}})
+    assert (answer.status, answer.message) == (422, f'Namespace "odd" is invalid: {told}')

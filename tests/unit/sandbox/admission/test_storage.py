@@ -1,0 +1,132 @@
+"""Default classes, protection finalizers, growing claims; requests for certificates."""
+
+import base64
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from kcm_cli.sandbox.apiserver.types import User
+from tests.unit.sandbox.asking import Answer, Api
+
+Tree = dict[str, Any]
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+DEFAULT = {"storageclass.kubernetes.io/is-default-class": "true"}
+CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+
+
+def storage_class(api: Api, name: str, *, default: bool = False, **more: Any) -> None:
+    metadata = {"name": name, "annotations": DEFAULT if default else {}}
+    api.make(CLASSES, {"metadata": metadata, "provisioner": "p", **more})
+
+
+def claim(api: Api, namespace: str, **spec: Any) -> Answer:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
+    return api.post(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", {"metadata": {"name": "c"}, "spec": spec})
+
+
+def test_a_claim_gets_the_default_class_and_a_finalizer(api: Api) -> None:
+    storage_class(api, "plain")
+    assert "storageClassName" not in claim(api, api.namespace()).doc["spec"]
+    storage_class(api, "standard", default=True)
+    made = claim(api, api.namespace()).doc
+    assert made["spec"]["storageClassName"] == "standard"
+    assert made["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+    assert claim(api, api.namespace(), storageClassName="").doc["spec"]["storageClassName"] == ""
+    assert claim(api, api.namespace(), storageClassName="plain").doc["spec"]["storageClassName"] == "plain"
+
+
+@pytest.mark.parametrize(
+    ("grows", "why"),
+    [
+        pytest.param(
+            False,
+            "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+            "support resize",
+            id="a class that cannot",
+        ),
+        pytest.param(True, "", id="allowed"),
+    ],
+)
+def test_claims_grow_where_their_class_lets_them(api: Api, grows: bool, why: str) -> None:
+    namespace = api.namespace()
+    storage_class(api, namespace, allowVolumeExpansion=grows)
+    made = claim(api, namespace, storageClassName=namespace, volumeName="v").doc
+    path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/c"
+    made["status"] = {"phase": "Bound", "capacity": {"storage": "1Gi"}}
+    assert api.put(f"{path}/status", made).status == 200
+    answer = api.merge(path, {"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
+    if why:
+        assert (answer.status, answer.message) == (403, f'persistentvolumeclaims "c" is forbidden: {why}')
+    else:
+        assert answer.status == 200, answer.message
+
+
+def test_an_ingress_gets_the_default_class(api: Api) -> None:
+    namespace = api.namespace()
+    backend = {"service": {"name": "s", "port": {"number": 80}}}
+    ingress = {"metadata": {"name": "i"}, "spec": {"defaultBackend": backend}}
+    path = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/ingresses"
+    assert "ingressClassName" not in api.make(path, ingress)["spec"]
+    annotations = {"ingressclass.kubernetes.io/is-default-class": "true"}
+    made = {"metadata": {"name": "edge", "annotations": annotations}, "spec": {"controller": "example.com/c"}}
+    api.make("/apis/networking.k8s.io/v1/ingressclasses", made)
+    ingress["metadata"] = {"name": "j"}
+    assert api.make(path, ingress)["spec"]["ingressClassName"] == "edge"
+
+
+def request(*groups: str) -> str:
+    """A certificate signing request, as the API wants it."""
+    parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    subject = x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, "someone")])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    made = builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    return base64.b64encode(made.public_bytes(serialization.Encoding.PEM)).decode()
+
+
+def csr(api: Api, name: str, *groups: str, signer: str = "kubernetes.io/kube-apiserver-client") -> Answer:
+    spec = {"request": request(*groups), "signerName": signer, "usages": ["client auth"]}
+    return api.post(CSRS, {"metadata": {"name": name}, "spec": spec})
+
+
+def test_nobody_is_signed_into_the_masters(api: Api) -> None:
+    answer = csr(api, "bad", "system:masters")
+    assert answer.message == (
+        'certificatesigningrequests.certificates.k8s.io "bad" is forbidden: use of '
+        "kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed"
+    )
+    assert csr(api, "good", "people").status == 201
+    assert csr(api, "other", "system:masters", signer="example.com/own").status == 201
+
+
+@pytest.mark.parametrize(("resource", "verb"), [("example.com/own", "approve"), ("example.com/*", "approve")])
+def test_who_approves_needs_the_right_for_the_signer(api: Api, resource: str, verb: str) -> None:
+    name = resource.replace("/", "-").replace("*", "any")
+    csr(api, name, signer="example.com/own")
+    user = User(f"approver-{name}")
+    rules = [
+        {
+            "apiGroups": ["certificates.k8s.io"],
+            "resources": ["certificatesigningrequests/approval"],
+            "verbs": ["update"],
+        },
+    ]
+    roles = "/apis/rbac.authorization.k8s.io/v1"
+    api.make(f"{roles}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user.name}
+    binding = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
+    api.make(f"{roles}/clusterrolebindings", binding)
+    made = api.get(f"{CSRS}/{name}").doc
+    made["status"] = {"conditions": [{"type": "Approved", "status": "True", "reason": "r", "message": "m"}]}
+    answer = api.put(f"{CSRS}/{name}/approval", made, user=user)
+    why = 'user not permitted to approve requests with signerName "example.com/own"'
+    assert answer.message == f'certificatesigningrequests.certificates.k8s.io "{name}" is forbidden: {why}'
+    right = {
+        "apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "resourceNames": [resource], "verbs": [verb]
+    }  # fmt: skip
+    assert api.merge(f"{roles}/clusterroles/{name}", {"rules": [*rules, right]}).status == 200
+    assert api.put(f"{CSRS}/{name}/approval", made, user=user).status == 200
