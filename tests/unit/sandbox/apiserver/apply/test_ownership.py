@@ -359,7 +359,7 @@ def timeless(doc):
     doc = copy.deepcopy(doc)
     entries = doc["metadata"].get("managedFields", [])
     for entry in entries:
-        del entry["time"]
+        entry.pop("time", None)
     entries.sort(key=lambda entry: (entry["manager"], entry["operation"]))
     return doc
 
