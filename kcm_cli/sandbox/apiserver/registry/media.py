@@ -95,6 +95,8 @@ class ShapedJson:
         if not self._typed:
             shaped = [{k: v for k, v in doc.items() if k not in ("kind", "apiVersion")} for doc in shaped]
         metadata = answers.list_metadata(revision, more, left)
+        if self._served.info.custom and kind != "PartialObjectMetadataList":
+            metadata.setdefault("continue", "")
         return answers.doc_response(
             200, {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": shaped}
         )
