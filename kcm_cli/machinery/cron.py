@@ -82,6 +82,8 @@ class Calendar:
 
     def next(self, after: datetime, local: tzinfo = UTC) -> datetime | None:
         """The first instant later than ``after`` (aware), in UTC; None if there is none within five years."""
+        if not (self.minute.values and self.hour.values and self.month.values):
+            return None  # a field of nothing but commas
         return _Search(self, after, self.zone or local).run()
 
     def matches_day(self, moment: datetime) -> bool:

@@ -1,0 +1,41 @@
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.batch import JOBS, Job
+from kcm_cli.controllers.ttl_after_finished.plan import FinishTimeUnknown, expires, expiry
+from kcm_cli.machinery import codec
+
+ENDED = "2026-01-01T03:00:00Z"
+
+
+def job(end: str = "Complete", *, ttl: int | None = 60, since: str | None = ENDED, **metadata: Any) -> Job:
+    condition = {"type": end, "status": "True"} | ({} if since is None else {"lastTransitionTime": since})
+    doc = {
+        "metadata": {"name": "work", "namespace": "ns", **metadata},
+        "spec": {} if ttl is None else {"ttlSecondsAfterFinished": ttl},
+        "status": {"conditions": [{"type": "SuccessCriteriaMet", "status": "True"}, *([condition] if end else [])]},
+    }
+    return JOBS.decode(codec.encode(doc))
+
+
+@pytest.mark.parametrize(
+    ("found", "minute"),
+    [
+        pytest.param(job(), 1, id="complete"),
+        pytest.param(job("Failed"), 1, id="failed"),
+        pytest.param(job(ttl=0), 0, id="at once"),
+        pytest.param(job(""), None, id="running"),
+        pytest.param(job(ttl=None), None, id="for ever"),
+        pytest.param(job(deletionTimestamp=ENDED), None, id="being deleted"),
+    ],
+)
+def test_expiry(found: Job, minute: int | None) -> None:
+    assert expiry(found) == (None if minute is None else datetime(2026, 1, 1, 3, minute, tzinfo=UTC))
+    assert expires(found) == (minute is not None)
+
+
+def test_a_job_without_time_of_its_end() -> None:
+    with pytest.raises(FinishTimeUnknown, match="unable to find the time when the Job ns/work finished"):
+        expiry(job(since=None))
