@@ -7,6 +7,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served, Subresource
 
 AGGREGATED = "apidiscovery.k8s.io/v2"
+_CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
 def group_list(catalog: Catalog) -> Doc:
@@ -70,7 +71,7 @@ def _entries(served: Served) -> list[Doc]:
         "singularName": info.singular,
         "namespaced": info.namespaced,
         "kind": info.kind,
-        "verbs": sorted(info.verbs),
+        "verbs": _verbs(served),
     }
     if info.short_names:
         main["shortNames"] = info.short_names
@@ -79,6 +80,13 @@ def _entries(served: Served) -> list[Doc]:
     if served.storage_hash:
         main["storageVersionHash"] = served.storage_hash
     return [main, *(_sub_entry(served, sub) for _, sub in sorted(served.subresources.items()))]
+
+
+def _verbs(served: Served) -> list[str]:
+    """Sorted, but for custom resources, where they come in an order of their own."""
+    if served.info.custom:
+        return [verb for verb in _CUSTOM_VERBS if verb in served.info.verbs]
+    return sorted(served.info.verbs)
 
 
 def _sub_entry(served: Served, sub: Subresource) -> Doc:
@@ -114,7 +122,7 @@ def _discovered_resource(served: Served) -> Doc:
         "responseKind": own,
         "scope": "Namespaced" if info.namespaced else "Cluster",
         "singularResource": info.singular,
-        "verbs": sorted(info.verbs),
+        "verbs": _verbs(served),
     }
     if info.short_names:
         entry["shortNames"] = info.short_names

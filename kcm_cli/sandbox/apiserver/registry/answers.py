@@ -45,6 +45,8 @@ def list_body(
 ) -> bytes:
     """The body of a list of encoded objects. ``more``: the continue token; ``left``: how many follow."""
     metadata = list_metadata(revision, more, left)
+    if info.custom:
+        metadata.setdefault("continue", "")
     head = codec.encode({"kind": list_kind, "apiVersion": info.api_version, "metadata": metadata})[:-1]
     if info.custom:
         return b'%s,"items":[%s]}\n' % (head, b",".join(items))

@@ -139,6 +139,10 @@ class Catalog:
         """Whether anything is served in that group and version."""
         return (group, version) in self._versions
 
+    def is_custom(self, group: str) -> bool:
+        """Whether a group comes from CustomResourceDefinitions alone."""
+        return group in self._custom_groups
+
     def has_group(self, group: str) -> bool:
         """Whether the group is served."""
         return any(one.group == group for one in self.groups)

@@ -27,6 +27,13 @@ def conflict(info: ResourceInfo, name: str, why: str) -> ApiError:
     return refusals.conflict(info.gvr.group, info.gvr.plural, name, why)
 
 
+def verb_not_supported(info: ResourceInfo, verb: str) -> ApiError:
+    """405 for a verb that a custom resource does not have."""
+    message = f'{verb} is not supported on resources of kind "{info.group_resource}"'
+    details = refusals.details(info.gvr.group, info.gvr.plural, "")
+    return ApiError(405, "MethodNotAllowed", message, details=details)
+
+
 def outdated(info: ResourceInfo, name: str) -> ApiError:
     """409 for an update based on an older version."""
     why = "the object has been modified; please apply your changes to the latest version and try again"

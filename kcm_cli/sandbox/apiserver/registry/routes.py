@@ -3,7 +3,7 @@
 upstream: apiserver pkg/endpoints/installer.go (which paths and methods exist), v1.36
 """
 
-from kcm_cli.sandbox.apiserver.refusals import method_not_allowed
+from kcm_cli.sandbox.apiserver.refusals import bad_request, method_not_allowed
 from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.types import RequestInfo
@@ -20,9 +20,12 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
     """The resource that a request is about. Raises ApiError 404, 405; NoSuchGroup."""
     served = catalog.find(info.group, info.version, info.plural)
     if served is None:
-        if not catalog.has_group(info.group):
+        if not catalog.has_group(info.group) or catalog.is_custom(info.group):
             raise NoSuchGroup
         raise refusals.no_such_path()
+    if served.info.custom:
+        _route_custom(served, info)
+        return served
     resource = served.info
     if "//" in path:
         raise refusals.no_such_path()
@@ -35,6 +38,23 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
         raise refusals.no_such_path()
     _check_verb(served, info, method)
     return served
+
+
+def _route_custom(served: Served, info: RequestInfo) -> None:
+    """Custom resources have a router of their own, with words of its own. Raises ApiError 404, 405; NoSuchGroup.
+
+    upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go#ServeHTTP
+    """
+    everywhere = served.info.namespaced and not info.namespace
+    if (everywhere and info.verb not in ("list", "watch")) or (info.namespace and not served.info.namespaced):
+        raise NoSuchGroup
+    if info.subresource and info.subresource not in served.subresources:
+        raise refusals.not_found(served.info, info.name)
+    verbs = served.subresources[info.subresource].verbs if info.subresource else served.info.verbs
+    if info.verb not in verbs:
+        raise refusals.verb_not_supported(served.info, info.verb)
+    if info.verb in ("update", "patch", "delete") and not info.name:
+        raise bad_request("name must be provided")
 
 
 def _has_name(info: RequestInfo, path: str) -> bool:

@@ -239,4 +239,6 @@ class Updater:
 
     def _check_patch_type(self, call: Call, media: str) -> None:
         if media not in _PATCH_TYPES and (media != _STRATEGIC or call.resource.custom):
+            if call.resource.custom:
+                raise refusals.unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
             raise refusals.unsupported_patch()
