@@ -43,8 +43,8 @@ class Cluster:
         self._transport = transport
         kubelet = self._client("kubelet")
         self._informers = Informers(kubelet, clock, rng)
-        self.nodes = Nodes(kubelet, self._informers, clock, rng)
         self.events = Events(kubelet, clock, rng)
+        self.nodes = Nodes(kubelet, self._informers, self.events, clock, rng)
         scheduler = self._client("kube-scheduler")
         self.scheduler = Scheduler(scheduler, listers(self._informers), self.events, clock, rng)
 

@@ -1,28 +1,30 @@
-"""The pod addresses of one node: the lowest free one, not used again at once."""
+"""The pod addresses of one node: given out in turn, so that a freed one is not used again at once."""
 
 from ipaddress import IPv4Network
 
 
 class Addresses:
-    """Hands out addresses of a network, from the third on (the second is the node's bridge), round and round."""
+    """Hands out addresses of a network, from the third on (the second is the node's bridge), round and round.
 
-    def __init__(self, network: str) -> None:
-        parsed = IPv4Network(network)
-        self._first = int(parsed.network_address) + 2
-        self._count = parsed.num_addresses - 3
-        self._next = 0
+    ``spare`` is a second network, for nodes that take more pods than the first one has addresses.
+    """
+
+    def __init__(self, network: str, spare: str) -> None:
+        self._networks = (IPv4Network(network), IPv4Network(spare))
+        self._next = [0, 0]
         self._used: set[str] = set()
-        self._network = parsed
 
-    def take(self) -> str | None:
-        """A free address; None if there is none."""
-        for _ in range(self._count):
-            address = str(self._network[self._next + 2])
-            self._next = (self._next + 1) % self._count
-            if address not in self._used:
-                self._used.add(address)
-                return address
-        return None
+    def take(self) -> str:
+        """A free address; an empty text if there is none."""
+        for index, network in enumerate(self._networks):
+            count = network.num_addresses - 3
+            for _ in range(count if len(self._used) < 2 * count else 0):
+                address = str(network[self._next[index] + 2])
+                self._next[index] = (self._next[index] + 1) % count
+                if address not in self._used:
+                    self._used.add(address)
+                    return address
+        return ""
 
     def claim(self, address: str) -> None:
         """Mark an address as used, as a pod that runs already has it."""

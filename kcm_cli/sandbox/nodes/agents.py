@@ -20,6 +20,7 @@ from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.nodes.addresses import Addresses
+from kcm_cli.sandbox.nodes.admission import Occupancy
 from kcm_cli.sandbox.views import NODE_LEASES, NODES, SimulatedNode
 from kcm_cli.sandbox.work import work_on
 
@@ -36,7 +37,8 @@ class Agent:
         self.number = number
         self.network = network
         self.host_ip = shape.host_address(number)
-        self.addresses = Addresses(network)
+        self.addresses = Addresses(network, shape.spare_network(number))
+        self.occupancy = Occupancy()
         self.failed = False
         self.reported_at = float("-inf")
         self.leased = False
@@ -98,7 +100,7 @@ class Agents:
             agent.reported_at = float("-inf")
             self._queue.add(node.name)
             self._changed(node.name)
-        elif not failed and (_unwell(node) or any(map(_keeps_pods_away, node.spec.taints))):
+        elif not failed and (_unwell(node) or _resized(node) or any(map(_keeps_pods_away, node.spec.taints))):
             self._queue.add(node.name)
 
     def _gone(self, node: SimulatedNode) -> None:
@@ -115,7 +117,7 @@ class Agents:
         await self._renew(agent, node)
         await self._register(agent, node)
         now = self._clock.monotonic()
-        if now - agent.reported_at >= STATUS_REPORT_S or _unwell(node):
+        if now - agent.reported_at >= STATUS_REPORT_S or _resized(node) or _unwell(node):
             await self._report(agent, node)
             agent.reported_at = now
 
@@ -139,7 +141,7 @@ class Agents:
             await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE)
 
     async def _report(self, agent: Agent, node: SimulatedNode) -> None:
-        resources = {**shape.DEFAULT_SHAPE.resources(), **(node.status.capacity or {})}
+        resources = shape.capacity(node.annotations)
         since = {f"{c.type}={c.status}": c.last_transition_time or "" for c in node.status.conditions}
         time = format_time(self._clock.now())
         status = shape.status_doc(agent.name, agent.number, resources, since, time)
@@ -166,6 +168,11 @@ class Agents:
 def _keeps_pods_away(taint: Taint) -> bool:
     """The taint that a node has until it is ready."""
     return taint.key == shape.NOT_READY_TAINT and taint.effect == "NoSchedule"
+
+
+def _resized(node: SimulatedNode) -> bool:
+    """Whether the node asks for another size than it has."""
+    return node.status.capacity != shape.capacity(node.annotations)
 
 
 def _unwell(node: SimulatedNode) -> bool:

@@ -12,18 +12,32 @@ from dataclasses import dataclass
 from kcm_cli.api.core import Condition
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.actions import Notice
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.client import STRATEGIC_MERGE, Client
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.sandbox.events import Events, ref_of
 from kcm_cli.sandbox.nodes import machine, script
+from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.agents import Agent, Agents
 from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.nodes.machine import PodState
+from kcm_cli.sandbox.nodes.restore import restore
 from kcm_cli.sandbox.nodes.script import PodScript
-from kcm_cli.sandbox.nodes.status import Place, render
-from kcm_cli.sandbox.views import BY_NODE, POD_METADATA, PODS, SimulatedPod, node_of
+from kcm_cli.sandbox.nodes.status import Place, rejected, render
+from kcm_cli.sandbox.nodes.telling import notices
+from kcm_cli.sandbox.views import (
+    BY_NODE,
+    POD_METADATA,
+    PODS,
+    SimulatedContainer,
+    SimulatedNode,
+    SimulatedPod,
+    node_of,
+)
 from kcm_cli.sandbox.work import work_on
 
 WORKERS = 16
@@ -47,9 +61,18 @@ class Life:
 class Kubelets:
     """All simulated kubelets, as the keepers of pods."""
 
-    def __init__(self, client: Client, pods: Informer[SimulatedPod], clock: Clock) -> None:
+    def __init__(
+        self,
+        client: Client,
+        pods: Informer[SimulatedPod],
+        nodes: Informer[SimulatedNode],
+        events: Events,
+        clock: Clock,
+    ) -> None:
         self._client = client
         self._pods = pods
+        self._nodes = nodes
+        self._events = events
         self._clock = clock
         self._lives: dict[str, Life] = {}
         self._queue = WorkQueue("pods", clock)
@@ -87,72 +110,118 @@ class Kubelets:
         agent = self.agents.alive(pod.spec.node_name)
         if agent is None:
             return
-        if life is None and is_terminal(pod):
+        if is_terminal(pod):
+            if life is not None:
+                self._forget(key, life)  # somebody else has said that it ended
             await self._bury(pod)
             return
-        await self._play(key, pod, life or self._accept(key, pod, agent))
+        life = life or await self._accept(key, pod, agent)
+        if life is not None:
+            await self._play(key, pod, life)
 
     async def _play(self, key: str, pod: SimulatedPod, life: Life) -> None:
         """Bring a pod's life up to now, report it, and come back when something changes."""
         now = self._clock.now().timestamp()
+        before = life.state
+        state = machine.advance(life.script, before, now)
         if life.pod is not pod:
-            if life.pod.metadata.annotations != pod.metadata.annotations or life.pod.spec != pod.spec:
-                life.script = script.read(pod)
-            life.pod = pod
-        state = machine.advance(life.script, life.state, now)
+            state = self._changed(life, pod, state, now)
         if pod.deleting:
             grace_s = pod.metadata.deletion_grace_period_seconds
             state = machine.stop(state, now, life.script.grace_s if grace_s is None else float(grace_s))
-            state = machine.advance(life.script, state, now)
+        state = machine.advance(life.script, state, now)
         life.state = state
+        for notice in notices(pod, life.script, before, state):
+            self._events.kubelet(life.agent.name, notice)
         await self._report(pod, life, now)
         if machine.finished(life.script, state):
             self._forget(key, life)
-            if pod.deleting:
-                await self._bury(pod)
+            await self._bury(pod)
             return
         due_s = machine.due(life.script, state, now) - now
         if due_s < float("inf"):
             self._queue.add_after(key, due_s)
 
+    def _changed(self, life: Life, pod: SimulatedPod, state: PodState, now: float) -> PodState:
+        """The pod is another than before: its wishes, its images, or only its status."""
+        old, life.pod = life.pod, pod
+        if old.metadata.annotations != pod.metadata.annotations or old.spec != pod.spec:
+            life.script = script.read(pod)
+        if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
+            life.agent.occupancy.add(pod.key, pod)
+            before = {container.name: container.image for container in _containers(old)}
+            for index, container in enumerate(_containers(pod)):
+                if before.get(container.name) != container.image:
+                    state = machine.change(state, index, now)
+        return state
+
     async def _report(self, pod: SimulatedPod, life: Life, now: float) -> None:
         status, conditions = render(pod, life.script, life.state, life.place, now, life.conditions)
         if status == life.reported:
             return
+        answer = await self._write(pod, status)
+        if answer is not None:
+            life.reported, life.conditions, life.version = status, conditions, answer
+
+    async def _write(self, pod: SimulatedPod, status: Doc) -> str | None:
+        """The version of the pod with this status; None where there is no such pod any more."""
         body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
         try:
             answer = await self._client.patch(
                 POD_METADATA, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource="status"
             )
         except (NotFound, Conflict):
-            return  # it is gone, or another of its name has come: the informer will tell
-        life.reported, life.conditions = status, conditions
-        life.version = answer.metadata.resource_version
+            return None  # it is gone, or another of its name has come: the informer will tell
+        return answer.metadata.resource_version
 
     async def _bury(self, pod: SimulatedPod) -> None:
-        """Confirm the deletion of a pod that has ended."""
-        if not pod.deleting:
+        """Confirm the deletion of a pod that has ended, unless others hold it."""
+        if not pod.deleting or (pod.metadata.finalizers and pod.metadata.deletion_grace_period_seconds == 0):
             return
         try:
             await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid, grace_s=0)
         except (NotFound, Conflict):
             return
 
-    def _accept(self, key: str, pod: SimulatedPod, agent: Agent) -> Life:
+    async def _accept(self, key: str, pod: SimulatedPod, agent: Agent) -> Life | None:
+        """A pod that this kubelet sees for the first time; None if it rejects the pod."""
         played = script.read(pod)
         now = self._clock.now().timestamp()
-        if pod.spec.host_network:
-            address = agent.host_ip
-        elif pod.status.pod_ip:
-            address = pod.status.pod_ip
-            agent.addresses.claim(address)
-        else:
-            address = agent.addresses.take() or ""
-        place = Place(address, agent.host_ip)
-        life = Life(pod.uid, agent, pod, played, machine.accept(played, now), place, pod.status.conditions)
+        node = self._nodes.store.get(agent.name)
+        if pod.status.start_time is None and node is not None:
+            rejection = agent.occupancy.rejects(pod, node)
+            if rejection is not None:
+                await self._reject(pod, agent, rejection)
+                return None
+        state = restore(pod, played, now)
+        place = Place(self._address(pod, agent), agent.host_ip)
+        life = Life(pod.uid, agent, pod, played, state, place, pod.status.conditions)
         self._lives[key] = life
+        agent.occupancy.add(key, pod)
+        for problem in played.problems:
+            notice = Notice(ref_of("v1", "Pod", pod), "Warning", "InvalidAnnotation", problem)
+            self._events.kubelet(agent.name, notice)
         return life
+
+    async def _reject(self, pod: SimulatedPod, agent: Agent, rejection: Rejection) -> None:
+        notice = Notice(ref_of("v1", "Pod", pod), "Warning", rejection.reason, rejection.message)
+        self._events.kubelet(agent.name, notice)
+        await self._write(pod, {**rejected(rejection), "startTime": format_time(self._clock.now())})
+
+    def _address(self, pod: SimulatedPod, agent: Agent) -> str:
+        if pod.spec.host_network:
+            return agent.host_ip
+        if pod.status.pod_ip:
+            agent.addresses.claim(pod.status.pod_ip)
+            return pod.status.pod_ip
+        return agent.addresses.take()
 
     def _forget(self, key: str, life: Life) -> None:
         self._lives.pop(key, None)
-        life.agent.addresses.free(life.place.pod_ip)
+        life.agent.occupancy.remove(key)
+        if not life.pod.spec.host_network:
+            life.agent.addresses.free(life.place.pod_ip)
+
+
+def _containers(pod: SimulatedPod) -> tuple[SimulatedContainer, ...]:
+    return (*pod.spec.init_containers, *pod.spec.containers)

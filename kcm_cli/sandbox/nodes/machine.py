@@ -84,6 +84,15 @@ def stop(state: PodState, now: float, grace_s: float) -> PodState:
     return state
 
 
+def change(state: PodState, index: int, now: float) -> PodState:
+    """A container's definition was changed: end what runs, and start anew at once."""
+    current = state.containers[index]
+    if current.started_at is None:
+        return state
+    ended = Exit(0, "Completed", current.started_at, now, current.starts)
+    return _with(state, index, replace(current, started_at=None, exit=ended, restart_at=now))
+
+
 def advance(script: PodScript, state: PodState, now: float) -> PodState:
     """The state at this instant."""
     while True:

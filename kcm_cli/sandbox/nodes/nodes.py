@@ -8,6 +8,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.client import MERGE, Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informers import Informers
+from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.nodes.agents import Agents
 from kcm_cli.sandbox.nodes.kubelet import Kubelets
@@ -19,10 +20,10 @@ PREFIX = "node-"
 class Nodes:
     """Adds, removes, fails and recovers nodes, and plays their kubelets while ``run`` runs."""
 
-    def __init__(self, client: Client, informers: Informers, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, client: Client, informers: Informers, events: Events, clock: Clock, rng: random.Random) -> None:
         self._client = client
         self._informer = informers.get(NODES)
-        self._kubelets = Kubelets(client, informers.get(PODS), clock)
+        self._kubelets = Kubelets(client, informers.get(PODS), self._informer, events, clock)
         self._agents = Agents(client, self._informer, clock, rng, self._kubelets.node_changed)
         self._kubelets.agents = self._agents
 

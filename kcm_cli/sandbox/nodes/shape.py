@@ -6,16 +6,20 @@ and the address 172.18.0.0 + N + 2.
 upstream: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv4Network
 from uuid import NAMESPACE_URL, uuid5
 
 from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import FormatError
 
 SIMULATED = "sandbox.kcm.dev/simulated"
 FAILED = "sandbox.kcm.dev/failed"
+CAPACITY = "sandbox.kcm.dev/capacity"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 UNREACHABLE_TAINT = "node.kubernetes.io/unreachable"
 LEASE_NAMESPACE = "kube-node-lease"
@@ -24,6 +28,7 @@ ZONES = ("zone-a", "zone-b", "zone-c")
 REGION = "sandbox"
 _PODS = int(IPv4Address("10.244.0.0"))
 _HOSTS = int(IPv4Address("172.18.0.2"))
+_SPARE = int(IPv4Address("100.64.0.0"))
 MOST_NODES = 12 * 256
 
 
@@ -50,11 +55,37 @@ class Shape:
 DEFAULT_SHAPE = Shape()
 
 
+def capacity(annotations: Mapping[str, str]) -> dict[str, str]:
+    """The size that a Node asks for: ``cpu=8,memory=16Gi,pods=250,example.com/gpu=2`` over the default.
+
+    What is no quantity is left out.
+    """
+    found = DEFAULT_SHAPE.resources()
+    for part in annotations.get(CAPACITY, "").split(","):
+        name, _, text = part.strip().partition("=")
+        if name and _is_quantity(text):
+            found[name] = text
+    return found
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        quantity.parse(text)
+    except FormatError:
+        return False
+    return True
+
+
 def pod_network(number: int) -> str:
     """The pod addresses of node ``number``. Raises ValueError beyond the last one."""
     if not 0 <= number < MOST_NODES:
         raise ValueError(f"there are addresses for {MOST_NODES} nodes only")
     return f"{IPv4Address(_PODS + (number << 8))}/24"
+
+
+def spare_network(number: int) -> str:
+    """More addresses for the pods of node ``number``."""
+    return f"{IPv4Address(_SPARE + (number << 10))}/22"
 
 
 def number_of(network: str) -> int | None:

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kcm_cli.api.core import Condition
+from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.conditions import Reported, kubelet_conditions
 from kcm_cli.sandbox.nodes.containers import instant, report
 from kcm_cli.sandbox.nodes.machine import PodState, finished, initialized
@@ -59,9 +61,32 @@ def render(
     if place.pod_ip and (state.sandbox_at is not None or pod.spec.host_network):
         doc["podIP"] = place.pod_ip
         doc["podIPs"] = [{"ip": place.pod_ip}]
+    if allocated := allocated_resources(pod):
+        doc["allocatedResources"] = allocated
     if state.stop is not None and state.stop.reason and done:
         doc["reason"], doc["message"] = state.stop.reason, state.stop.message
     return doc, conditions
+
+
+def rejected(rejection: Rejection) -> Doc:
+    """The whole status of a pod that its kubelet does not take."""
+    return {
+        "phase": "Failed",
+        "reason": rejection.reason,
+        "message": f"Pod was rejected: {rejection.message}",
+    }
+
+
+def allocated_resources(pod: SimulatedPod) -> dict[str, str]:
+    """What the pod's containers ask for together; init containers and overhead are left to who compares."""
+    asked = [c.resources.requests for c in pod.spec.containers if c.resources is not None and c.resources.requests]
+    if len(asked) < 2:
+        return asked[0] if asked else {}
+    total: dict[str, quantity.Quantity] = {}
+    for requests in asked:
+        for name, text in requests.items():
+            total[name] = total[name] + quantity.parse(text) if name in total else quantity.parse(text)
+    return {name: str(amount) for name, amount in total.items()}
 
 
 def _has_sandbox(state: PodState, done: bool) -> bool:

@@ -68,7 +68,7 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
         pod,
         requests.of_pod(pod),
         requests.of_pod(pod, requests.USUAL),
-        _ports(pod),
+        host_ports(pod),
         _required(pod, near),
         _required(pod, far),
         _preferred(pod, near),
@@ -106,7 +106,8 @@ def selector_of(selector: LabelSelector | None) -> Selector:
         return NOTHING
 
 
-def _ports(pod: SimulatedPod) -> tuple[Port, ...]:
+def host_ports(pod: SimulatedPod) -> tuple[Port, ...]:
+    """The ports of its node that a pod uses."""
     found = []
     for container in (*pod.spec.containers, *pod.spec.init_containers):
         for port in container.ports:

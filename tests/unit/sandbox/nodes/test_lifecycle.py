@@ -256,3 +256,70 @@ def test_pods_without_a_free_address_wait(play):
         assert len({(await world.status(name))["podIP"] for name in names}) == 3
 
     play(run, nodes=1)
+
+
+def test_a_kubelet_rejects_what_its_node_has_no_room_for(play):
+    async def run(world: World) -> None:
+        spec = {
+            "nodeName": "node-1",
+            "containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "20"}}}],
+        }
+        await world.pod("a", dict(spec))
+        await world.wait()
+        await world.pod("b", dict(spec))
+        await world.wait()
+        status = await world.status("b")
+        assert (status["phase"], status["reason"]) == ("Failed", "OutOfcpu")
+        assert status["message"] == (
+            "Pod was rejected: Node didn't have enough resource: cpu, requested: 20000, used: 20000, capacity: 32000"
+        )
+        assert (await world.status("a"))["phase"] == "Running"
+
+    play(run, nodes=1)
+
+
+def test_a_new_image_restarts_the_container_at_once(play):
+    async def run(world: World) -> None:
+        await world.pod("a")
+        await world.wait(5)
+        await world.client.patch(PODS, "default", "a", {"spec": {"containers": [{"name": "c", "image": "nginx:2"}]}})
+        await world.wait()
+        (container,) = (await world.status("a"))["containerStatuses"]
+        assert (container["restartCount"], container["image"]) == (1, "docker.io/library/nginx:2")
+        assert container["ready"]
+
+    play(run)
+
+
+def test_kubelets_tell_what_they_do(play):
+    async def run(world: World) -> None:
+        await world.pod("a", exit_code="1")
+        await world.wait(5)
+        told = await world.events("a")
+        assert ("Started", "Container started") in told
+        assert [reason for reason, _ in told].count("BackOff") == 1
+
+    play(run)
+
+
+def test_a_node_is_as_big_as_it_asks(play):
+    async def run(world: World) -> None:
+        size = {"sandbox.kcm.dev/simulated": "true", "sandbox.kcm.dev/capacity": "cpu=2, pods=3,example.com/gpu=4,x=?"}
+        await world.create(NODES, {"metadata": {"name": "small", "annotations": size}})
+        await world.wait()
+        capacity = (await world.get(NODES, "small"))["status"]["capacity"]
+        assert (capacity["cpu"], capacity["pods"], capacity["example.com/gpu"]) == ("2", "3", "4")
+        assert "x" not in capacity and capacity["memory"] == "256Gi"
+
+    play(run)
+
+
+def test_a_bad_annotation_is_told_and_counts_as_absent(play):
+    async def run(world: World) -> None:
+        await world.pod("a", start_delay="soon")
+        await world.wait()
+        assert (await world.status("a"))["phase"] == "Running"
+        text = 'sandbox.kcm.dev/start-delay: time: invalid duration "soon"'
+        assert ("InvalidAnnotation", text) in await world.events("a")
+
+    play(run)

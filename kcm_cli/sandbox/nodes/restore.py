@@ -1,0 +1,67 @@
+"""The state of a pod that ran before its kubelet started, read back from its status."""
+
+from collections.abc import Sequence
+
+from kcm_cli.api.core import ContainerStatus, Terminated
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.sandbox.nodes.machine import BACKOFF_MAX_S, BACKOFF_S, ContainerState, Exit, PodState, accept
+from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
+from kcm_cli.sandbox.views import SimulatedPod
+
+
+def restore(pod: SimulatedPod, script: PodScript, now: float) -> PodState:
+    """A state from which the pod's life goes on; that of a new pod where the status tells nothing."""
+    started = _instant(pod.status.start_time)
+    if started is None:
+        return accept(script, now)
+    statuses = {s.name: s for s in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
+    containers = tuple(_container(container, statuses.get(container.name)) for container in script.containers)
+    has_sandbox = any(container.starts for container in containers)
+    return PodState(started, containers, _first_start(containers, started) if has_sandbox else None)
+
+
+def _container(script: ContainerScript, status: ContainerStatus | None) -> ContainerState:
+    if status is None or status.state is None:
+        return ContainerState()
+    starts = status.restart_count + 1
+    last = status.last_state.terminated if status.last_state is not None else None
+    previous = _exit(last, starts - 1)
+    backoff_s = min(BACKOFF_MAX_S, BACKOFF_S * 2.0 ** min(status.restart_count - 1, 8)) if status.restart_count else 0.0
+    state = status.state
+    if state.running is not None:
+        at = _instant(state.running.started_at)
+        return ContainerState(starts, at, None, previous, backoff_s=backoff_s, backoff_at=at or 0.0)
+    if state.terminated is not None:
+        ended = _exit(state.terminated, starts)
+    elif last is not None:
+        ended, previous = _exit(last, starts), None
+    else:
+        return ContainerState()
+    if ended is None:
+        return ContainerState()
+    again = script.restarts_after(ended.code) and not (script.role is Role.INIT and ended.code == 0)
+    restart_at = ended.finished + backoff_s if again else float("inf")
+    return ContainerState(starts, None, ended, previous, restart_at, backoff_s, ended.started)
+
+
+def _exit(terminated: Terminated | None, run: int) -> Exit | None:
+    if terminated is None:
+        return None
+    finished = _instant(terminated.finished_at) or 0.0
+    return Exit(terminated.exit_code, terminated.reason, _instant(terminated.started_at) or finished, finished, run)
+
+
+def _first_start(containers: Sequence[ContainerState], default: float) -> float:
+    starts = [container.started_at for container in containers if container.started_at is not None]
+    starts += [ended.started for c in containers if (ended := c.exit) is not None]
+    return max(default, min(starts, default=default))
+
+
+def _instant(text: str | None) -> float | None:
+    if not text:
+        return None
+    try:
+        return parse_time(text).timestamp()
+    except FormatError:
+        return None

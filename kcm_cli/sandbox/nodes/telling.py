@@ -1,0 +1,50 @@
+"""The Events that a kubelet emits when a pod goes from one state to another.
+
+upstream: pkg/kubelet/events/event.go, pkg/kubelet/kuberuntime
+"""
+
+from collections.abc import Iterator
+
+from kcm_cli.planning.actions import Notice
+from kcm_cli.sandbox.events import ref_of
+from kcm_cli.sandbox.nodes.machine import ContainerState, PodState
+from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
+from kcm_cli.sandbox.views import SimulatedPod
+
+NORMAL, WARNING = "Normal", "Warning"
+
+
+def notices(pod: SimulatedPod, script: PodScript, before: PodState, after: PodState) -> Iterator[Notice]:
+    """What there is to tell."""
+    if before is after:
+        return
+    killed = before.stop is None and after.stop is not None
+    for container, old, new in zip(script.containers, before.containers, after.containers, strict=True):
+        if killed and old.started_at is not None:
+            yield _notice(pod, container, NORMAL, "Killing", f"Stopping container {container.name}")
+        if new is not old:
+            yield from _of_container(pod, container, old, new)
+
+
+def _of_container(
+    pod: SimulatedPod, container: ContainerScript, old: ContainerState, new: ContainerState
+) -> Iterator[Notice]:
+    if new.starts > old.starts:
+        image = next(
+            (c.image for c in (*pod.spec.init_containers, *pod.spec.containers) if c.name == container.name), ""
+        )
+        text = f'Container image "{image}" already present on machine and can be accessed by the pod'
+        yield _notice(pod, container, NORMAL, "Pulled", text)
+        yield _notice(pod, container, NORMAL, "Created", "Container created")
+        yield _notice(pod, container, NORMAL, "Started", "Container started")
+    ended = new.exit
+    if ended is not None and ended.finished < new.restart_at < float("inf"):
+        where = f"{pod.name}_{pod.namespace}({pod.uid})"
+        text = f"Back-off restarting failed container {container.name} in pod {where}"
+        yield _notice(pod, container, WARNING, "BackOff", text)
+
+
+def _notice(pod: SimulatedPod, container: ContainerScript, type_: str, reason: str, message: str) -> Notice:
+    field = "containers" if container.role is Role.MAIN else "initContainers"
+    ref = ref_of("v1", "Pod", pod, f"spec.{field}{{{container.name}}}")
+    return Notice(ref, type_, reason, message)

@@ -1,0 +1,62 @@
+"""A kubelet that starts anew takes its pods up where they were."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.machinery import codec
+from kcm_cli.sandbox.nodes import machine, script
+from kcm_cli.sandbox.nodes.restore import restore
+from kcm_cli.sandbox.nodes.status import Place, render
+from kcm_cli.sandbox.views import PODS
+
+EPOCH = 1_800_000_000.0
+PLACE = Place("10.244.1.2", "172.18.0.3")
+
+
+def pod_doc(policy: str, **annotations: str) -> dict:
+    return {
+        "metadata": {
+            "name": "p",
+            "namespace": "default",
+            "uid": "u",
+            "annotations": {f"sandbox.kcm.dev/{k.replace('_', '-')}": v for k, v in annotations.items()},
+        },
+        "spec": {
+            "restartPolicy": policy,
+            "initContainers": [{"name": "i", "image": "x"}, {"name": "s", "image": "x", "restartPolicy": "Always"}],
+            "containers": [{"name": "c", "image": "x"}],
+        },
+    }
+
+
+@given(
+    st.sampled_from(["Always", "OnFailure"]),
+    st.sampled_from(
+        [{}, {"exit_code": "1"}, {"run_time": "7s"}, {"restarts": "2", "run_time": "3s"}, {"start_delay": "9s"}]
+    ),
+    st.integers(0, 300),
+)
+def test_the_status_after_a_restart_is_the_status_before_it(policy: str, annotations: dict, age_s: int) -> None:
+    doc = pod_doc(policy, **annotations)
+    pod = PODS.decode(codec.encode(doc))
+    played = script.read(pod)
+    now = EPOCH + age_s
+    state = machine.advance(played, machine.accept(played, EPOCH), now)
+    status, _ = render(pod, played, state, PLACE, now, ())
+    again = PODS.decode(codec.encode({**doc, "status": status}))
+    restored = machine.advance(played, restore(again, played, now), now)
+    restored_status, _ = render(again, played, restored, PLACE, now, again.status.conditions)
+    # the reason why a container waits counts down with its backoff, which the status does not tell exactly
+    assert _without_messages(restored_status) == _without_messages(status)
+
+
+def _without_messages(status: dict) -> dict:
+    for container in status["containerStatuses"]:
+        container["state"].get("waiting", {}).pop("message", None)
+    return status
+
+
+def test_a_new_pod_starts_anew() -> None:
+    pod = PODS.decode(codec.encode(pod_doc("Always")))
+    played = script.read(pod)
+    assert restore(pod, played, EPOCH) == machine.accept(played, EPOCH)
