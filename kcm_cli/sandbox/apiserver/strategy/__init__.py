@@ -64,7 +64,7 @@ _STRATEGIES: Mapping[tuple[str, str, str], Strategy] = {
     (_CERTIFICATES, "certificatesigningrequests", "approval"): certificates.SIGNING_REQUEST_APPROVAL,
     ("coordination.k8s.io", "leases", ""): policies.LEASE,
     ("discovery.k8s.io", "endpointslices", ""): networking.ENDPOINT_SLICE,
-    ("events.k8s.io", "events", ""): core.EVENT,
+    ("events.k8s.io", "events", ""): core.GROUP_EVENT,
     (_FLOWS, "flowschemas", ""): policies.FLOW_SCHEMA,
     (_FLOWS, "prioritylevelconfigurations", ""): policies.PRIORITY_LEVEL,
     (_NETWORKING, "ingressclasses", ""): networking.INGRESS_CLASS,

@@ -6,7 +6,7 @@ Source: pkg/registry/core/*/strategy.go.
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import core
+from kcm_cli.sandbox.apiserver.validation import core, endpoints, events, limits, node
 
 _FINALIZER = "kubernetes"
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
@@ -123,13 +123,42 @@ SERVICE_ACCOUNT = Strategy(
     warn=_warn_service_account,
     returns_object_on_delete=True,
 )
-NODE = Strategy(namespaced=False, on_create=_new_node, on_update=_node_update, on_status=_node_status)
-ENDPOINTS = Strategy(creates_on_update=True)
-EVENT = Strategy(creates_on_update=True)
-LIMIT_RANGE = Strategy(on_create=_new_limit_range, creates_on_update=True)
+NODE = Strategy(
+    namespaced=False,
+    on_create=_new_node,
+    on_update=_node_update,
+    on_status=_node_status,
+    check_create=node.validate_node,
+    check_update=node.validate_node_update,
+    check_status=node.validate_node_status,
+)
+ENDPOINTS = Strategy(
+    creates_on_update=True,
+    check_create=endpoints.validate_endpoints,
+    check_update=endpoints.validate_endpoints_update,
+)
+EVENT = Strategy(
+    creates_on_update=True,
+    check_create=events.validate_event,
+    check_update=events.validate_event_update,
+)
+GROUP_EVENT = Strategy(
+    creates_on_update=True,
+    check_create=events.validate_group_event,
+    check_update=events.validate_group_event_update,
+)
+LIMIT_RANGE = Strategy(
+    on_create=_new_limit_range,
+    creates_on_update=True,
+    check_create=limits.validate_limit_range,
+    check_update=limits.validate_limit_range_update,
+)
 RESOURCE_QUOTA = Strategy(
     on_create=parts.new_with_status({}, generation=False),
     on_update=parts.keep_status,
     on_status=parts.status_update,
     returns_object_on_delete=True,
+    check_create=limits.validate_quota,
+    check_update=limits.validate_quota_update,
+    check_status=limits.validate_quota_status,
 )

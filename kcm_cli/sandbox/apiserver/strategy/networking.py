@@ -6,6 +6,7 @@ Source: pkg/registry/networking/*/strategy.go, pkg/registry/discovery/endpointsl
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import endpoints, ingress, network_policy, service_ranges
 
 
 def _slice_update(new: Tree, old: Tree) -> None:
@@ -26,14 +27,40 @@ INGRESS = Strategy(
     on_create=parts.new_with_status({"loadBalancer": {}}, generation=True),
     on_update=parts.spec_update,
     on_status=parts.status_update,
+    check_create=ingress.validate_ingress,
+    check_update=ingress.validate_ingress_update,
+    check_status=ingress.validate_ingress_status,
 )
-INGRESS_CLASS = Strategy(namespaced=False, on_create=parts.first_generation, on_update=parts.bump_if_spec_changed)
-NETWORK_POLICY = Strategy(on_create=parts.first_generation, on_update=parts.bump_if_spec_changed)
-IP_ADDRESS = Strategy(namespaced=False)
+INGRESS_CLASS = Strategy(
+    namespaced=False,
+    on_create=parts.first_generation,
+    on_update=parts.bump_if_spec_changed,
+    check_create=ingress.validate_ingress_class,
+    check_update=ingress.validate_ingress_class_update,
+)
+NETWORK_POLICY = Strategy(
+    on_create=parts.first_generation,
+    on_update=parts.bump_if_spec_changed,
+    check_create=network_policy.validate_policy,
+    check_update=network_policy.validate_policy_update,
+)
+IP_ADDRESS = Strategy(
+    namespaced=False,
+    check_create=service_ranges.validate_address,
+    check_update=service_ranges.validate_address_update,
+)
 SERVICE_CIDR = Strategy(
     namespaced=False,
     on_create=parts.new_with_status({}, generation=False),
     on_update=parts.keep_status,
     on_status=parts.strict_status_update,
+    check_create=service_ranges.validate_range,
+    check_update=service_ranges.validate_range_update,
+    check_status=service_ranges.validate_range_status,
 )
-ENDPOINT_SLICE = Strategy(on_create=_new_slice, on_update=_slice_update)
+ENDPOINT_SLICE = Strategy(
+    on_create=_new_slice,
+    on_update=_slice_update,
+    check_create=endpoints.validate_slice,
+    check_update=endpoints.validate_slice_update,
+)

@@ -101,6 +101,11 @@ storage.VolumeAttachmentSource PersistentVolumeName:*string InlineVolumeSpec:*co
 storage.CSINodeDriver Name:string NodeID=nodeID:string TopologyKeys:[]string
   Allocatable:*storage.VolumeNodeResources
 storage.VolumeNodeResources Count:*int32
+networking.ParentReference Group:string Resource:string Namespace:string Name:string
+core.Taint Key:string Value:string Effect:string TimeAdded:*v1.Time
+core.EventSource Component:string Host:string
+core.ScopeSelector MatchExpressions:[]core.ScopedResourceSelectorRequirement
+core.ScopedResourceSelectorRequirement ScopeName:string Operator:string Values:[]string
 batch.PodFailurePolicy Rules:[]batch.PodFailurePolicyRule
 batch.PodFailurePolicyRule Action:string OnExitCodes:*batch.PodFailurePolicyOnExitCodesRequirement
   OnPodConditions:[]batch.PodFailurePolicyOnPodConditionsPattern

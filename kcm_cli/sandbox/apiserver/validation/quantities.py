@@ -37,6 +37,10 @@ def is_huge(name: str) -> bool:
     return name.startswith(HUGE)
 
 
+def is_huge_quota(name: str) -> bool:
+    return name.startswith((HUGE, f"requests.{HUGE}"))
+
+
 def is_native(name: str) -> bool:
     return "/" not in name or "kubernetes.io/" in name
 
@@ -59,7 +63,7 @@ def is_integer(name: str) -> bool:
 
 
 def _standard(name: str) -> bool:
-    return name in STANDARD or name.startswith((HUGE, f"requests.{HUGE}"))
+    return name in STANDARD or is_huge_quota(name)
 
 
 @lru_cache(maxsize=1024)
@@ -88,7 +92,7 @@ def container_name(name: str) -> tuple[str, ...]:
 def quota_name(name: str) -> tuple[str, ...]:
     """The same for a quota's."""
     found = any_name(name)
-    if "/" not in name and name not in QUOTA and not name.startswith((HUGE, f"requests.{HUGE}")):
+    if "/" not in name and name not in QUOTA and not is_huge_quota(name):
         return (*found, "must be a standard resource for quota")
     return found
 

@@ -1,0 +1,191 @@
+"""Nodes.
+
+Source: pkg/apis/core/validation/validation.go#ValidateNode.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+
+from kcm_cli.machinery import names
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import (
+    addresses,
+    errors,
+    go_print,
+    labels,
+    metadata,
+    quantities,
+    scheduling,
+)
+
+_TAINTS = "scheduler.alpha.kubernetes.io/taints"
+_ONE_FAMILY = "may specify no more than one CIDR for each IP family"
+_FIXED = 'node updates may not change {} except from "" to valid'
+_feature = re.compile(r"[A-Z][A-Za-z0-9]*(/[A-Za-z0-9]+)*").fullmatch
+_FEATURE = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
+    "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
+
+
+def validate_node(doc: Tree) -> list[FieldError]:
+    meta, spec, status = doc["metadata"], doc.get("spec") or {}, doc.get("status") or {}
+    found = metadata.validate_meta(meta, False, metadata.subdomain)
+    found += _annotations(meta.get("annotations") or {})
+    found += _taints(spec.get("taints") or [], "metadata.taints")
+    found += _resources(status)
+    swap = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
+    if swap is not None and swap <= 0:
+        found.append(errors.invalid("metadata.nodeSwapStatus.capacity", swap, errors.NOT_POSITIVE))
+    found += _features(status.get("declaredFeatures") or [])
+    return found + _blocks(spec.get("podCIDRs") or [])
+
+
+def _annotations(annotations: Mapping[str, str]) -> list[FieldError]:
+    text, path = annotations.get(_TAINTS), "metadata.annotations"
+    if not text:
+        return []
+    try:
+        taints = json.loads(text)
+    except ValueError as error:
+        return [errors.invalid(path, _TAINTS, str(error))]
+    if not isinstance(taints, list) or not all(isinstance(item, dict) for item in taints):
+        detail = "json: cannot unmarshal into Go value of type []core.Taint"
+        return [errors.invalid(path, _TAINTS, detail)]
+    return _taints(taints, f"{path}.{_TAINTS}")
+
+
+def _taints(taints: list[Tree], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        key, value, effect = (taint.get(field, "") for field in ("key", "value", "effect"))
+        place = f"{path}[{index}]"
+        found += labels.validate_key(key, f"{place}.key")
+        if messages := labels.value_messages(value):
+            found.append(errors.invalid(f"{place}.value", value, ";".join(messages)))
+        if effect:
+            found += scheduling.validate_taint_effect(effect, f"{place}.effect")
+        else:
+            found.append(errors.required(f"{place}.effect"))
+        if (key, effect) in seen:
+            error = errors.duplicate(place, go_print.internal("core.Taint", taint))
+            text = f"{error.message}: taints must be unique by key and effect pair"
+            found.append(FieldError(error.type, error.field, text))
+        seen.add((key, effect))
+    return found
+
+
+def _resources(status: Tree) -> list[FieldError]:
+    found: list[FieldError] = []
+    for field in ("capacity", "allocatable"):
+        for name, amount in (status.get(field) or {}).items():
+            found += quantities.amount(name, amount, f"status.{field}.{name}")
+    return found
+
+
+def _features(features: list[str]) -> list[FieldError]:
+    found: list[FieldError] = []
+    for index, name in enumerate(features):
+        path, before = f"status.declaredFeatures[{index}]", features[index - 1] if index else ""
+        if index and before == name:
+            found.append(errors.duplicate(path, name))
+        elif before > name:
+            found.append(errors.invalid(path, name, "list must be sorted alphabetically"))
+        start = f"invalid feature name {quote(name)}: "
+        if len(name) > names.SUBDOMAIN_MAX:
+            detail = f"{start}must be no more than {names.SUBDOMAIN_MAX} characters"
+            found.append(errors.invalid(path, name, detail))
+        elif not _feature(name):
+            found.append(errors.invalid(path, name, start + _FEATURE))
+    return found
+
+
+def _blocks(blocks: list[str]) -> list[FieldError]:
+    path = "spec.podCIDRs"
+    found: list[FieldError] = []
+    for index, block in enumerate(blocks):
+        found += addresses.legacy_cidr(block, f"{path}[{index}]")
+    if len(blocks) > 1:
+        parsed = [addresses.parse_cidr(block) for block in blocks]
+        wrong = next((block for block, item in zip(blocks, parsed, strict=True) if item is None), None)
+        if wrong is not None:
+            text = f"invalid CIDR[{blocks.index(wrong)}]: <nil> (invalid CIDR address: {wrong})"
+            detail = f"invalid PodCIDRs. failed to check with dual stack with error:{text}"
+            found.append(errors.internal(path, detail))
+        versions = {item[1].version for item in parsed if item is not None}
+        if wrong is not None or len(versions) < 2 or len(blocks) > 2:
+            found.append(errors.invalid(path, blocks, _ONE_FAMILY))
+    return found
+
+
+def validate_node_update(new: Tree, old: Tree) -> list[FieldError]:
+    return validate_node(new) + validate_node_status(new, old)
+
+
+def validate_node_status(new: Tree, old: Tree) -> list[FieldError]:
+    """What holds for both updates."""
+    spec, known = new.get("spec") or {}, old.get("spec") or {}
+    status = new.get("status") or {}
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    found += _annotations(new["metadata"].get("annotations") or {})
+    found += _resources(status) + _features(status.get("declaredFeatures") or [])
+    seen: list[Tree] = []
+    for index, address in enumerate(status.get("addresses") or ()):
+        if address in seen:
+            shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
+            found.append(errors.duplicate(f"status.addresses[{index}]", shown))
+        seen.append(address)
+    found += _unchanged(spec, known)
+    found += _config_source(spec.get("configSource"), "spec.configSource")
+    for field in ("assigned", "active", "lastKnownGood"):
+        source = (status.get("config") or {}).get(field)
+        found += _config_source(source, f"status.config.{field}")
+    found += _taints(spec.get("taints") or [], "metadata.taints")
+    if spec.get("externalID", "") != known.get("externalID", ""):
+        found.append(errors.forbidden("spec.externalID", "may not be updated"))
+    return found
+
+
+def _unchanged(spec: Tree, known: Tree) -> list[FieldError]:
+    blocks, before = spec.get("podCIDRs") or [], known.get("podCIDRs") or []
+    found: list[FieldError] = []
+    if before:
+        changed = [old for new, old in zip(blocks, before, strict=False) if new != old]
+        count = len(changed) if len(blocks) == len(before) else 1
+        found += [errors.forbidden("spec.podCIDRs", _FIXED.format("podCIDR"))] * count
+    provider = known.get("providerID", "")
+    if provider and spec.get("providerID", "") != provider:
+        found.append(errors.forbidden("spec.providerID", _FIXED.format("providerID")))
+    return found
+
+
+def _config_source(source: Tree | None, path: str) -> list[FieldError]:
+    if source is None:
+        return []
+    config, found = source.get("configMap"), list[FieldError]()
+    if config is None:
+        detail = "exactly one reference subfield must be non-nil"
+        return [errors.invalid(path, {"ConfigMap": None}, detail)]
+    if path.startswith("spec"):
+        for field in ("uid", "resourceVersion"):
+            if config.get(field):
+                found.append(errors.forbidden(f"{path}.configMap.{field}", f"{field} must not be set in spec"))
+    else:
+        for field in ("uid", "resourceVersion"):
+            if not config.get(field):
+                found.append(errors.required(f"{path}.configMap.{field}"))
+    rules = (
+        ("namespace", names.dns1123_label),
+        ("name", names.dns1123_subdomain),
+        ("kubeletConfigKey", names.config_map_key),
+    )
+    for field, rule in rules:
+        value = config.get(field, "")
+        if value:
+            found += errors.invalid_each(f"{path}.configMap.{field}", value, rule(value))
+        else:
+            found.append(errors.required(f"{path}.configMap.{field}"))
+    return found
