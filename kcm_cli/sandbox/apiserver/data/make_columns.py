@@ -10,7 +10,8 @@ import json
 from pathlib import Path
 
 from kcm_cli.sandbox.apiserver.data.make import SOURCE
-from kcm_cli.sandbox.apiserver.tables.layouts import LAYOUTS, PLAIN
+from kcm_cli.sandbox.apiserver.tables.cluster import PLAIN
+from kcm_cli.sandbox.apiserver.tables.layouts import LAYOUTS
 from kcm_cli.sandbox.apiserver.tables.workloads import SCALE
 
 

@@ -7,6 +7,7 @@ upstream: pkg/apis/events/v1/conversion.go, pkg/apis/autoscaling/v1/conversion.g
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
@@ -61,7 +62,7 @@ def _event_from_core(doc: Tree) -> Tree:
 def _hpa_to_v2(doc: Tree) -> Tree:
     metadata, annotations = dict(doc["metadata"]), dict(doc["metadata"].get("annotations") or {})
     spec, status = dict(doc.get("spec") or {}), dict(doc.get("status") or {})
-    metrics = _annotated(annotations, _METRICS) or []
+    metrics: list[Tree] = _annotated(annotations, _METRICS) or []
     target = spec.pop("targetCPUUtilizationPercentage", None)
     if target is not None:
         resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": target}}
@@ -71,7 +72,7 @@ def _hpa_to_v2(doc: Tree) -> Tree:
     behavior = _annotated(annotations, _BEHAVIOR)
     if behavior:
         spec["behavior"] = behavior
-    current = _annotated(annotations, _CURRENT) or []
+    current: list[Tree] = _annotated(annotations, _CURRENT) or []
     now = status.pop("currentCPUUtilizationPercentage", None)
     if now is not None:
         shown = {"name": "cpu", "current": {"averageUtilization": now, "averageValue": "0"}}
@@ -113,7 +114,7 @@ def _hpa_from_v2(doc: Tree) -> Tree:
     return {**doc, "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
 
 
-def _annotated(annotations: dict[str, str], key: str) -> object:
+def _annotated(annotations: dict[str, str], key: str) -> Any:
     text = annotations.pop(key, "")
     try:
         return codec.decode(text, object) if text else None

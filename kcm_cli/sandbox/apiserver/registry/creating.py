@@ -32,7 +32,7 @@ class Creator:
         doc, warnings = core.schemas.decode_body(resource, call.request.body, call.content_type, options.validation)
         call.warnings += warnings
         core.default(resource, doc)
-        meta: Tree = doc.setdefault("metadata", {})  # type: ignore[assignment]  # the schema made it an object
+        meta: Tree = doc.setdefault("metadata", {})
         objects.wipe_system_fields(meta)
         objects.match_namespace(meta, call.namespace)
         objects.drop_repeated_owners(meta, call.warnings, mutated=False)

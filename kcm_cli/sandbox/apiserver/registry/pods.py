@@ -185,7 +185,8 @@ class PodWrites:
             call.resource, call.request.body, call.content_type, validation, target=target
         )
         call.warnings += warnings
-        objects.match_namespace(doc.setdefault("metadata", {}), call.namespace)
+        meta: Tree = doc.setdefault("metadata", {})
+        objects.match_namespace(meta, call.namespace)
         return doc
 
     async def _admit(self, call: Call, subresource: str, name: str, doc: Tree, dry_run: bool) -> None:
@@ -242,7 +243,7 @@ def _spares_unready(budget: Tree) -> bool:
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status") or {}
-    desired = status.get("desiredHealthy", 0)
+    desired: int = status.get("desiredHealthy", 0)
     return desired > 0 and status.get("currentHealthy", 0) >= desired
 
 
@@ -258,7 +259,7 @@ def _selects(budget: Tree, found: dict[str, str]) -> bool:
 
 
 def _why_not(name: str, status: Tree) -> str:
-    condition = next((c for c in status.get("conditions") or () if c["type"] == "DisruptionAllowed"), {})
+    condition: Tree = next((c for c in status.get("conditions") or () if c["type"] == "DisruptionAllowed"), {})
     told = condition.get("status") == "False" and condition.get("message")
     base = f"The disruption budget {name} does not allow evicting pods currently"
     if told and condition.get("reason") == "SyncFailed":

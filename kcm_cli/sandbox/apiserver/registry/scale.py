@@ -42,7 +42,7 @@ class Scaling:
         scale, call.warnings[len(call.warnings) :] = self._core.schemas.decode_body(
             call.resource, call.request.body, call.content_type, options.validation, target=_SCALE
         )
-        meta = scale.setdefault("metadata", {})
+        meta: Tree = scale.setdefault("metadata", {})
         objects.match_namespace(meta, call.namespace)
         objects.check_name(meta, call.name)
         return await self._write(call, options, lambda current: scale)

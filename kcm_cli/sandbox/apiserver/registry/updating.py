@@ -219,10 +219,10 @@ class Updater:
         doc: Tree
         doc, notes = self._core.schemas.decode_body(resource, call.request.body, call.content_type, options.validation)
         warnings += notes
-        doc.setdefault("metadata", {})
+        meta: Tree = doc.setdefault("metadata", {})
         self._core.default(resource, doc)
         self._check_identity(call, doc)
-        objects.drop_repeated_owners(doc["metadata"], warnings, mutated=False)
+        objects.drop_repeated_owners(meta, warnings, mutated=False)
         return doc
 
     def _check_identity(self, call: Call, doc: Tree) -> None:

@@ -7,7 +7,7 @@ from kcm_cli.sandbox.apiserver.schema.bodies import WARN, Bodies, CustomTypes, T
 from kcm_cli.sandbox.apiserver.schema.decode import Normalizers
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 from kcm_cli.sandbox.apiserver.schema.model import Node
-from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
 
 
 class Schemas:
@@ -44,7 +44,7 @@ class Schemas:
         mode: str = WARN,
         *,
         target: Target | None = None,
-    ) -> tuple[Doc, list[str]]:
+    ) -> tuple[Tree, list[str]]:
         """A POST or PUT body as a normalised document, and the texts for Warning headers.
 
         ``mode`` is the fieldValidation directive (empty: Warn); ``target`` the kind where a subresource takes

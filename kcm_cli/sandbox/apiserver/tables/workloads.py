@@ -50,15 +50,22 @@ def _replica_set(doc: Tree, now: datetime) -> list[object]:
     return [*_replicas(doc, now), selector_text((doc.get("spec") or {}).get("selector"))]
 
 
+_DAEMON_COUNTS = (
+    "desiredNumberScheduled",
+    "currentNumberScheduled",
+    "numberReady",
+    "updatedNumberScheduled",
+    "numberAvailable",
+)
+
+
 def _daemon_set(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     template = spec.get("template") or {}
-    fields = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady")
-    fields += ("updatedNumberScheduled", "numberAvailable")
     nodes = label_set((template.get("spec") or {}).get("nodeSelector"))
     return [
         doc["metadata"]["name"],
-        *(status.get(field, 0) for field in fields),
+        *(status.get(field, 0) for field in _DAEMON_COUNTS),
         nodes,
         created(doc, now),
         *containers(template),
@@ -136,7 +143,7 @@ def _cron_job(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     job = (spec.get("jobTemplate") or {}).get("spec") or {}
     last = status.get("lastScheduleTime")
-    suspend = {True: "True", False: "False"}.get(spec.get("suspend"), "<unset>")  # type: ignore[call-overload]
+    suspend = str(spec["suspend"]) if isinstance(spec.get("suspend"), bool) else "<unset>"
     return [
         doc["metadata"]["name"],
         spec.get("schedule", ""),
