@@ -23,7 +23,7 @@ from kcm_cli.sandbox.apiserver.security.service_accounts import (
     ServiceAccountTokens,
 )
 from kcm_cli.sandbox.apiserver.security.tokens import TokenError, unverified_issuer
-from kcm_cli.sandbox.apiserver.types import ANONYMOUS, User
+from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, User
 
 AUTHENTICATED, UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
 MASTERS = "system:masters"
@@ -65,21 +65,25 @@ class Authenticator:
         peer_cert_der: bytes | None = None,
         warnings: list[str] | None = None,
     ) -> User:
-        """Raises ApiError (401). Header names are lower case."""
+        """Raises ApiError (401). Header names are lower case. A token counts where a certificate does not."""
+        failure: ApiError | None = None
         if peer_cert_der is not None:
-            user = self._of_certificate(peer_cert_der)
-            if user is not None:
-                return user
-        header = headers.get("authorization")
-        if not header:
-            return ANONYMOUS
-        notes = [] if warnings is None else warnings
-        verdict = self._bearer(header, self._accounts.audiences, notes)
-        if verdict is None:
-            return ANONYMOUS
-        if verdict.found is None:
+            try:
+                user = self._of_certificate(peer_cert_der)
+            except ApiError as error:
+                failure = error
+            else:
+                if user is not None:
+                    return user
+        verdict = self._of_header(headers.get("authorization"), [] if warnings is None else warnings)
+        if verdict is not None and verdict.found is not None:
+            return verdict.found.user
+        if verdict is not None or failure is not None:
             raise unauthorized()
-        return verdict.found.user
+        return ANONYMOUS
+
+    def _of_header(self, header: str | None, warnings: list[str]) -> Verdict | None:
+        return self._bearer(header, self._accounts.audiences, warnings) if header else None
 
     def review(self, token: str, audiences: Sequence[str], warnings: list[str]) -> Verdict:
         """What a TokenReview tells of a token. audiences: those that will do; empty for the server's own."""
