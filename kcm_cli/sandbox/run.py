@@ -37,6 +37,8 @@ SIMULATION = User("system:kcm-sandbox", groups=("system:masters", "system:authen
 MANAGER_GROUPS = ("system:masters",)
 """What the manager may do without --use-service-account-credentials: everything, as on most clusters."""
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+_ADVERTISED = "192.0.2.1"
+"""What the endpoints of the service ``kubernetes`` name: they may not be loopback addresses."""
 STOP_S = 1.0
 """How long running requests may go on after the end was asked for."""
 
@@ -110,7 +112,7 @@ class Sandbox:
         parts = Parts(self._store, self.clock, rng, security, catalog, schemas, admission)
         self.api = ApiServer(parts)
         ca = self.certificates.ca.certificate.decode()
-        await self.api.bootstrap(bootstrap_objects(client_ca=ca, address="127.0.0.1", port=self.port))
+        await self.api.bootstrap(bootstrap_objects(client_ca=ca, address=_ADVERTISED, port=self.port))
         self._http = HttpServer(self.api.handle, self.clock)
         await self._http.start([self._listener], tls_context(self.certificates))
 

@@ -32,6 +32,13 @@ class Call:
         return self.served.info
 
     @property
+    def ruled(self) -> ResourceInfo:
+        """The resource whose rules hold: events have other ones in each of their groups, although they are stored
+        in one form.
+        """
+        return self.hub.info if self.hub.info.custom else self.served.info
+
+    @property
     def namespace(self) -> str:
         """The namespace of the objects; empty for cluster-scoped ones (a Namespace is not in itself)."""
         return self.info.namespace if self.served.info.namespaced else ""

@@ -93,7 +93,7 @@ class Creator:
 
     async def _checked(self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions) -> "Stored | Tree":
         core, hub, meta = self._core, call.hub.info, doc["metadata"]
-        rules = self._core.rules(hub)
+        rules = self._core.rules(call.ruled)
         rules.prepare_create(doc, Context(meta["creationTimestamp"], call.user))
         if errors := rules.validate_create(doc):
             raise invalid(hub, meta.get("name") or "", errors)

@@ -188,12 +188,12 @@ class Updater:
         hub = call.hub.info
         context = Context(format_time(self._core.clock.now()), call.user)
         if change.subresource == STATUS:
-            rules = self._core.rules(hub)
+            rules = self._core.rules(call.ruled)
             rules.prepare_status(doc, old, context)
             errors = rules.validate_status(doc, old)
             warnings = [] if errors else rules.status_warnings(doc, old)
         else:
-            rules = self._core.rules(hub, "" if change.subresource == SCALE else change.subresource)
+            rules = self._core.rules(call.ruled, "" if change.subresource == SCALE else change.subresource)
             rules.prepare_update(doc, old, context)
             errors = rules.validate_update(doc, old)
             warnings = [] if errors else rules.warnings(doc, old)
