@@ -20,6 +20,7 @@ from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.scheduler.listers import listers
 from kcm_cli.sandbox.scheduler.scheduler import Scheduler
+from kcm_cli.sandbox.storage.driver import StorageDriver
 
 log = logging.getLogger(__name__)
 RETRY_S = 1.0
@@ -46,6 +47,8 @@ class Cluster:
         self.events = Events(kubelet, clock, rng)
         self.nodes = Nodes(kubelet, self._informers, self.events, clock, rng)
         scheduler = self._client("kube-scheduler")
+        driver = self._client("csi-driver")
+        self.storage = StorageDriver(driver, self._informers, self.events, clock)
         self.scheduler = Scheduler(scheduler, listers(self._informers), self.events, clock, rng)
 
     async def run(self) -> None:
@@ -57,6 +60,7 @@ class Cluster:
                 group.create_task(self._ensure_nodes(), name="first nodes")
                 group.create_task(self.nodes.run(), name="nodes")
                 group.create_task(self.scheduler.run(), name="scheduler")
+                group.create_task(self.storage.run(), name="storage")
                 group.create_task(self.events.run(), name="events")
         finally:
             await tasks.stop()

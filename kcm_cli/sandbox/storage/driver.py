@@ -1,0 +1,206 @@
+"""The simulated storage driver: provisions, attaches, resizes and deletes the volumes of its StorageClasses.
+
+It does what the sidecars of a CSI driver do; binding claims is left to the manager's persistentvolume-binder, as it
+is on a real cluster.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
+from kcm_cli.api.resource import Resource
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object, split_key
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.actions import Notice
+from kcm_cli.rest.client import MERGE, STRATEGIC_MERGE, Client
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.runtime.informer import AnyInformer
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.sandbox.events import Events, ref_of
+from kcm_cli.sandbox.storage import plan
+from kcm_cli.sandbox.storage.views import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+)
+from kcm_cli.sandbox.views import NODES
+from kcm_cli.sandbox.work import work_on
+
+log = logging.getLogger(__name__)
+WORKERS = 4
+CLAIM, VOLUME, ATTACHMENT, NODE = "claim:", "volume:", "attachment:", "node:"
+
+
+class StorageDriver:
+    """See the module. The informers must run, too."""
+
+    def __init__(self, client: Client, informers: Informers, events: Events, clock: Clock) -> None:
+        self._client = client
+        self._events = events
+        self._clock = clock
+        self._queue = WorkQueue("storage", clock)
+        self._since: dict[str, float] = {}
+        self._nodes = informers.get(NODES)
+        self._claims = informers.get(PERSISTENT_VOLUME_CLAIMS)
+        self._volumes = informers.get(PERSISTENT_VOLUMES)
+        self._classes = informers.get(STORAGE_CLASSES)
+        self._attachments = informers.get(VOLUME_ATTACHMENTS)
+        self._follow(self._nodes, NODE)
+        self._follow(self._claims, CLAIM)
+        self._follow(self._volumes, VOLUME)
+        self._follow(self._attachments, ATTACHMENT)
+        self._classes.listen(on_add=lambda _: self._all_claims(), on_update=lambda _, __: self._all_claims())
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(work_on(self._queue, WORKERS, self._sync), name="storage driver")
+            self._queue.add("install")
+
+    def _follow(self, informer: AnyInformer, prefix: str) -> None:
+        def seen(obj: Object) -> None:
+            self._queue.add(f"{prefix}{obj.key}")
+
+        informer.listen(on_add=seen, on_update=lambda _, obj: seen(obj))
+
+    def _all_claims(self) -> None:
+        for claim in self._claims.store:
+            self._queue.add(f"{CLAIM}{claim.key}")
+
+    async def _sync(self, key: str) -> None:
+        prefix, _, name = key.partition(":")
+        match f"{prefix}:":
+            case "claim:":
+                await self._claim(key, name)
+            case "volume:":
+                await self._volume(name)
+            case "attachment:":
+                await self._attachment(name)
+            case "node:":
+                await self._node(name)
+            case _:
+                await self._make(CSI_DRIVERS, plan.driver_doc())
+                await self._make(STORAGE_CLASSES, plan.class_doc())
+
+    async def _make(self, resource: Resource[Any], doc: Doc) -> None:
+        try:
+            await self._client.create(resource, "", doc)
+        except AlreadyExists:
+            return
+
+    async def _node(self, name: str) -> None:
+        node = self._nodes.store.get(name)
+        if node is not None:
+            await self._make(CSI_NODES, plan.csi_node_doc(name, node.uid))
+
+    # -- claims
+
+    async def _claim(self, key: str, name: str) -> None:
+        claim = self._claims.store.get(name)
+        if claim is None:
+            self._since.pop(name, None)
+            return
+        class_ = self._classes.store.get(claim.spec.storage_class_name or "")
+        delay_s = plan.provision_delay_s(claim, class_)
+        if delay_s is not None and class_ is not None:
+            now = self._clock.monotonic()
+            left_s = self._since.setdefault(name, now) + delay_s - now
+            if left_s > 0:
+                self._tell(claim, "Provisioning", f'External provisioner is provisioning volume for claim "{name}"')
+                self._queue.add_after(key, left_s)
+                return
+            node = self._nodes.store.get(claim.annotations.get(plan.SELECTED_NODE, ""))
+            doc = plan.volume_doc(claim, class_, dict(node.labels) if node is not None else {})
+            await self._make(PERSISTENT_VOLUMES, doc)
+            self._since.pop(name, None)
+            text = f"Successfully provisioned volume {plan.volume_name(claim)}"
+            self._tell(claim, "ProvisioningSucceeded", text)
+            return
+        grown = plan.growth(claim, self._volumes.store.get(claim.spec.volume_name), class_)
+        if grown is not None:
+            await self._grow(claim, grown)
+
+    async def _grow(self, claim: PersistentVolumeClaim, grown: plan.Growth) -> None:
+        if not grown.volume_done:
+            text = f"External resizer is resizing volume {claim.spec.volume_name}"
+            self._tell(claim, "Resizing", text)
+            condition: Doc = {
+                "type": "Resizing",
+                "status": "True",
+                "lastProbeTime": None,
+                "lastTransitionTime": format_time(self._clock.now()),
+            }
+            going = _allocated(grown, "ControllerResizeInProgress")
+            await self._claim_status(claim, {"conditions": [condition], **going})
+            size: Doc = {"spec": {"capacity": {"storage": grown.size}}}
+            await self._client.patch(PERSISTENT_VOLUMES, "", claim.spec.volume_name, size, content_type=MERGE)
+        done: Doc = {"capacity": {"storage": grown.size}, "conditions": [{"type": "Resizing", "$patch": "delete"}]}
+        done["allocatedResources"] = {"storage": grown.size}
+        done["allocatedResourceStatuses"] = None
+        await self._claim_status(claim, done)
+        self._tell(claim, "VolumeResizeSuccessful", "Resize volume succeeded")
+
+    async def _claim_status(self, claim: PersistentVolumeClaim, status: Doc) -> None:
+        patch: Doc = {"status": status}
+        await self._client.patch(
+            PERSISTENT_VOLUME_CLAIMS,
+            claim.namespace,
+            claim.name,
+            patch,
+            content_type=STRATEGIC_MERGE,
+            subresource="status",
+        )
+
+    def _tell(self, claim: PersistentVolumeClaim, reason: str, message: str) -> None:
+        notice = Notice(ref_of("v1", "PersistentVolumeClaim", claim), "Normal", reason, message)
+        self._events.component(plan.DRIVER, notice)
+
+    # -- volumes and attachments
+
+    async def _volume(self, name: str) -> None:
+        volume = self._volumes.store.get(name)
+        if volume is None:
+            return
+        if volume.spec.claim_ref is not None:
+            self._queue.add(f"{CLAIM}{volume.spec.claim_ref.namespace}/{volume.spec.claim_ref.name}")
+        try:
+            if plan.releasable(volume):
+                left = plan.without(volume.metadata.finalizers, plan.PROVISIONER_FINALIZER)
+                await self._finalizers(PERSISTENT_VOLUMES, volume, left)
+            elif plan.to_delete(volume):
+                await self._client.delete(PERSISTENT_VOLUMES, "", name, uid=volume.uid)
+        except NotFound:
+            return
+
+    async def _attachment(self, name: str) -> None:
+        attachment = self._attachments.store.get(name)
+        if attachment is None:
+            return
+        try:
+            if plan.to_attach(attachment):
+                if plan.ATTACHER_FINALIZER not in attachment.metadata.finalizers:
+                    finalizers = [*attachment.metadata.finalizers, plan.ATTACHER_FINALIZER]
+                    await self._finalizers(VOLUME_ATTACHMENTS, attachment, finalizers)
+                status: Doc = {"status": {"attached": True}}
+                await self._client.patch(VOLUME_ATTACHMENTS, "", name, status, content_type=MERGE, subresource="status")
+            elif plan.to_detach(attachment):
+                left = plan.without(attachment.metadata.finalizers, plan.ATTACHER_FINALIZER)
+                await self._finalizers(VOLUME_ATTACHMENTS, attachment, left)
+        except NotFound:
+            return
+
+    async def _finalizers(self, resource: Resource[Any], obj: Object, finalizers: list[str] | None) -> None:
+        version = obj.metadata.resource_version
+        patch: Doc = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
+        namespace, name = split_key(obj.key)
+        await self._client.patch(resource, namespace, name, patch, content_type=MERGE)
+
+
+def _allocated(grown: plan.Growth, status: str) -> Doc:
+    return {"allocatedResources": {"storage": grown.size}, "allocatedResourceStatuses": {"storage": status}}

@@ -1,0 +1,177 @@
+"""What the simulated storage driver does about a claim, a volume or an attachment: pure.
+
+upstream: kubernetes-csi/external-provisioner, external-attacher, external-resizer (the sidecars of CSI drivers)
+"""
+
+from dataclasses import dataclass
+
+from kcm_cli.api.core import PersistentVolumeClaim
+from kcm_cli.machinery import quantity
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.durations import parse_duration
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.sandbox.storage.views import PersistentVolume, StorageClass, VolumeAttachment
+
+DRIVER = "csi.sandbox.kcm.dev"
+CLASS = "standard"
+DELAY = "sandbox.kcm.dev/provision-delay"
+TOPOLOGY = "topology"
+"""The parameter of a StorageClass that names a node label: its volumes are reached from equal nodes only."""
+PROVISIONERS = ("volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner")
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+PROVISIONER_FINALIZER = "external-provisioner.volume.kubernetes.io/finalizer"
+ATTACHER_FINALIZER = f"external-attacher/{DRIVER.replace('.', '-')}"
+WAITS = "WaitForFirstConsumer"
+NEVER = "never"
+
+
+def class_doc() -> Doc:
+    """The default StorageClass."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": CLASS, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+        "provisioner": DRIVER,
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": WAITS,
+        "allowVolumeExpansion": True,
+    }
+
+
+def driver_doc() -> Doc:
+    """The CSIDriver."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": DRIVER},
+        "spec": {"attachRequired": True, "podInfoOnMount": False, "volumeLifecycleModes": ["Persistent"]},
+    }
+
+
+def csi_node_doc(node: str, uid: str) -> Doc:
+    """What a kubelet says of the drivers on its node."""
+    owner: Doc = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
+    driver: Doc = {"name": DRIVER, "nodeID": node, "topologyKeys": None}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": node, "ownerReferences": [owner]},
+        "spec": {"drivers": [driver]},
+    }
+
+
+def provision_delay_s(claim: PersistentVolumeClaim, class_: StorageClass | None) -> float | None:
+    """Seconds until a volume is made for a claim; None where it is not (yet) for us to make one."""
+    if claim.deleting or claim.spec.volume_name or class_ is None or class_.provisioner != DRIVER:
+        return None
+    if not any(claim.annotations.get(name) == DRIVER for name in PROVISIONERS):
+        return None  # the volume controller has not asked
+    if class_.volume_binding_mode == WAITS and SELECTED_NODE not in claim.annotations:
+        return None
+    text = claim.annotations.get(DELAY, "0s")
+    if text == NEVER:
+        return None
+    try:
+        return max(0.0, parse_duration(text))
+    except FormatError:
+        return 0.0
+
+
+def volume_name(claim: PersistentVolumeClaim) -> str:
+    return f"pvc-{claim.uid}"
+
+
+def volume_doc(claim: PersistentVolumeClaim, class_: StorageClass, node_labels: dict[str, str]) -> Doc:
+    """The volume for a claim."""
+    name = volume_name(claim)
+    ref: Doc = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": claim.namespace,
+        "name": claim.name,
+        "uid": claim.uid,
+        "resourceVersion": claim.metadata.resource_version,
+    }
+    spec: Doc = {
+        "accessModes": list(claim.spec.access_modes),
+        "capacity": {"storage": asked(claim)},
+        "claimRef": ref,
+        "csi": {"driver": DRIVER, "volumeHandle": name, "fsType": "ext4"},
+        "persistentVolumeReclaimPolicy": class_.reclaim_policy or "Delete",
+        "storageClassName": class_.name,
+        "volumeMode": claim.spec.volume_mode or "Filesystem",
+    }
+    if class_.mount_options:
+        spec["mountOptions"] = list(class_.mount_options)
+    key = (class_.parameters or {}).get(TOPOLOGY, "")
+    if key in node_labels:
+        term = {"matchExpressions": [{"key": key, "operator": "In", "values": [node_labels[key]]}]}
+        spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {
+            "name": name,
+            "annotations": {PROVISIONED_BY: DRIVER},
+            "finalizers": [PROVISIONER_FINALIZER],
+        },
+        "spec": spec,
+    }
+
+
+def asked(claim: PersistentVolumeClaim) -> str:
+    """The size that a claim asks for."""
+    resources = claim.spec.resources
+    return ((resources.requests if resources is not None else None) or {}).get("storage", "1Gi")
+
+
+def to_delete(volume: PersistentVolume) -> bool:
+    """Whether a volume is released and goes with its claim."""
+    ours = volume.annotations.get(PROVISIONED_BY) == DRIVER
+    released = volume.status.phase in ("Released", "Failed")
+    return ours and released and volume.spec.persistent_volume_reclaim_policy == "Delete" and not volume.deleting
+
+
+def without(finalizers: tuple[str, ...], finalizer: str) -> list[str] | None:
+    """The finalizers but one; None where it is not among them."""
+    return [name for name in finalizers if name != finalizer] if finalizer in finalizers else None
+
+
+def releasable(volume: PersistentVolume) -> bool:
+    """Whether the driver lets a volume go that is being deleted."""
+    return volume.deleting and volume.status.phase != "Bound" and PROVISIONER_FINALIZER in volume.metadata.finalizers
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A claim whose volume has to grow: to which size, and whether the volume itself has it already."""
+
+    size: str
+    volume_done: bool
+
+
+def growth(claim: PersistentVolumeClaim, volume: PersistentVolume | None, class_: StorageClass | None) -> Growth | None:
+    """Whether, and how, a claim has outgrown its volume."""
+    if volume is None or volume.spec.csi is None or volume.spec.csi.driver != DRIVER or claim.deleting:
+        return None
+    if claim.status.phase != "Bound" or class_ is None or not class_.allow_volume_expansion:
+        return None
+    wanted = asked(claim)
+    has = (claim.status.capacity or {}).get("storage", "0")
+    if quantity.parse(wanted) <= quantity.parse(has):
+        return None
+    volume_has = (volume.spec.capacity or {}).get("storage", "0")
+    return Growth(wanted, quantity.parse(volume_has) >= quantity.parse(wanted))
+
+
+def to_attach(attachment: VolumeAttachment) -> bool:
+    return _ours(attachment) and not attachment.deleting and not attachment.status.attached
+
+
+def to_detach(attachment: VolumeAttachment) -> bool:
+    return _ours(attachment) and attachment.deleting and ATTACHER_FINALIZER in attachment.metadata.finalizers
+
+
+def _ours(attachment: VolumeAttachment) -> bool:
+    return attachment.spec.attacher == DRIVER
