@@ -26,6 +26,14 @@ $(READY): pyproject.toml $(LOCK)
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	touch $@
 
+SEEDS ?= 200
+
+simulate: $(READY) ## random work under random faults on virtual time; a failing seed replays: --seed N
+	$(BIN)/python -m tests.simulation.run --seeds $(SEEDS)
+
+bench: $(READY) ## cost as JSON lines, beside the Go binary's figures
+	$(BIN)/python -m tests.bench.run $(ARGS)
+
 lock: ## renew the lock file; no download address is recorded in it
 	$(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install -q uv
 	$(VENV)/lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes \

@@ -1,0 +1,94 @@
+"""Random work, random faults, managers that are killed at random; at the end everything has to settle.
+
+python -m tests.simulation.run --seeds 200     (make simulate SEEDS=200)
+python -m tests.simulation.run --seed 17       replays one run exactly
+"""
+
+import argparse
+import asyncio
+import logging
+import sys
+import time
+from contextlib import suppress
+
+from kcm_cli.rest.faults import Chance, Faults, Outage
+from tests.simulation.workload import Workload, unsettled
+from tests.simulation.world import World, simulate
+
+STEPS = 25
+SETTLE_S = 1200.0
+CHECK_S = 5.0
+
+
+class NotSettled(AssertionError):
+    """Something is still wrong long after the last fault."""
+
+
+def random_faults(world: World) -> Faults:
+    rng = world.rng
+    outage = (Outage(rng.uniform(5, 30), rng.uniform(1, 20)),) if rng.random() < 0.5 else ()
+    return Faults(
+        latency_s=(0.0, rng.choice((0.0, 0.02, 0.2))),
+        outages=outage,
+        throttle=Chance(rng.choice((0.0, 0.05))),
+        conflict=Chance(rng.choice((0.0, 0.1, 0.5))),
+        lost=Chance(rng.choice((0.0, 0.02, 0.1))),
+        expire=Chance(rng.choice((0.0, 0.05))),
+        cut_s=rng.choice((0.0, 1.0, 10.0)),
+        cut_breaks=Chance(0.5),
+    )
+
+
+async def story(world: World) -> None:
+    """One run. Raises NotSettled."""
+    work = Workload(world, world.rng)
+    manager = world.manager(random_faults(world))
+    for _ in range(STEPS):
+        await work.step()
+        await world.clock.sleep(world.rng.expovariate(1 / 3))
+        if world.rng.random() < 0.15:
+            await _kill(manager)
+            manager = world.manager(random_faults(world))
+    await _kill(manager)
+    manager = world.manager(Faults())
+    try:
+        await settle(world, work)
+    finally:
+        await _kill(manager)
+
+
+async def settle(world: World, work: Workload) -> None:
+    deadline = world.clock.monotonic() + SETTLE_S
+    while problems := unsettled(world, work):
+        if world.clock.monotonic() > deadline:
+            raise NotSettled("\n".join(problems))
+        await world.clock.sleep(CHECK_S)
+
+
+async def _kill(manager: "asyncio.Task[None]") -> None:
+    manager.cancel()
+    with suppress(asyncio.CancelledError):
+        await manager
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("--seed", type=int)
+    args = parser.parse_args()
+    logging.disable(logging.NOTSET if args.seed is not None else logging.CRITICAL)
+    seeds = [args.seed] if args.seed is not None else range(args.seeds)
+    failed: list[int] = []
+    started = time.monotonic()
+    for seed in seeds:
+        try:
+            simulate(seed, story)
+        except NotSettled as error:
+            failed.append(seed)
+            print(f"seed {seed}: {error}")
+    print(f"{len(seeds) - len(failed)} settled, {len(failed)} did not {failed}, {time.monotonic() - started:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""The same end whatever goes wrong on the way: one rollout under each fault, on virtual time."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from kcm_cli.api.apps import DEPLOYMENTS
+from kcm_cli.rest.client import MERGE
+from kcm_cli.rest.faults import Every, Faults, Outage
+from tests.simulation.run import settle, story
+from tests.simulation.workload import Workload, deployment, template
+from tests.simulation.world import NAMESPACE, World, simulate
+
+SIZE = 10
+FAULTS = [
+    pytest.param(Faults(), "", id="nothing"),
+    pytest.param(Faults(outages=(Outage(4, 60),)), "outage", id="the-server-is-away-for-a-minute"),
+    pytest.param(Faults(cut_s=1.0), "cut", id="watches-are-cut-every-second"),
+    pytest.param(Faults(cut_s=1.0, cut_breaks=Every(2)), "cut", id="watches-break-every-second"),
+    pytest.param(Faults(expire=Every(2), cut_s=3.0), "expire", id="every-other-watch-is-too-old"),
+    pytest.param(Faults(throttle=Every(3), retry_after_s=2), "throttle", id="429-with-retry-after"),
+    pytest.param(Faults(conflict=Every(2)), "conflict", id="every-other-write-conflicts"),
+    pytest.param(Faults(latency_s=(0.05, 0.5)), "", id="everything-is-slow"),
+]
+
+
+async def roll_out(world: World, faults: Faults, *, kill: tuple[float, ...] = ()) -> Workload:
+    """Create a Deployment and roll it out anew; ``kill``: after so many seconds the manager is replaced."""
+    work = Workload(world, world.rng)
+    manager = world.manager(faults)
+    await world.create("apps/v1/deployments", deployment("web", SIZE))
+    work.deployments["web"] = SIZE
+    await world.clock.sleep(5)
+    body = {"spec": {"template": template("web", "v2")}}
+    await world.client.patch(DEPLOYMENTS, NAMESPACE, "web", body, content_type=MERGE)
+    for moment in kill:
+        await world.clock.sleep(moment)
+        manager = await _replaced(manager, world)
+    await settle(world, work)
+    await _replaced(manager, None)
+    return work
+
+
+async def _replaced(manager: "asyncio.Task[None]", world: World | None) -> "asyncio.Task[None]":
+    manager.cancel()
+    with suppress(asyncio.CancelledError):
+        await manager
+    return manager if world is None else world.manager(Faults())
+
+
+def created(world: World) -> list[str]:
+    """The pods that were ever scheduled: each has one such Event."""
+    events = world.objects("v1/events")
+    return sorted(str(e["involvedObject"]["name"]) for e in events if e["reason"] == "Scheduled")  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize(("faults", "counter"), FAULTS)
+def test_a_rollout_ends_the_same_under(faults: Faults, counter: str) -> None:
+    async def told(world: World) -> None:
+        await roll_out(world, faults)
+        assert world.faults is not None
+        assert not counter or any(counter in name for name in world.faults.injected), world.faults.injected
+        # Old and new pods once each: none was made twice, none for nothing.
+        pods = created(world)
+        assert len(pods) == len(set(pods)) == 2 * SIZE
+
+    simulate(7, told)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_manager_killed_at_any_moment_makes_no_pod_twice(seed: int) -> None:
+    async def told(world: World) -> None:
+        moments = tuple(world.rng.uniform(0, 0.5) for _ in range(3))
+        await roll_out(world, Faults(latency_s=(0.001, 0.05)), kill=moments)
+        assert len(created(world)) == 2 * SIZE
+
+    simulate(seed, told)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_work_under_random_faults_settles(seed: int) -> None:
+    """A few of the seeds that ``make simulate`` runs by the hundred."""
+    simulate(seed, story)
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    def ends() -> list[object]:
+        found: list[object] = []
+
+        async def told(world: World) -> None:
+            await story(world)
+            found.append(world.server.store.revision)
+            found.append([p["metadata"] for p in world.objects("v1/pods")])
+
+        simulate(3, told)
+        return found
+
+    assert ends() == ends()
