@@ -5,7 +5,8 @@ upstream: pkg/controller/job/indexed_job_utils.go, tracking_utils.go
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
@@ -17,9 +18,8 @@ _MAX_INT32 = 2**31 - 1
 _integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """A pod of a Job.
+class Facts(msgspec.Struct, frozen=True, gc=False):
+    """A pod of a Job. (A struct, since a sync makes one for every pod.)
 
     index: its completion index, UNKNOWN without a usable annotation. has_finalizer: as the cache shows it. tracked:
     it has the finalizer, and no earlier sync has removed it. valid: the Job has a place for it (any pod has, unless
