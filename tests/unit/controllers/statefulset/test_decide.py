@@ -1,0 +1,178 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.controllers.statefulset.plan import decide
+from kcm_cli.controllers.statefulset.plan.decide import DeletePod, MakeClaims, MakePod, MendPod, OwnClaims
+from tests.unit.controllers.statefulset.conftest import DATA, NOW, UID, controlled_by, pod_of, set_of, take_snapshot
+
+DELETE_BOTH = {"whenDeleted": "Delete", "whenScaled": "Delete"}
+
+
+def steps(decision):
+    """The steps in order, as words."""
+    return [word(step) for phase in decision.phases for group in phase.groups for step in group]
+
+
+def word(step):
+    match step:
+        case MakePod(name, _, _):
+            return f"make {name}"
+        case DeletePod(pod):
+            return f"delete {pod.name}"
+        case MakeClaims(pod, _):
+            return f"claims {pod.name}"
+        case OwnClaims(pod, _):
+            return f"own {pod.name}"
+        case MendPod(pod, _, _):
+            return f"mend {pod.name}"
+
+
+@pytest.fixture
+def plan(make_set, make_pod, snapshot_of):
+    """The steps for pods given as (ordinal, state) or (ordinal, state, deleting)."""
+
+    def make(*pods, policy="OrderedReady", **spec):
+        made = [make_pod(p[0], p[1], deleting=len(p) > 2) for p in pods]
+        return steps(decide(snapshot_of(make_set(podManagementPolicy=policy, **spec), *made, settled=True), NOW))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        ([], ["make db-0"]),
+        ([(0, "ready")], ["make db-1"]),
+        ([(0, "running")], []),
+        ([(0, "pending")], []),
+        ([(0, "ready", "deleting")], []),
+        ([(1, "ready")], ["make db-0"]),
+        ([(0, "failed"), (1, "ready")], ["delete db-0"]),
+        ([(0, "succeeded")], ["delete db-0"]),
+        ([(0, "failed", "deleting")], []),
+        ([(0, "ready"), (1, "running"), (2, "failed")], []),
+        ([(0, "ready"), (1, "ready"), (2, "ready")], []),
+        ([(0, "ready"), (1, "ready"), (2, "ready"), (3, "ready"), (4, "ready")], ["delete db-4"]),
+        ([(0, "ready"), (1, "ready"), (2, "running"), (3, "ready")], []),
+        ([(0, "ready"), (1, "ready"), (2, "ready"), (3, "ready"), (4, "ready", "deleting")], []),
+        ([(0, "ready"), (1, "ready"), (2, "ready"), (3, "ready"), (4, "running")], ["delete db-4"]),
+        ([(0, "ready"), (1, "ready"), (2, "ready"), (3, "running"), (4, "running")], []),
+        ([(0, "ready"), (1, "ready"), (2, "ready"), (3, "running"), (4, "ready")], ["delete db-4"]),
+    ],
+)
+def test_an_ordered_set_does_one_thing_at_a_time(plan, pods, expected):
+    assert plan(*pods) == expected
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        ([], ["make db-0", "make db-1", "make db-2"]),
+        ([(1, "running")], ["make db-0", "make db-2"]),
+        ([(0, "failed"), (1, "failed", "deleting"), (2, "succeeded")], ["delete db-0", "delete db-2"]),
+        ([(0, "ready"), (3, "ready"), (4, "running"), (5, "ready", "deleting")],
+         ["make db-1", "make db-2", "delete db-4", "delete db-3"]),
+    ],
+)  # fmt: skip
+def test_a_parallel_set_does_everything_at_once(plan, pods, expected):
+    assert plan(*pods, policy="Parallel") == expected
+
+
+def test_moving_the_first_ordinal_makes_before_it_deletes(plan):
+    assert plan((5, "ready"), (6, "ready"), replicas=2, ordinals={"start": 6}) == ["make db-7"]
+    assert plan((5, "ready"), (6, "ready"), (7, "ready"), replicas=2, ordinals={"start": 6}) == ["delete db-5"]
+
+
+def test_a_set_that_is_being_deleted_does_nothing(make_set, make_pod, snapshot_of):
+    snapshot = snapshot_of(make_set(deleting=True), make_pod(0, "failed"))
+    assert steps(decide(snapshot, NOW)) == []
+
+
+def test_availability_takes_min_ready_seconds(make_set, make_pod, snapshot_of):
+    set_ = make_set(replicas=2, minReadySeconds=10)
+    assert steps(decide(snapshot_of(set_, make_pod(0, ready_for_s=9)), NOW)) == []
+    assert steps(decide(snapshot_of(set_, make_pod(0, ready_for_s=10)), NOW)) == ["make db-1"]
+
+
+def test_a_pod_without_its_label_is_mended_and_holds_nobody_up(make_set, make_pod, snapshot_of):
+    pods = [make_pod(0, labels={"app": "db"}), make_pod(1)]
+    decision = decide(snapshot_of(make_set(), *pods), NOW)
+    assert steps(decision) == ["mend db-0", "make db-2"]
+    assert decision.phases[0].groups[0][0].pod_differs
+
+
+def test_a_pod_with_other_storage_is_mended_and_its_claims_made(make_set, make_pod, snapshot_of):
+    decision = decide(snapshot_of(make_set(replicas=1, volumeClaimTemplates=[DATA]), make_pod(0)), NOW)
+    step = decision.phases[0].groups[0][0]
+    assert (step.pod_differs, [claim["metadata"]["name"] for claim in step.claims.missing]) == (True, ["data-db-0"])
+
+
+def test_claims_of_running_pods_change_owners_with_the_policy(make_set, make_pod, make_claim, snapshot_of):
+    set_ = make_set(replicas=1, volumeClaimTemplates=[DATA], persistentVolumeClaimRetentionPolicy=DELETE_BOTH)
+    snapshot = snapshot_of(set_, make_pod(0, claims=["data-db-0"]), claims=[make_claim(0)])
+    decision = decide(snapshot, NOW)
+    assert steps(decision) == ["mend db-0"]
+    assert not decision.phases[0].groups[0][0].pod_differs
+
+
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+def test_a_pending_pod_gets_its_claims(make_set, make_pod, snapshot_of, policy):
+    set_ = make_set(replicas=1, volumeClaimTemplates=[DATA], podManagementPolicy=policy)
+    snapshot = snapshot_of(set_, make_pod(0, "pending", claims=["data-db-0"]))
+    assert steps(decide(snapshot, NOW)) == ["claims db-0"]
+
+
+def test_a_new_pod_waits_for_a_claim_that_goes_with_the_earlier_one(make_set, make_claim, snapshot_of):
+    retention = {"whenDeleted": "Retain", "whenScaled": "Delete"}
+    set_ = make_set(replicas=1, volumeClaimTemplates=[DATA], persistentVolumeClaimRetentionPolicy=retention)
+    stale = make_claim(0, controlled_by("v1", "Pod", "db-0", "earlier"))
+    assert steps(decide(snapshot_of(set_, claims=[stale]), NOW)) == []
+
+
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+def test_surplus_pods_own_their_claims_before_they_go(make_set, make_pod, make_claim, snapshot_of, policy):
+    set_ = make_set(
+        replicas=1,
+        podManagementPolicy=policy,
+        volumeClaimTemplates=[DATA],
+        persistentVolumeClaimRetentionPolicy=DELETE_BOTH,
+    )
+    by_set = controlled_by("apps/v1", "StatefulSet", "db", UID)
+    pods = [make_pod(ordinal, claims=[f"data-db-{ordinal}"]) for ordinal in (0, 1)]
+    snapshot = snapshot_of(set_, *pods, claims=[make_claim(0, by_set), make_claim(1, by_set)])
+    assert steps(decide(snapshot, NOW)) == ["own db-1", "delete db-1"]
+
+
+def test_of_two_pods_of_one_ordinal_the_one_named_rightly_counts(make_set, make_pod, snapshot_of):
+    for pods in ([make_pod("01"), make_pod(1)], [make_pod(1), make_pod("01")]):
+        slots = decide(snapshot_of(make_set(), make_pod(0), *pods), NOW).slots
+        assert slots[1].pod.name == "db-1"
+
+
+STATES = st.sampled_from(["ready", "running", "pending", "failed", "succeeded", "absent", "deleting"])
+
+
+@given(states=st.lists(STATES, max_size=7), replicas=st.integers(0, 5), old=st.integers(0, 7))
+def test_ordered_sets_make_or_delete_one_pod_and_only_after_those_before_it(states, replicas, old):
+    pods = [
+        pod_of(
+            n,
+            "ready" if state == "deleting" else state,
+            deleting=state == "deleting",
+            revision="old" if n < old else "new",
+        )
+        for n, state in enumerate(states)
+        if state != "absent"
+    ]
+    decision = decide(take_snapshot(set_of(replicas=replicas), *pods), NOW)
+    changes = [s for p in decision.phases for g in p.groups for s in g if isinstance(s, MakePod | DeletePod)]
+    assert len(changes) + len(decision.updating) <= 1
+    for step in changes:
+        if isinstance(step, MakePod):
+            ordinal = int(step.name.rpartition("-")[2])
+            assert all(states[n] == "ready" for n in range(min(ordinal, len(states))))
+            assert len(states) >= ordinal
+    for gone in decision.updating:
+        assert gone.labels["controller-revision-hash"] == "old"
+        assert sum(state != "ready" for state in states[:replicas]) == 0
