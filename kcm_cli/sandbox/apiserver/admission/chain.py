@@ -1,9 +1,10 @@
 """Admission: what happens to a write between its decoding and its storing.
 
 Two rounds, as upstream: ``mutate`` completes the object, ``validate`` refuses what may not be. The plugins and
-their order are those of a default kube-apiserver v1.36, with what users define behind them (a second mutating round
-follows if that changed the object) and quotas last. Which of them look at a kind of write is worked out once
-per kind, so that a write that nobody looks at costs next to nothing.
+their order are those of a default kube-apiserver v1.36, with what users define behind them (if that changed the
+object, mutation happens a second time) and quotas last. Between the rounds nobody grants rights that they lack.
+Which plugins look at a kind of write is worked out once per kind, so that a write that nobody looks at costs next
+to nothing.
 
 upstream: pkg/kubeapiserver/options/plugins.go
 """
@@ -29,6 +30,8 @@ from kcm_cli.sandbox.apiserver.admission.service_account import ServiceAccounts
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
+from kcm_cli.sandbox.apiserver.security.bindings import GROUP as RBAC
+from kcm_cli.sandbox.apiserver.security.escalation import EscalationGuard
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes
 
@@ -109,6 +112,7 @@ class Admission:
         self._security = PodSecurity(store)
         self._certificates = CertificateRequests(authorizer)
         self._quotas = ResourceQuotas(store, clock)
+        self._escalation = EscalationGuard(authorizer)
         self._users = UserDefined(store, rng, authorizer, catalog, schemas)
         self._mutating = Chain(self._mutating_hooks())
         self._validating = Chain(self._validating_hooks())
@@ -117,8 +121,12 @@ class Admission:
     async def mutate(self, attrs: Attributes) -> None:
         """Complete ``attrs.obj`` in place. Raises ApiError."""
         await self._mutating.run(attrs)
-        if not self._users.mutates(attrs):
-            return
+        if self._users.mutates(attrs):
+            await self._mutate_by_users(attrs)
+        if attrs.resource.gvr.group == RBAC:
+            self._escalation.check(attrs)
+
+    async def _mutate_by_users(self, attrs: Attributes) -> None:
         rounds = Rounds()
         await self._users.mutate(attrs, rounds)
         if rounds.needed:

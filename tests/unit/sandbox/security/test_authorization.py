@@ -1,0 +1,345 @@
+"""Who may do what: rules of roles, bindings, changes at once; escalation; impersonation; reviews."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kcm_cli.sandbox.apiserver.types import RequestInfo, User
+from tests.unit.sandbox.asking import Answer, Api
+
+Tree = dict[str, Any]
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+GROUP = "rbac.authorization.k8s.io"
+
+
+def rule(*verbs: str, on: str = "", groups: str = "", names: tuple[str, ...] = (), urls: tuple[str, ...] = ()) -> Tree:
+    if urls:
+        return {"verbs": list(verbs), "nonResourceURLs": list(urls)}
+    named = {"resourceNames": list(names)} if names else {}
+    return {"verbs": list(verbs), "apiGroups": groups.split(","), "resources": on.split(","), **named}
+
+
+class Grants:
+    """Gives rights to new users."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.count = 0
+
+    def user(self, *rules: Tree, namespace: str = "", groups: tuple[str, ...] = ()) -> User:
+        """A user with these rights, in the cluster or in one namespace."""
+        self.count += 1
+        name = f"u{self.count}"
+        kind, plural = ("Role", "roles") if namespace else ("ClusterRole", "clusterroles")
+        where = f"{RBAC}/namespaces/{namespace}" if namespace else RBAC
+        binding = "rolebindings" if namespace else "clusterrolebindings"
+        self.api.make(f"{where}/{plural}", {"metadata": {"name": name}, "rules": list(rules)})
+        subject = {"apiGroup": GROUP, "kind": "User", "name": name}
+        ref = {"apiGroup": GROUP, "kind": kind, "name": name}
+        self.api.make(f"{where}/{binding}", {"metadata": {"name": name}, "roleRef": ref, "subjects": [subject]})
+        return User(name, groups=("system:authenticated", *groups))
+
+
+@pytest.fixture(scope="module")
+def grants(api: Api) -> Grants:
+    return Grants(api)
+
+
+def may(api: Api, user: User, verb: str, plural: str, **more: Any) -> bool:
+    more.setdefault("version", "v1")
+    info = RequestInfo(verb, "", True, plural=plural, **more)
+    return api.server.api.core.authorizer.authorize(user, info).allowed
+
+
+@pytest.mark.parametrize(
+    ("granted", "asked", "allowed"),
+    [
+        pytest.param(rule("get", on="pods"), {"verb": "get", "plural": "pods"}, True, id="exact"),
+        pytest.param(rule("get", on="pods"), {"verb": "list", "plural": "pods"}, False, id="other verb"),
+        pytest.param(rule("get", on="pods"), {"verb": "get", "plural": "pods", "group": "x"}, False, id="other group"),
+        pytest.param(rule("*", on="*", groups="*"), {"verb": "v", "plural": "p", "group": "g"}, True, id="everything"),
+        pytest.param(
+            rule("get", on="pods"), {"verb": "get", "plural": "pods", "subresource": "log"}, False, id="subresource"
+        ),
+        pytest.param(
+            rule("get", on="pods/log"),
+            {"verb": "get", "plural": "pods", "subresource": "log"},
+            True,
+            id="its own right",
+        ),
+        pytest.param(
+            rule("get", on="*/log"), {"verb": "get", "plural": "pods", "subresource": "log"}, True, id="of any kind"
+        ),
+        pytest.param(
+            rule("get", on="pods/*"), {"verb": "get", "plural": "pods", "subresource": "log"}, False, id="no such star"
+        ),
+        pytest.param(
+            rule("get", on="pods", names=("a",)), {"verb": "get", "plural": "pods", "name": "a"}, True, id="by name"
+        ),
+        pytest.param(
+            rule("get", on="pods", names=("a",)), {"verb": "get", "plural": "pods", "name": "b"}, False, id="another"
+        ),
+        pytest.param(rule("list", on="pods", names=("a",)), {"verb": "list", "plural": "pods"}, False, id="nameless"),
+    ],
+)
+def test_rules(api: Api, grants: Grants, granted: Tree, asked: Tree, allowed: bool) -> None:
+    user = grants.user(granted)
+    assert may(api, user, **asked) is allowed
+    assert may(api, user, **asked, namespace="default") is allowed
+
+
+def test_a_right_in_a_namespace_ends_there(api: Api, grants: Grants) -> None:
+    user = grants.user(rule("get", on="pods"), namespace=(namespace := api.namespace()))
+    assert may(api, user, "get", "pods", namespace=namespace)
+    assert not may(api, user, "get", "pods", namespace="default")
+    assert not may(api, user, "get", "pods")
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("/healthz", True), ("/logs/a/b", True), ("/logs", False), ("/secret", False)]
+)
+def test_urls(api: Api, grants: Grants, path: str, allowed: bool) -> None:
+    user = grants.user(rule("get", urls=("/healthz", "/logs/*")))
+    info = RequestInfo("get", path, False)
+    assert api.server.api.core.authorizer.authorize(user, info).allowed is allowed
+
+
+def test_changes_count_at_once(api: Api, grants: Grants) -> None:
+    user = grants.user(rule("get", on="pods"))
+    path = f"{RBAC}/clusterroles/{user.name}"
+    assert api.merge(path, {"rules": [rule("get", on="secrets")]}).status == 200
+    assert (may(api, user, "get", "pods"), may(api, user, "get", "secrets")) == (False, True)
+    api.delete(path)
+    answer = api.get("/api/v1/secrets", user=user)
+    assert answer.message == (
+        f'secrets is forbidden: User "{user.name}" cannot list resource "secrets" in API group "" at the cluster '
+        f'scope: RBAC: clusterrole.rbac.authorization.k8s.io "{user.name}" not found'
+    )
+    api.delete(f"{RBAC}/clusterrolebindings/{user.name}")
+    assert not api.get("/api/v1/secrets", user=user).message.endswith("not found")
+
+
+def test_service_accounts_and_groups_are_subjects_too(api: Api) -> None:
+    api.make(f"{RBAC}/clusterroles", {"metadata": {"name": "seer"}, "rules": [rule("get", on="pods")]})
+    subjects = [
+        {"kind": "ServiceAccount", "namespace": "ns", "name": "robot"},
+        {"apiGroup": GROUP, "kind": "Group", "name": "people"},
+    ]
+    ref = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "seer"}
+    binding = {"metadata": {"name": "seer"}, "roleRef": ref, "subjects": subjects}
+    api.make(f"{RBAC}/clusterrolebindings", binding)
+    assert may(api, User("system:serviceaccount:ns:robot"), "get", "pods")
+    assert may(api, User("x", groups=("people",)), "get", "pods")
+    assert not may(api, User("system:serviceaccount:other:robot"), "get", "pods")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "message"),
+    [
+        pytest.param("GET", "/version", 200, "", id="version is for all"),
+        pytest.param("GET", "/readyz", 200, "", id="health, too"),
+        pytest.param(
+            "GET", "/api", 403, 'forbidden: User "system:anonymous" cannot get path "/api"', id="discovery is not"
+        ),
+        pytest.param(
+            "DELETE",
+            "/api/v1/namespaces/default/pods/p",
+            403,
+            'pods "p" is forbidden: User "system:anonymous" cannot delete resource "pods" in API group "" in the '
+            'namespace "default"',
+            id="an object",
+        ),
+        pytest.param(
+            "GET",
+            "/apis/apps/v1/deployments",
+            403,
+            'deployments.apps is forbidden: User "system:anonymous" cannot list resource "deployments" in API group '
+            '"apps" at the cluster scope',
+            id="a list",
+        ),
+    ],
+)
+def test_nobody(api: Api, method: str, path: str, status: int, message: str) -> None:
+    anonymous = User("system:anonymous", groups=("system:unauthenticated",))
+    answer = api.run(api.ask(method, path, user=anonymous))
+    assert (answer.status, answer.message) == (status, message)
+
+
+# Escalation
+
+
+def grant(api: Api, user: User, role: str, *rules: Tree) -> Answer:
+    return api.post(f"{RBAC}/clusterroles", {"metadata": {"name": role}, "rules": list(rules)}, user=user)
+
+
+def test_nobody_grants_what_they_do_not_have(api: Api, grants: Grants) -> None:
+    user = grants.user(rule("create,update", on="clusterroles", groups=GROUP), rule("get", on="pods"))
+    writer = grants.user(rule("create", on="clusterroles", groups=GROUP), rule("get", on="pods"))
+    assert grant(api, writer, "fine", rule("get", on="pods")).status == 201
+    answer = grant(api, writer, "more", rule("get", "list", on="pods,secrets"))
+    assert user.name != writer.name
+    assert (answer.status, answer.message) == (
+        403,
+        f'clusterroles.rbac.authorization.k8s.io "more" is forbidden: user "{writer.name}" '
+        '(groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n'
+        '{APIGroups:[""], Resources:["pods"], Verbs:["list"]}\n'
+        '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "list"]}',
+    )
+
+
+def test_escalate_and_bind_are_rights_of_their_own(api: Api, grants: Grants) -> None:
+    escalating = grants.user(rule("create", "escalate", on="clusterroles", groups=GROUP))
+    assert grant(api, escalating, "lifted", rule("*", on="*", groups="*")).status == 201
+    bindings = rule("create", on="clusterrolebindings", groups=GROUP)
+    plain, binding = grants.user(bindings), grants.user(bindings, rule("bind", on="clusterroles", groups=GROUP))
+    ref = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "lifted"}
+    doc = {"metadata": {"name": "lift"}, "roleRef": ref, "subjects": []}
+    assert api.post(f"{RBAC}/clusterrolebindings", doc, user=plain).status == 403
+    assert api.post(f"{RBAC}/clusterrolebindings", doc, user=binding).status == 201
+
+
+# Impersonation
+
+
+CONSTRAINED = "authentication.k8s.io"
+
+
+def whoami(api: Api, asking: User, /, **headers: str) -> Answer:
+    named = {f"impersonate_{key}": value for key, value in headers.items()}
+    return api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, user=asking, **named)
+
+
+def test_masters_may_be_anybody(api: Api) -> None:
+    master = User("root", groups=("system:masters",))
+    answer = whoami(api, master, user="jane", group="dev\nops", uid="7", **{"extra-scopes": "a\nb"})
+    assert answer.doc["status"]["userInfo"] == {
+        "username": "jane",
+        "uid": "7",
+        "groups": ["dev", "ops", "system:authenticated"],
+        "extra": {"scopes": ["a", "b"]},
+    }
+    robot = whoami(api, master, user="system:serviceaccount:ns:robot").doc["status"]["userInfo"]
+    assert robot["groups"] == ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "resource"),
+    [
+        pytest.param({"user": "jane"}, None, id="allowed"),
+        pytest.param({"user": "joe"}, f'resource "users" in API group "{CONSTRAINED}"', id="another user"),
+        pytest.param({"user": "jane", "group": "g"}, f'resource "groups" in API group "{CONSTRAINED}"', id="a group"),
+        pytest.param({"user": "jane", "uid": "1"}, 'resource "uids" in API group "authentication.k8s.io"', id="a uid"),
+        pytest.param(
+            {"user": "jane", "extra-x": "y"},
+            'resource "userextras/x" in API group "authentication.k8s.io"',
+            id="extra",
+        ),
+    ],
+)
+def test_who_may_be_whom(api: Api, grants: Grants, headers: dict[str, str], resource: str | None) -> None:
+    on = rule("impersonate-on:user-info:create", on="*", groups="*")
+    user = grants.user(on, rule("impersonate:user-info", on="users", groups=CONSTRAINED, names=("jane",)))
+    answer = whoami(api, user, **headers)
+    if resource is None:
+        assert answer.status == 201
+    else:
+        assert answer.status == 403
+        assert f'User "{user.name}" cannot impersonate:user-info {resource}' in answer.message
+
+
+def test_the_old_right_alone_suffices(api: Api, grants: Grants) -> None:
+    user = grants.user(rule("impersonate", on="users", names=("jane",)))
+    assert whoami(api, user, user="jane").status == 201
+    answer = whoami(api, user, user="joe")
+    assert f'User "{user.name}" cannot impersonate-on:user-info:create resource' in answer.message, "the first refusal"
+
+
+def test_groups_alone_are_nobody(api: Api) -> None:
+    answer = whoami(api, User("root", groups=("system:masters",)), group="g")
+    assert (answer.status, answer.message) == (
+        400,
+        'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without '
+        "impersonating a user name",
+    )
+
+
+# Reviews
+
+
+def review(api: Api, kind: str, spec: Tree, *, namespace: str = "", user: User | None = None) -> Answer:
+    where = f"/namespaces/{namespace}" if namespace else ""
+    options = {} if user is None else {"user": user}
+    return api.post(f"/apis/authorization.k8s.io/v1{where}/{kind}", {"spec": spec}, **options)
+
+
+@pytest.mark.parametrize("verb", ["get", "delete"])
+def test_access_reviews_agree_with_the_authorizer(api: Api, grants: Grants, verb: str) -> None:
+    user = grants.user(rule("get", on="pods"))
+    attributes = {"verb": verb, "resource": "pods", "namespace": "default"}
+    expected = verb == "get"
+    of_other = review(api, "subjectaccessreviews", {"user": user.name, "resourceAttributes": attributes})
+    own = review(api, "selfsubjectaccessreviews", {"resourceAttributes": attributes}, user=user)
+    local = review(
+        api, "localsubjectaccessreviews", {"user": user.name, "resourceAttributes": attributes}, namespace="default"
+    )
+    for answer in (of_other, own, local):
+        assert answer.status == 201, answer.message
+        assert answer.doc["status"]["allowed"] is expected
+    if expected:
+        assert own.doc["status"]["reason"] == (
+            f'RBAC: allowed by ClusterRoleBinding "{user.name}" of ClusterRole "{user.name}" to User "{user.name}"'
+        )
+
+
+def test_rules_reviews_tell_all_rules(api: Api, grants: Grants) -> None:
+    user = grants.user(rule("get", on="pods"), rule("get", urls=("/mine",)))
+    status = review(api, "selfsubjectrulesreviews", {"namespace": "default"}, user=user).doc["status"]
+    assert {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]} in status["resourceRules"]
+    assert {"verbs": ["get"], "nonResourceURLs": ["/mine"]} in status["nonResourceRules"]
+    assert status["incomplete"] is False
+
+
+# Bootstrap
+
+
+def account(entry: Tree) -> User:
+    namespace, name = entry["namespace"], entry["service_account"]
+    return User(
+        f"system:serviceaccount:{namespace}:{name}",
+        groups=("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"),
+    )
+
+
+def test_what_the_controllers_may_do_is_what_they_were_seen_to_have(api: Api, shared: Path) -> None:
+    wanted = json.loads((shared / "reference" / "controller-roles.json").read_text())
+    authorizer = api.server.api.core.authorizer
+    missing: list[str] = []
+    for entry in wanted:
+        name = entry.get("service_account", "")
+        user = User(entry["user"], groups=("system:authenticated",)) if "user" in entry else account(entry)
+        for granted in entry["rules"]:
+            where = granted.get("scope", "")
+            for group in granted.get("apiGroups", ()):
+                for resource in granted["resources"]:
+                    for verb in granted["verbs"]:
+                        plural, _, sub = resource.partition("/")
+                        for named in granted.get("resourceNames", ("",)):
+                            info = RequestInfo(verb, "", True, group, "v1", plural, sub, where, named)
+                            if not authorizer.authorize(user, info).allowed:
+                                missing.append(f"{name}: {verb} {group}/{resource} {where} {named}")
+    assert not missing
+
+
+def test_the_objects_that_every_cluster_has(api: Api) -> None:
+    for path in (
+        "/api/v1/namespaces/kube-node-lease",
+        "/api/v1/namespaces/default/services/kubernetes",
+        "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication",
+        "/apis/scheduling.k8s.io/v1/priorityclasses/system-cluster-critical",
+        "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/exempt",
+        f"{RBAC}/clusterroles/cluster-admin",
+        f"{RBAC}/namespaces/kube-system/roles/extension-apiserver-authentication-reader",
+    ):
+        assert api.get(path).status == 200, path
