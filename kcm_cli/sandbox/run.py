@@ -29,6 +29,7 @@ from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
 from kcm_cli.sandbox.transport import InProcessTransport
+from kcm_cli.sandbox.usage.api import MetricsApi
 
 ADMIN = User("admin", "admin", ("system:masters",))
 """Whose the token is."""
@@ -132,7 +133,8 @@ class Sandbox:
         return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
 
     def cluster(self) -> Cluster:
-        """Simulated nodes and the scheduler, to be run."""
+        """Simulated nodes, their metrics and the scheduler, to be run."""
+        self.api.aggregate(MetricsApi(self._store, self.clock))
         transport = InProcessTransport(self.api, SIMULATION)
         return Cluster(transport, self.clock, self._random, ClusterOptions(self.options.nodes))
 

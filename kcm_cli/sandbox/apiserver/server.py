@@ -8,6 +8,7 @@ import logging
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -25,7 +26,7 @@ from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.answers import error_response, indented, text_response, with_warnings
 from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.registry.call import Call
-from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served
 from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
 from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
 from kcm_cli.sandbox.apiserver.registry.options import check_timeout
@@ -67,6 +68,16 @@ class _Asked:
     query: Mapping[str, str]
 
 
+class AggregatedApi(Protocol):
+    """Answers the requests of one API group."""
+
+    group: Group
+    resources: tuple[Served, ...]
+
+    def answer(self, info: RequestInfo, query: Mapping[str, str]) -> Response:
+        """Raises ApiError."""
+
+
 class ApiServer:
     """See the module. Belongs to one event loop."""
 
@@ -89,11 +100,17 @@ class ApiServer:
             services=ServiceAllocator(parts.store, services.info, parts.random),
             custom=custom,
         )
+        self._aggregated: dict[tuple[str, str], AggregatedApi] = {}
         self._verbs = Verbs(self.core, security)
         FlowSchemaStatus(self.core)
         self._metrics = ServerMetrics(parts.store)
         self._discovery = Discovery(self.catalog)
         self._openapi = OpenApi(self.catalog, parts.schemas.builtin, custom)
+
+    def aggregate(self, api: AggregatedApi) -> None:
+        """Serve a group that is not kept in the store, as an aggregated API server would."""
+        self.catalog.add_aggregated(api.group, api.resources)
+        self._aggregated.update(((api.group.group, version), api) for version in api.group.versions)
 
     async def handle(self, request: Request, peer_cert: bytes | None = None) -> Answer:
         """Answer a request of whoever its credentials (or the client certificate, DER) say."""
@@ -138,6 +155,9 @@ class ApiServer:
             warnings.append(_ENDPOINTS_WARNING)
         if served.warning:
             warnings.append(served.warning)
+        aggregated = self._aggregated.get((info.group, info.version))
+        if aggregated is not None:
+            return aggregated.answer(info, query)
         hub = served if not served.converts else self._hub(served)
         watch = info.verb == "watch"
         form = media(served, request, query, self.core, stream=watch, subresource=info.subresource)

@@ -1,6 +1,6 @@
 """Which resources are served: the built-in ones from data, custom ones as their definitions come and go."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 
@@ -164,6 +164,14 @@ class Catalog:
         for one in served:
             self._insert(one)
         self._versions = {(s.info.gvr.group, s.info.gvr.version) for s in self._served.values()}
+        for callback in self.changed:
+            callback()
+
+    def add_aggregated(self, group: Group, served: Iterable[Served]) -> None:
+        """Serve one more group, whose requests somebody else answers."""
+        self._builtin_groups = (*self._builtin_groups, group)
+        for one in served:
+            self._insert(one)
         for callback in self.changed:
             callback()
 

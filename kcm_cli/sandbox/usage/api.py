@@ -1,0 +1,139 @@
+"""metrics.k8s.io/v1beta1: what a metrics server would say of simulated nodes and pods.
+
+Reads the API server's store and keeps nothing, so that an annotation takes effect with the next question.
+
+upstream: kubernetes-sigs/metrics-server pkg/api
+"""
+
+from collections.abc import Iterator, Mapping
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec, labels
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.meta import PartialObject, controller_of
+from kcm_cli.machinery.times import format_time
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.refusals import bad_request, method_not_allowed
+from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.registry.answers import doc_response
+from kcm_cli.sandbox.apiserver.registry.catalog import Group, Served
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import RequestInfo, ResourceInfo
+from kcm_cli.sandbox.nodes.shape import SIMULATED
+from kcm_cli.sandbox.usage.figures import CPU, IDLE, MEMORY, Holder, Usage, usages, written
+from kcm_cli.sandbox.views import NODES, PODS, SimulatedNode, SimulatedPod
+
+GROUP, VERSION = "metrics.k8s.io", "v1beta1"
+API_VERSION = f"{GROUP}/{VERSION}"
+WINDOW = "10s"
+SYSTEM: Mapping[str, int] = {CPU: 50_000_000, MEMORY: 256 << 20}
+"""What a node uses besides its pods."""
+_VERBS = frozenset(("get", "list"))
+_CONTROLLERS = {
+    ("apps/v1", "ReplicaSet"): GVR("apps", "v1", "replicasets"),
+    ("apps/v1", "Deployment"): GVR("apps", "v1", "deployments"),
+    ("apps/v1", "StatefulSet"): GVR("apps", "v1", "statefulsets"),
+    ("apps/v1", "DaemonSet"): GVR("apps", "v1", "daemonsets"),
+    ("batch/v1", "Job"): GVR("batch", "v1", "jobs"),
+    ("v1", "ReplicationController"): GVR("", "v1", "replicationcontrollers"),
+}
+NODE_METRICS = ResourceInfo(GVR(GROUP, VERSION, "nodes"), "NodeMetrics", "", False, _VERBS)
+POD_METRICS = ResourceInfo(GVR(GROUP, VERSION, "pods"), "PodMetrics", "", True, _VERBS)
+
+
+class MetricsApi:
+    """Answers requests about metrics.k8s.io."""
+
+    group = Group(GROUP, (VERSION,), VERSION)
+    resources = tuple(Served(info, info.gvr, list_kind=f"{info.kind}List") for info in (NODE_METRICS, POD_METRICS))
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def answer(self, info: RequestInfo, query: Mapping[str, str]) -> Response:
+        """Raises ApiError 400, 404, 405."""
+        if info.verb not in _VERBS:
+            raise method_not_allowed()
+        selector = _selector(query.get("labelSelector", ""))
+        nodes = info.plural == "nodes"
+        found = self._nodes() if nodes else self._pods(info.namespace)
+        resource = NODE_METRICS if nodes else POD_METRICS
+        if info.verb == "get":
+            one = next((doc for doc, _ in found if _name(doc) == info.name), None)
+            if one is None:
+                raise refusals.not_found(resource, info.name)
+            return doc_response(200, {"kind": resource.kind, "apiVersion": API_VERSION, **one})
+        items = [doc for doc, own in found if selector.matches(own)]
+        listed: Doc = {"kind": f"{resource.kind}List", "apiVersion": API_VERSION, "metadata": {}, "items": items}
+        return doc_response(200, listed)
+
+    def _pods(self, namespace: str) -> Iterator[tuple[Doc, Mapping[str, str]]]:
+        for usage in self._usages(namespace):
+            pod = usage.pod
+            metadata = self._metadata(pod.name, pod.labels)
+            metadata["namespace"] = pod.namespace
+            containers = [{"name": name, "usage": written(figures)} for name, figures in usage.containers.items()]
+            yield {"metadata": metadata, **self._when(), "containers": containers}, pod.labels
+
+    def _nodes(self) -> Iterator[tuple[Doc, Mapping[str, str]]]:
+        used: dict[str, dict[str, int]] = {}
+        for usage in self._usages(""):
+            sums = used.setdefault(usage.pod.spec.node_name, {CPU: 0, MEMORY: 0})
+            for name in sums:
+                sums[name] += usage.total(name)
+        for stored in self._store.list(NODES.gvr):
+            node: SimulatedNode = NODES.decode(stored.data)
+            if node.annotations.get(SIMULATED) != "true":
+                continue
+            sums = used.get(node.name, {})
+            figures = {name: SYSTEM[name] + sums.get(name, 0) for name in IDLE}
+            doc: Doc = {"metadata": self._metadata(node.name, node.labels), **self._when(), "usage": written(figures)}
+            yield doc, node.labels
+
+    def _usages(self, namespace: str) -> list[Usage]:
+        pods: list[SimulatedPod] = [PODS.decode(stored.data) for stored in self._store.list(PODS.gvr, namespace)]
+        known: dict[str, tuple[Holder, ...]] = {}
+        return usages((pod, (Holder(pod.uid, pod.annotations), *self._above(pod, known))) for pod in pods)
+
+    def _above(self, pod: SimulatedPod, known: dict[str, tuple[Holder, ...]]) -> tuple[Holder, ...]:
+        """The controller of a pod, and the controller of that."""
+        owner = controller_of(pod)
+        if owner is None:
+            return ()
+        if owner.uid not in known:
+            known[owner.uid] = tuple(self._chain(pod))
+        return known[owner.uid]
+
+    def _chain(self, obj: SimulatedPod | PartialObject) -> Iterator[Holder]:
+        for _ in range(2):
+            owner = controller_of(obj)
+            gvr = _CONTROLLERS.get((owner.api_version, owner.kind)) if owner is not None else None
+            stored = self._store.get(gvr, obj.namespace, owner.name) if gvr is not None and owner is not None else None
+            if stored is None:
+                return
+            obj = codec.decode(stored.data, PartialObject)
+            yield Holder(obj.uid, obj.annotations)
+
+    def _metadata(self, name: str, own: Mapping[str, str]) -> Doc:
+        metadata: Doc = {"name": name, "creationTimestamp": format_time(self._clock.now())}
+        if own:
+            metadata["labels"] = dict(own)
+        return metadata
+
+    def _when(self) -> Doc:
+        return {"timestamp": format_time(self._clock.now()), "window": WINDOW}
+
+
+def _selector(text: str) -> labels.Selector:
+    try:
+        return labels.parse(text)
+    except FormatError as error:
+        raise bad_request(str(error)) from error
+
+
+def _name(doc: Doc) -> object:
+    metadata = doc["metadata"]
+    return metadata["name"] if isinstance(metadata, dict) else None

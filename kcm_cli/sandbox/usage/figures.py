@@ -1,0 +1,126 @@
+"""How much CPU and memory simulated pods use: pure.
+
+``sandbox.kcm.dev/cpu`` and ``sandbox.kcm.dev/memory`` on a pod, or on what controls it, say what each container uses:
+a quantity, or a share of what it requests (``80%``); with ``.CONTAINER`` behind they hold for one container.
+``sandbox.kcm.dev/cpu-total`` and ``memory-total`` are shared by all running pods of what carries the annotation, so
+that more pods mean less for each: what an autoscaler expects of a load.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kcm_cli.machinery import quantity
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.sandbox.nodes.script import PREFIX
+from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
+
+CPU, MEMORY = "cpu", "memory"
+IDLE: Mapping[str, int] = {CPU: 1_000_000, MEMORY: 16 << 20}
+"""Nano-cores and bytes of a container of which nothing is said."""
+_UNIT = {CPU: -9, MEMORY: 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Something with annotations that speaks for a pod: the pod itself, its controller, or that one's."""
+
+    uid: str
+    annotations: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a pod's containers use, by name: nano-cores and bytes."""
+
+    pod: SimulatedPod
+    containers: Mapping[str, Mapping[str, int]]
+
+    def total(self, name: str) -> int:
+        return sum(figures[name] for figures in self.containers.values())
+
+
+def is_running(pod: SimulatedPod) -> bool:
+    """Whether there is anything to measure."""
+    return pod.status.phase == "Running"
+
+
+def usages(pods: Iterable[tuple[SimulatedPod, Sequence[Holder]]]) -> list[Usage]:
+    """What running pods use. Each comes with those who speak for it, the nearest first; give all that share."""
+    running = [(pod, holders) for pod, holders in pods if is_running(pod)]
+    sharers: Counter[tuple[str, str]] = Counter()
+    for _, holders in running:
+        for name in (CPU, MEMORY):
+            holder = _holder_of(f"{name}-total", holders)
+            if holder is not None:
+                sharers[name, holder.uid] += 1
+    return [_usage(pod, holders, sharers) for pod, holders in running]
+
+
+def _usage(pod: SimulatedPod, holders: Sequence[Holder], sharers: Mapping[tuple[str, str], int]) -> Usage:
+    started = {status.name for status in pod.status.container_statuses if status.state and status.state.running}
+    sidecars = {s.name for s in pod.status.init_container_statuses if s.state and s.state.running}
+    mains = [container for container in pod.spec.containers if container.name in started]
+    others = [container for container in pod.spec.init_containers if container.name in sidecars]
+    found: dict[str, dict[str, int]] = {container.name: {} for container in (*mains, *others)}
+    for name in (CPU, MEMORY):
+        share = _share(name, holders, sharers)
+        for index, container in enumerate(mains):
+            if share is not None:
+                found[container.name][name] = _part(share, index, len(mains))
+            else:
+                found[container.name][name] = _figure(name, container, holders, everyone=True)
+        for container in others:
+            found[container.name][name] = _figure(name, container, holders, everyone=False)
+    return Usage(pod, found)
+
+
+def _share(name: str, holders: Sequence[Holder], sharers: Mapping[tuple[str, str], int]) -> int | None:
+    holder = _holder_of(f"{name}-total", holders)
+    if holder is None:
+        return None
+    total = _amount(name, holder.annotations[f"{PREFIX}{name}-total"])
+    return None if total is None else total // max(1, sharers[name, holder.uid])
+
+
+def _part(whole: int, index: int, parts: int) -> int:
+    """One of so many equal parts; the first takes the rest."""
+    return whole // parts + (whole % parts if index == 0 else 0)
+
+
+def _figure(name: str, container: SimulatedContainer, holders: Sequence[Holder], *, everyone: bool) -> int:
+    for key in (f"{name}.{container.name}", name) if everyone else (f"{name}.{container.name}",):
+        holder = _holder_of(key, holders)
+        if holder is None:
+            continue
+        text = holder.annotations[f"{PREFIX}{key}"]
+        amount = _percent(name, text, container) if text.endswith("%") else _amount(name, text)
+        if amount is not None:
+            return amount
+    return IDLE[name]
+
+
+def _percent(name: str, text: str, container: SimulatedContainer) -> int | None:
+    share = text[:-1]
+    if not (share.isascii() and share.isdigit()):
+        return None
+    requests = container.resources.requests if container.resources is not None else None
+    asked = _amount(name, (requests or {}).get(name, ""))
+    return None if asked is None else asked * int(share) // 100
+
+
+def _amount(name: str, text: str) -> int | None:
+    try:
+        return max(0, quantity.parse(text).scaled_value(_UNIT[name]))
+    except FormatError:
+        return None
+
+
+def _holder_of(key: str, holders: Sequence[Holder]) -> Holder | None:
+    return next((holder for holder in holders if f"{PREFIX}{key}" in holder.annotations), None)
+
+
+def written(figures: Mapping[str, int]) -> dict[str, str]:
+    """As metrics-server writes them: nano-cores and kibibytes."""
+    cpu, memory = figures[CPU], figures[MEMORY]
+    return {CPU: f"{cpu}n" if cpu else "0", MEMORY: f"{memory >> 10}Ki" if memory else "0"}
