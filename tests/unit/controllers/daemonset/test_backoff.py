@@ -1,0 +1,37 @@
+from kcm_cli.controllers.daemonset.backoff import MAXIMUM_S, FailedPods
+
+
+def test_the_first_failed_pod_goes_at_once_and_each_next_one_waits_twice_as_long():
+    failed = FailedPods()
+    now, waits = 0.0, []
+    for _ in range(12):
+        delay = failed.waits("k", now)
+        assert delay is None
+        failed.next("k", now)
+        waits.append(failed.waits("k", now))
+        now += waits[-1]
+    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, MAXIMUM_S, MAXIMUM_S]
+
+
+def test_nodes_do_not_wait_for_each_other():
+    failed = FailedPods()
+    failed.next("a", 0.0)
+    assert failed.waits("b", 0.0) is None
+
+
+def test_after_long_peace_it_begins_anew():
+    failed = FailedPods()
+    for _ in range(5):
+        failed.next("k", 0.0)
+    failed.next("k", 2 * MAXIMUM_S + 1)
+    assert failed.waits("k", 2 * MAXIMUM_S + 1) == 1
+
+
+def test_collecting_forgets_only_what_has_expired():
+    failed = FailedPods()
+    failed.next("old", 0.0)
+    failed.next("young", 2 * MAXIMUM_S)
+    failed.collect(2 * MAXIMUM_S + 0.5)
+    assert failed.waits("young", 2 * MAXIMUM_S + 0.5) == 1
+    failed.next("young", 2 * MAXIMUM_S + 0.5)
+    assert failed.waits("young", 2 * MAXIMUM_S + 0.5) == 2

@@ -1,0 +1,79 @@
+"""Waiting for caches that have not caught up with our own writes."""
+
+import random
+
+import pytest
+
+from kcm_cli.api.apps import STATEFUL_SETS
+from kcm_cli.api.core import PODS
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.engine.freshness import Consistency
+from kcm_cli.machinery.meta import ObjectMeta, PartialObject
+from kcm_cli.runtime.informer import Informer
+
+
+def written(version):
+    return PartialObject(metadata=ObjectMeta("p", "ns", "u", version))
+
+
+@pytest.fixture
+def world():
+    """(consistency, informer of pods, informer of sets, queued keys)."""
+    queued = []
+    consistency = Consistency(queued.append)
+    clock, rng = LoopClock(), random.Random(1)
+    pods = Informer(PODS, None, clock, rng)
+    sets = Informer(STATEFUL_SETS, None, clock, rng)
+    consistency.follow(pods, sets)
+    return consistency, pods, sets, queued
+
+
+def show(informer, name, version):
+    informer._put(informer.resource.view(metadata=ObjectMeta(name, "ns", name, version)))
+
+
+def test_a_key_that_wrote_nothing_waits_for_nothing(world):
+    assert world[0].behind("ns/a") is None
+
+
+def test_a_key_waits_until_its_write_is_seen_and_is_then_queued(world):
+    consistency, pods, sets, queued = world
+    consistency.wrote("ns/a", pods, written("7"))
+    assert consistency.behind("ns/a") is pods
+    show(sets, "s", "9")
+    show(pods, "other", "6")
+    assert (consistency.behind("ns/a"), queued) == (pods, [])
+    show(pods, "p", "7")
+    assert (consistency.behind("ns/a"), queued) == (None, ["ns/a"])
+
+
+def test_a_later_version_of_anything_of_the_kind_is_enough(world):
+    consistency, pods, _, _ = world
+    consistency.wrote("ns/a", pods, written("7"))
+    show(pods, "other", "8")
+    assert consistency.behind("ns/a") is None
+
+
+def test_a_bookmark_is_enough(world):
+    consistency, pods, _, _ = world
+    consistency.wrote("ns/a", pods, written("7"))
+    pods.last_version = "7"
+    assert consistency.behind("ns/a") is None
+
+
+def test_the_last_write_counts_and_all_kinds_do(world):
+    consistency, pods, sets, _ = world
+    for version in ("7", "5"):
+        consistency.wrote("ns/a", pods, written(version))
+    consistency.wrote("ns/a", sets, written("8"))
+    show(sets, "s", "8")
+    show(pods, "p", "6")
+    assert consistency.behind("ns/a") is pods
+
+
+def test_keys_do_not_wait_for_each_other_nor_for_an_owner_that_is_gone(world):
+    consistency, pods, _, _ = world
+    consistency.wrote("ns/a", pods, written("7"))
+    assert consistency.behind("ns/b") is None
+    consistency.forget("ns/a")
+    assert consistency.behind("ns/a") is None
