@@ -10,13 +10,14 @@ apiapproval/apiapproval_controller,finalizer/crd_finalizer}.go
 import asyncio
 from collections.abc import Callable
 from typing import cast
-from urllib.parse import urlsplit
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.crd.approval import approval, is_protected
 from kcm_cli.sandbox.apiserver.crd.definition import (
+    APPROVED,
     FINALIZER,
     GROUP,
     PLURAL,
@@ -31,8 +32,6 @@ from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 
 DEFINITIONS = GVR(GROUP, "v1", PLURAL)
-_APPROVED = "api-approved.kubernetes.io"
-_ENHANCEMENT = "see https://github.com/kubernetes/enhancements/pull/1111"
 
 
 class DefinitionController:
@@ -119,9 +118,9 @@ class DefinitionController:
 
     def _approve(self, doc: Tree) -> bool:
         """Groups of the community need an annotation."""
-        if not doc["spec"]["group"].endswith((".k8s.io", ".kubernetes.io")):
+        if not is_protected(doc["spec"]["group"]):
             return False
-        judged = _approval((doc["metadata"].get("annotations") or {}).get(_APPROVED) or "")
+        judged = approval((doc["metadata"].get("annotations") or {}).get(APPROVED) or "")
         old = condition(doc, "KubernetesAPIApprovalPolicyConformant")
         if old is not None and (old["status"], old["reason"], old["message"]) == judged:
             return False
@@ -235,19 +234,3 @@ def _settle(wanted: Tree, known: Tree, taken: tuple[set[str], set[str]]) -> tupl
     else:
         names.pop("categories", None)
     return names, reason, message
-
-
-def _approval(annotation: str) -> tuple[str, str, str]:
-    said = f"protected groups must have approval annotation {quote(_APPROVED)}"
-    if not annotation:
-        return "False", "MissingAnnotation", f"{said}, {_ENHANCEMENT}"
-    if annotation.startswith("unapproved"):
-        return "False", "UnapprovedAnnotation", f"not approved: {quote(annotation)}"
-    try:
-        parts = urlsplit(annotation)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme and parts.netloc:
-        return "True", "ApprovedAnnotation", f"approved in {annotation}"
-    how = 'with either a URL or a reason starting with "unapproved"'
-    return "False", "InvalidAnnotation", f"{said} {how}, {_ENHANCEMENT}"

@@ -12,6 +12,7 @@ from kcm_cli.sandbox.apiserver.types import Tree
 
 GROUP = "apiextensions.k8s.io"
 PLURAL = "customresourcedefinitions"
+APPROVED = "api-approved.kubernetes.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 

@@ -1,8 +1,262 @@
-"""x"""
+"""Runs the rules (x-kubernetes-validations) of a schema on objects.
 
+Rules that only look at an object are not held against a part of it that an update leaves as it was; those are told
+as warnings.
+
+Not there: costs are not counted while rules run (they are estimated when the definition is written); lists of type
+set or map are compared in their order.
+
+upstream: apiextensions-apiserver pkg/apiserver/schema/cel/{validation,compilation,values}.go
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from kcm_cli.machinery import cel
+from kcm_cli.machinery.cel.values import NONE, CelError, Optional, Value
+from kcm_cli.machinery.durations import parse_nanoseconds
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
+from kcm_cli.sandbox.apiserver.crd.expressions import uses
+from kcm_cli.sandbox.apiserver.crd.findings import invalid, shown
+from kcm_cli.sandbox.apiserver.crd.same import same
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
-from kcm_cli.sandbox.apiserver.crd.writes import Rules
+from kcm_cli.sandbox.apiserver.crd.values import ABSENT
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+
+_LONGEST_MESSAGE = 5 * 1024
+_RULES = "x-kubernetes-validations"
 
 
-def rules_of(schema: Structural) -> Rules | None:
-    return None
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One rule. ``path``: of the field that it blames, below the one that it stands at."""
+
+    raw: Tree
+    program: cel.Program
+    message: cel.Program | None
+    compares: bool
+    path: str
+
+    @property
+    def text(self) -> str:
+        """What stands for the rule in texts."""
+        return str(self.raw.get("message") or self.raw["rule"]).strip()
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """Errors, and those that are only told."""
+
+    errors: list[FieldError]
+    warnings: list[str]
+
+
+class RuleSet:
+    """The rules of a schema and of everything in it."""
+
+    def __init__(self, schema: Structural) -> None:
+        self._schema = schema
+        self._converts = _converts(schema)
+        self._rules = [_compiled(raw, schema) for raw in schema.raw.get(_RULES) or ()]
+        self._items = _rules_of(schema.items)
+        self._values = _rules_of(schema.values)
+        self._properties = {name: found for name, sub in schema.properties.items() if (found := _rules_of(sub))}
+
+    @property
+    def empty(self) -> bool:
+        return not (self._rules or self._items or self._values or self._properties)
+
+    def check(self, new: object, old: object, path: str = "") -> list[FieldError]:
+        """What rules find wrong; ``old`` is None where there is nothing to compare with."""
+        return self._run(new, old, path).errors
+
+    def warnings(self, new: object, old: object) -> list[str]:
+        """What they would find wrong if it had been changed."""
+        return self._run(new, old, "").warnings
+
+    def _run(self, new: object, old: object, path: str) -> _Outcome:
+        outcome = _Outcome([], [])
+        self._check(new, old, path, ABSENT if old is None else old, outcome)
+        return outcome
+
+    def _check(self, new: object, old: object, path: str, known: object, outcome: _Outcome) -> None:
+        """``known``: what this part, or else the closest part around it that can be found in the old object, was;
+        ABSENT where it changed.
+        """
+        if new is None:
+            return
+        unchanged = known is not ABSENT and same(new, known)
+        scope = self._scope(new, old) if self._rules else {}
+        for rule in self._rules:
+            if rule.compares and old is None and not rule.raw.get("optionalOldSelf"):
+                continue
+            error = self._judge(rule, new, self._for(rule, scope, old), path)
+            if error is None:
+                continue
+            if unchanged and not rule.compares:
+                outcome.warnings.append(f"{error.field}: {error.message}")
+            else:
+                outcome.errors.append(error)
+        self._check_below(new, old, path, known, outcome)
+
+    def _check_below(self, new: object, old: object, path: str, known: object, outcome: _Outcome) -> None:
+        if isinstance(new, dict):
+            before = old if isinstance(old, dict) else {}
+            past = known if isinstance(known, dict) else {}
+            if self._values is not None:
+                for key, item in sorted(new.items()):
+                    self._values._check(item, before.get(key), f"{path}[{key}]", past.get(key, ABSENT), outcome)
+            for key, sub in sorted(self._properties.items()):
+                if key in new:
+                    where = f"{path}.{key}" if path else key
+                    sub._check(new[key], before.get(key), where, past.get(key, ABSENT), outcome)
+        elif isinstance(new, list) and self._items is not None:
+            before = self._by_key(old)
+            whole = new if known is not ABSENT and same(new, known) else None
+            for index, item in enumerate(new):
+                match = before.get(self._key(item))
+                seen = match if match is not None else (item if whole is not None else ABSENT)
+                self._items._check(item, match, f"{path}[{index}]", seen, outcome)
+
+    def _by_key(self, old: object) -> dict[tuple[str, ...], object]:
+        if self._schema.list_type != "map" or not isinstance(old, list):
+            return {}
+        return {self._key(item): item for item in old if isinstance(item, dict)}
+
+    def _key(self, item: object) -> tuple[str, ...]:
+        return tuple(repr(item.get(key)) for key in self._schema.list_keys) if isinstance(item, dict) else ()
+
+    def _scope(self, new: object, old: object) -> dict[str, Value]:
+        value = to_cel(self._schema, new) if self._converts else new
+        scope: dict[str, Value] = {"self": value}
+        if old is not None:
+            scope["oldSelf"] = to_cel(self._schema, old) if self._converts else old
+        return scope
+
+    def _for(self, rule: _Rule, scope: dict[str, Value], old: object) -> Mapping[str, Value]:
+        if not rule.raw.get("optionalOldSelf"):
+            return scope
+        return {**scope, "oldSelf": NONE if old is None else Optional(scope["oldSelf"], True)}
+
+    def _judge(self, rule: _Rule, value: object, scope: Mapping[str, Value], path: str) -> FieldError | None:
+        type_ = self._schema.type
+        try:
+            if rule.program.evaluate(scope) is True:
+                return None
+        except CelError as error:
+            return invalid(path or "<nil>", type_, _failed(str(error), rule))
+        where = f"{path}.{rule.path}" if path and rule.path else path or rule.path or "<nil>"
+        return _error(where, value, type_, _message(rule, scope), rule.raw.get("reason"))
+
+
+def _failed(text: str, rule: _Rule) -> str:
+    if text.startswith("no such overload"):
+        said = "call arguments did not match a supported operator, function or macro signature for rule"
+        return f"'{text}': {said}: {rule.text}"
+    return f"{text} evaluating rule: {rule.text}"
+
+
+def _message(rule: _Rule, scope: Mapping[str, Value]) -> str:
+    if rule.message is not None:
+        try:
+            text = rule.message.evaluate(scope)
+        except CelError:
+            text = None
+        if isinstance(text, str):
+            text = text.strip()
+            if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
+                return text
+    message = str(rule.raw.get("message") or "").strip()
+    return message or f"failed rule: {rule.text}"
+
+
+def _error(path: str, value: object, type_: str, detail: str, reason: str | None) -> FieldError:
+    bare = type_ in ("object", "array")
+    match reason:
+        case "FieldValueForbidden":
+            return errors.forbidden(path, detail)
+        case "FieldValueRequired":
+            return errors.required(path, detail)
+        case "FieldValueDuplicate":
+            return FieldError(
+                "FieldValueDuplicate", path, "Duplicate value" if bare else f"Duplicate value: {shown(value)}"
+            )
+    text = "Invalid value" if bare else f"Invalid value: {shown(value)}"
+    return FieldError("FieldValueInvalid", path, f"{text}: {detail}")
+
+
+def _compiled(raw: Tree, schema: Structural) -> _Rule:
+    """Raises CelSyntaxError; definitions with such rules are not accepted."""
+    program = cel.Program(raw["rule"])
+    message = cel.Program(raw["messageExpression"]) if raw.get("messageExpression") else None
+    path = resolve(raw["fieldPath"], schema)[0] if raw.get("fieldPath") else ""
+    return _Rule(raw, program, message, uses(program.node, "oldSelf"), path)
+
+
+def _rules_of(schema: Structural | None) -> RuleSet | None:
+    if schema is None:
+        return None
+    found = RuleSet(schema)
+    return None if found.empty else found
+
+
+def rules_of(schema: Structural) -> RuleSet | None:
+    """The rules of a schema; None if there are none."""
+    return _rules_of(schema)
+
+
+# Values
+
+
+def _converts(schema: Structural) -> bool:
+    """Whether values are of types that JSON does not have."""
+    if schema.type == "number" or (schema.type == "string" and schema.raw.get("format") in _FORMATS):
+        return True
+    return any(_converts(sub) for sub in _parts(schema))
+
+
+def _parts(schema: Structural) -> Iterator[Structural]:
+    yield from schema.properties.values()
+    for sub in (schema.items, schema.values):
+        if sub is not None:
+            yield sub
+
+
+def to_cel(schema: Structural | None, value: object) -> Value:
+    """A JSON value in the types that rules see."""
+    if schema is None or value is None:
+        return value
+    if isinstance(value, dict):
+        return {key: to_cel(schema.child(key), item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [to_cel(schema.items, item) for item in value]
+    if schema.type == "number" and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and schema.type == "string":
+        convert = _FORMATS.get(schema.raw.get("format") or "")
+        if convert is not None:
+            try:
+                return convert(value)
+            except (FormatError, ValueError):
+                return value
+    return value
+
+
+def _date(text: str) -> Value:
+    return parse_time(f"{text}T00:00:00Z")
+
+
+def _duration(text: str) -> Value:
+    return cel.Duration.of(timedelta(microseconds=parse_nanoseconds(text) / 1000))
+
+
+_FORMATS: dict[str, Callable[[str], Value]] = {
+    "byte": str.encode,
+    "date": _date,
+    "date-time": parse_time,
+    "duration": _duration,
+}

@@ -49,8 +49,11 @@ _GO_TYPES = {str: "string", bool: "bool", float: "float64", list: "[]interface {
 class Rules(Protocol):
     """The rules (x-kubernetes-validations) of a schema."""
 
-    def check(self, new: Tree, old: Tree | None) -> list[FieldError]:
+    def check(self, new: object, old: object) -> list[FieldError]:
         """What they find wrong; ``old`` is None on creation."""
+
+    def warnings(self, new: object, old: object) -> list[str]:
+        """What they would find wrong if it had been changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,8 @@ def strategy_of(kind: Kind) -> Strategy:
         check_create=writes.check_create,
         check_update=writes.check_update,
         check_status=writes.check_status,
-        warn=_finalizer_warnings,
+        warn=writes.warn,
+        warn_status=writes.warn_status,
         needs_version_on_update=True,
     )
 
@@ -177,6 +181,13 @@ class _Writes:
         if any(error.type in _BLOCKING for error in found):
             return [*found, _UNCHECKED]
         return found + rules.check(new, old)
+
+    def warn(self, new: Tree, old: Tree | None) -> list[str]:
+        ratcheted = [] if old is None else self.warn_status(new, old)
+        return ratcheted + _finalizer_warnings(new, old)
+
+    def warn_status(self, new: Tree, old: Tree | None) -> list[str]:
+        return [] if self._kind.rules is None or old is None else self._kind.rules.warnings(new, old)
 
     def _scale_spec(self, doc: Tree) -> list[FieldError]:
         scale = self._kind.scale

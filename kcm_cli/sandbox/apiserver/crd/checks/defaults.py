@@ -1,0 +1,57 @@
+"""Whether the defaults in a schema satisfy the schema.
+
+upstream: apiextensions-apiserver pkg/apiserver/schema/defaulting/validation.go
+"""
+
+from collections.abc import Iterator
+
+from kcm_cli.machinery.patches import copy
+from kcm_cli.sandbox.apiserver.crd import shape
+from kcm_cli.sandbox.apiserver.crd.embedded import validate_embedded
+from kcm_cli.sandbox.apiserver.crd.findings import invalid
+from kcm_cli.sandbox.apiserver.crd.rules import rules_of
+from kcm_cli.sandbox.apiserver.crd.same import same
+from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural
+from kcm_cli.sandbox.apiserver.crd.values import Checker
+from kcm_cli.sandbox.apiserver.types import FieldError
+
+
+def check_defaults(schema: Structural, path: str, *, pruned: bool) -> list[FieldError]:
+    """What is wrong with defaults. ``pruned``: they may have no fields that the schema has not."""
+    return list(_check(schema, path, pruned=pruned, root=True, inside=False))
+
+
+def _check(schema: Structural, path: str, *, pruned: bool, root: bool, inside: bool) -> Iterator[FieldError]:
+    """``inside``: the schema is a part of metadata."""
+    inside = inside and not schema.embedded
+    if schema.default is not NO_DEFAULT:
+        yield from _check_value(schema, f"{path}.default", pruned=pruned and not inside)
+    if schema.items is not None:
+        yield from _check(schema.items, f"{path}.items", pruned=pruned, root=False, inside=inside)
+    for name, sub in sorted(schema.properties.items()):
+        meta = inside or ((schema.embedded or root) and name in META_FIELDS)
+        yield from _check(sub, f"{path}.properties[{name}]", pruned=pruned, root=False, inside=meta)
+
+
+def _check_value(schema: Structural, path: str, *, pruned: bool) -> Iterator[FieldError]:
+    value = schema.default
+    if pruned and not is_pruned(schema):
+        yield invalid(path, value, "must not have unknown fields")
+    found = validate_embedded(schema, value, path) or Checker(schema.raw).check(value).below(path)
+    if not found and (rules := rules_of(schema)) is not None:
+        found = rules.check(value, value, path) or rules.check(value, None, path)
+    yield from found
+
+
+def is_pruned(schema: Structural) -> bool:
+    """Whether a default has only fields that the schema has."""
+    fresh = copy(schema.default)
+    shape.prune(schema, fresh, root=schema.embedded)
+    return same(fresh, schema.default)
+
+
+def unpruned(schema: Structural) -> bool:
+    """Whether any default in a schema has unknown fields."""
+    below = [*schema.properties.values(), schema.items, schema.values]
+    own = schema.default is not NO_DEFAULT and not is_pruned(schema)
+    return own or any(unpruned(sub) for sub in below if sub is not None)

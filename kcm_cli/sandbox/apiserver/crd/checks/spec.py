@@ -1,0 +1,200 @@
+"""A definition's spec as upstream checks it: what all versions have in common stands above them.
+
+That is why errors name ``spec.validation`` where the document says ``spec.versions[0].schema``.
+
+upstream: apiextensions-apiserver pkg/apis/apiextensions/v1/conversion.go, pkg/apis/apiextensions/types.go
+"""
+
+from dataclasses import dataclass
+
+from kcm_cli.machinery import go_json
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.crd.same import same
+from kcm_cli.sandbox.apiserver.types import Tree
+
+_SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+_PLAIN_FIELDS = (
+    ("ID", "id", ""),
+    ("Schema", "$schema", ""),
+    ("Ref", "$ref", None),
+    ("Description", "description", ""),
+    ("Type", "type", ""),
+    ("Nullable", "nullable", False),
+    ("Format", "format", ""),
+    ("Title", "title", ""),
+    ("Default", "default", None),
+    ("Maximum", "maximum", None),
+    ("ExclusiveMaximum", "exclusiveMaximum", False),
+    ("Minimum", "minimum", None),
+    ("ExclusiveMinimum", "exclusiveMinimum", False),
+    ("MaxLength", "maxLength", None),
+    ("MinLength", "minLength", None),
+    ("Pattern", "pattern", ""),
+    ("MaxItems", "maxItems", None),
+    ("MinItems", "minItems", None),
+    ("UniqueItems", "uniqueItems", False),
+    ("MultipleOf", "multipleOf", None),
+    ("Enum", "enum", None),
+    ("MaxProperties", "maxProperties", None),
+    ("MinProperties", "minProperties", None),
+    ("Required", "required", None),
+    ("Items", "items", None),
+    ("AllOf", "allOf", None),
+    ("OneOf", "oneOf", None),
+    ("AnyOf", "anyOf", None),
+    ("Not", "not", None),
+    ("Properties", "properties", None),
+    ("AdditionalProperties", "additionalProperties", None),
+    ("PatternProperties", "patternProperties", None),
+    ("Dependencies", "dependencies", None),
+    ("AdditionalItems", "additionalItems", None),
+    ("Definitions", "definitions", None),
+    ("ExternalDocs", "externalDocs", None),
+    ("Example", "example", None),
+    ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", None),
+    ("XEmbeddedResource", "x-kubernetes-embedded-resource", False),
+    ("XIntOrString", "x-kubernetes-int-or-string", False),
+    ("XListMapKeys", "x-kubernetes-list-map-keys", None),
+    ("XListType", "x-kubernetes-list-type", None),
+    ("XMapType", "x-kubernetes-map-type", None),
+    ("XValidations", "x-kubernetes-validations", None),
+)
+FIELD_NAMES = {key: name for name, key, _ in _PLAIN_FIELDS}
+"""The name of each field of a schema in Go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version with what only it has. ``own``: its document."""
+
+    name: str
+    own: Tree
+    schema: Doc | None
+    subresources: Tree | None
+    columns: list[Tree]
+    selectable: list[Tree]
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """See the module."""
+
+    doc: Tree
+    versions: list[Version]
+    schema: Doc | None
+    subresources: Tree | None
+    columns: list[Tree]
+    selectable: list[Tree]
+
+    @property
+    def schemas(self) -> list[Doc]:
+        """All schemas that there are."""
+        found = [self.schema, *(version.schema for version in self.versions)]
+        return [schema for schema in found if schema is not None]
+
+
+def spec_of(doc: Tree) -> Spec:
+    """The spec of a definition."""
+    spec: Tree = doc["spec"]
+    versions: list[Tree] = spec.get("versions") or []
+    shared: dict[str, object] = {}
+    for key in _SHARED:
+        values = [version.get(key) or None if key != "subresources" else version.get(key) for version in versions]
+        if values and all(same(value, values[0]) for value in values):
+            shared[key] = values[0]
+    made = [_version(version, set(shared)) for version in versions]
+    top = _version({"name": "", **shared}, set())
+    return Spec(spec, made, top.schema, top.subresources, top.columns, top.selectable)
+
+
+def _version(version: Tree, hoisted: set[str]) -> Version:
+    own = {key: value for key, value in version.items() if key not in hoisted}
+    return Version(
+        name=version.get("name") or "",
+        own=own,
+        schema=(own.get("schema") or {}).get("openAPIV3Schema"),
+        subresources=own.get("subresources"),
+        columns=own.get("additionalPrinterColumns") or [],
+        selectable=own.get("selectableFields") or [],
+    )
+
+
+def go_versions(spec: Spec) -> list[Doc] | None:
+    """The versions as texts of errors print them."""
+    return [
+        {
+            "Name": version.name,
+            "Served": bool(version.own.get("served")),
+            "Storage": bool(version.own.get("storage")),
+            "Deprecated": bool(version.own.get("deprecated")),
+            "DeprecationWarning": version.own.get("deprecationWarning"),
+            "Schema": None if version.schema is None else {"OpenAPIV3Schema": go_schema(version.schema)},
+            "Subresources": _go_subresources(version.subresources),
+            "AdditionalPrinterColumns": [_go_column(column) for column in version.columns] or None,
+            "SelectableFields": [{"JSONPath": one.get("jsonPath") or ""} for one in version.selectable] or None,
+        }
+        for version in spec.versions
+    ]
+
+
+def _go_subresources(parts: Tree | None) -> Doc | None:
+    if parts is None:
+        return None
+    scale: Tree | None = parts.get("scale")
+    shown = scale and {
+        "SpecReplicasPath": scale.get("specReplicasPath") or "",
+        "StatusReplicasPath": scale.get("statusReplicasPath") or "",
+        "LabelSelectorPath": scale.get("labelSelectorPath"),
+    }
+    return {"Status": {} if parts.get("status") is not None else None, "Scale": shown}
+
+
+def _go_column(column: Tree) -> Doc:
+    fields = ("name", "type", "format", "description")
+    shown: Doc = {key.capitalize(): column.get(key) or "" for key in fields}
+    return {**shown, "Priority": column.get("priority") or 0, "JSONPath": column.get("jsonPath") or ""}
+
+
+def go_schema(schema: Tree) -> Doc:
+    """A schema in the fields of the original's type."""
+    return {name: _go_value(key, schema.get(key, zero)) for name, key, zero in _PLAIN_FIELDS}
+
+
+def _go_value(key: str, value: object) -> object:
+    if value is None:
+        return None
+    if key in ("allOf", "anyOf", "oneOf") and isinstance(value, list):
+        return [go_schema(sub) for sub in value]
+    if key in ("properties", "patternProperties", "definitions") and isinstance(value, dict):
+        return {name: go_schema(sub) for name, sub in sorted(value.items())}
+    if key == "not" and isinstance(value, dict):
+        return go_schema(value)
+    if key == "items" and isinstance(value, dict):
+        return {"Schema": go_schema(value), "JSONSchemas": None}
+    if key in ("additionalProperties", "additionalItems"):
+        nested = go_schema(value) if isinstance(value, dict) else None
+        return {"Allows": nested is not None or bool(value), "Schema": nested}
+    if key == "x-kubernetes-validations" and isinstance(value, list):
+        return [go_rule(rule) for rule in value]
+    return value
+
+
+def go_rule(rule: Tree) -> Doc:
+    """A rule in the fields of the original's type."""
+    return {
+        "Rule": rule.get("rule") or "",
+        "Message": rule.get("message") or "",
+        "MessageExpression": rule.get("messageExpression") or "",
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath") or "",
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }
+
+
+def shown_go(value: object) -> str:
+    """A value in the fields of Go's types as texts of errors print it: in their order, with Go's escapes."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{go_json.encode(key).decode()}:{shown_go(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(shown_go, value)) + "]"
+    return go_json.encode(value).decode()

@@ -1,0 +1,193 @@
+"""Whether a schema is structural: every field has a type, and value validations add nothing but validations.
+
+upstream: apiextensions-apiserver pkg/apiserver/schema/{validation,complete,convert}.go
+"""
+
+from collections.abc import Iterator
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.regexps import compile_go
+from kcm_cli.sandbox.apiserver.crd.findings import invalid
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+
+ROOT, ITEM, FIELD = "at the root", "for specified array items", "for specified object fields"
+_INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+_UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
+_EMBEDDED = "x-kubernetes-embedded-resource"
+_PRESERVE = "x-kubernetes-preserve-unknown-fields"
+_UNION = "x-kubernetes-int-or-string"
+_FORBIDDEN = (
+    ("type", "must be empty to be structural"),
+    ("default", "must be undefined to be structural"),
+    ("title", "must be empty to be structural"),
+    ("description", "must be empty to be structural"),
+    ("nullable", "must be false to be structural"),
+    (_PRESERVE, "must be false to be structural"),
+    (_EMBEDDED, "must be false to be structural"),
+    (_UNION, "must be false to be structural"),
+    ("x-kubernetes-list-map-keys", "must be empty to be structural"),
+    ("x-kubernetes-list-type", "must be undefined to be structural"),
+    ("x-kubernetes-map-type", "must be undefined to be structural"),
+    ("x-kubernetes-validations", "must be empty to be structural"),
+)
+_NO_METADATA = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+
+
+def unsupported(schema: Tree) -> str:
+    """Why a schema cannot be read as a structure at all; empty where it can."""
+    for name in _UNSUPPORTED:
+        if schema.get(name):
+            return f"OpenAPIV3Schema '{name.lstrip('$') if name == '$schema' else name}' is not supported"
+    if isinstance(schema.get("items"), list):
+        return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+    if schema.get(_PRESERVE) is False:
+        return f"internal error: '{_PRESERVE}' must be true or undefined"
+    for sub in _parts(schema):
+        if problem := unsupported(sub):
+            return problem
+    return ""
+
+
+def _parts(schema: Tree) -> Iterator[Tree]:
+    """All schemas directly in a schema."""
+    for key in ("items", "additionalProperties", "not"):
+        if isinstance(schema.get(key), dict):
+            yield schema[key]
+    for key in ("allOf", "anyOf", "oneOf"):
+        yield from schema.get(key) or ()
+    yield from (schema.get("properties") or {}).values()
+
+
+def parts(schema: Tree) -> Iterator[Tree]:
+    """A schema and all schemas in it."""
+    yield schema
+    for sub in _parts(schema):
+        yield from parts(sub)
+
+
+def check_structure(schema: Tree, path: str) -> list[FieldError]:
+    """What is not structural, sorted."""
+    found = [*_invariants(schema, ROOT, path), *_completeness(schema, schema, path, path)]
+    return sorted(found, key=lambda error: f"{error.field}: {error.message}")
+
+
+def _invariants(schema: Tree, level: str, path: str) -> Iterator[FieldError]:
+    type_, items, additional = schema.get("type") or "", schema.get("items"), schema.get("additionalProperties")
+    properties: Tree = schema.get("properties") or {}
+    embedded = bool(schema.get(_EMBEDDED))
+    if type_ == "array" and items is None:
+        yield errors.required(f"{path}.items", "must be specified")
+    if isinstance(items, dict):
+        yield from _invariants(items, ITEM, f"{path}.items")
+    for name, sub in properties.items():
+        yield from _invariants(sub, FIELD, f"{path}.properties[{name}]")
+    if additional is not None:
+        if level == ROOT:
+            yield errors.forbidden(f"{path}.additionalProperties", "must not be used at the root")
+        if isinstance(additional, dict):
+            yield from _invariants(additional, FIELD, f"{path}.additionalProperties")
+    yield from _extensions(schema, path)
+    any_of = schema.get("anyOf") == _INT_OR_STRING
+    all_of = bool(schema.get("allOf")) and schema["allOf"][0].get("anyOf") == _INT_OR_STRING
+    yield from _values(schema, level, path, skip_any=any_of, skip_first_all=all_of)
+    yield from _type(schema, type_, level, path)
+    if embedded and additional is not None:
+        yield errors.forbidden(f"{path}.additionalProperties", f"must not be used if {_EMBEDDED} is set")
+    if level == ROOT and type_ and type_ != "object":
+        yield invalid(f"{path}.type", type_, "must be object at the root")
+    yield from _meta(properties, level, path, checked=level == ROOT or embedded)
+    if embedded and not schema.get(_PRESERVE) and not properties:
+        detail = f"must not be empty if {_EMBEDDED} is true without {_PRESERVE}"
+        yield errors.required(f"{path}.properties", detail)
+
+
+def _type(schema: Tree, type_: str, level: str, path: str) -> Iterator[FieldError]:
+    if schema.get(_EMBEDDED) and type_ != "object":
+        detail = f"must be object if {_EMBEDDED} is true"
+        yield invalid(f"{path}.type", type_, detail) if type_ else errors.required(f"{path}.type", detail)
+    elif not type_ and not schema.get(_UNION) and not schema.get(_PRESERVE):
+        yield errors.required(f"{path}.type", f"must not be empty {level}")
+
+
+def _extensions(schema: Tree, path: str) -> Iterator[FieldError]:
+    if schema.get(_UNION):
+        for key in (_PRESERVE, _EMBEDDED):
+            if schema.get(key):
+                yield invalid(f"{path}.{key}", True, f"must be false if {_UNION} is true")
+
+
+def _meta(properties: Tree, level: str, path: str, *, checked: bool) -> Iterator[FieldError]:
+    for name in ("kind", "apiVersion"):
+        if checked and name in properties and properties[name].get("type") != "string":
+            yield invalid(f"{path}.properties[{name}].type", properties[name].get("type") or "", "must be string")
+    metadata: Tree | None = properties.get("metadata")
+    if metadata is None:
+        return
+    if checked and metadata.get("type") != "object":
+        yield invalid(f"{path}.properties[metadata].type", metadata.get("type") or "", "must be object")
+    if level == ROOT:
+        known = metadata.get("properties") or {}
+        rest = {key for key, value in metadata.items() if value} - {"type", "default", "required"}
+        if known and known.keys() <= {"name", "generateName"}:
+            rest.discard("properties")
+        if rest or metadata.get("required"):
+            yield errors.forbidden(f"{path}.properties[metadata]", _NO_METADATA)
+
+
+def _values(schema: Tree, level: str, path: str, *, skip_any: bool, skip_first_all: bool) -> Iterator[FieldError]:
+    """Value validations: those under a junctor may only validate."""
+    if not skip_any:
+        for index, sub in enumerate(schema.get("anyOf") or ()):
+            yield from _nested(sub, level, f"{path}.anyOf[{index}]")
+    for index, sub in enumerate(schema.get("allOf") or ()):
+        yield from _nested(sub, level, f"{path}.allOf[{index}]", skip_any=skip_first_all and index == 0)
+    for index, sub in enumerate(schema.get("oneOf") or ()):
+        yield from _nested(sub, level, f"{path}.oneOf[{index}]")
+    if isinstance(schema.get("not"), dict):
+        yield from _nested(schema["not"], level, f"{path}.not")
+    if pattern := schema.get("pattern"):
+        try:
+            compile_go(pattern)
+        except FormatError as error:
+            yield invalid(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
+
+
+def _nested(schema: Tree, level: str, path: str, *, skip_any: bool = False) -> Iterator[FieldError]:
+    yield from _values(schema, level, path, skip_any=skip_any, skip_first_all=False)
+    if isinstance(schema.get("items"), dict):
+        yield from _nested(schema["items"], level, f"{path}.items")
+    for name, sub in (schema.get("properties") or {}).items():
+        yield from _nested(sub, FIELD, f"{path}.properties[{name}]")
+    for key, detail in _FORBIDDEN:
+        value = schema.get(key)
+        if value if key != "default" else value is not None:
+            yield errors.forbidden(f"{path}.{key}", detail)
+    if schema.get("additionalProperties"):
+        yield errors.forbidden(f"{path}.additionalProperties", "must be undefined to be structural")
+    if "metadata" in (schema.get("properties") or {}):
+        yield errors.forbidden(f"{path}.properties[metadata]", "must not be specified in a nested context")
+
+
+def _completeness(rules: Tree, schema: Tree | None, path: str, said: str) -> Iterator[FieldError]:
+    """Every validation needs a field that has a type."""
+    if isinstance(rules.get("not"), dict):
+        yield from _nested_completeness(rules["not"], schema, path, f"{said}.not")
+    for key in ("allOf", "anyOf", "oneOf"):
+        for index, sub in enumerate(rules.get(key) or ()):
+            yield from _nested_completeness(sub, schema, path, f"{said}.{key}[{index}]")
+
+
+def _nested_completeness(rules: Tree, schema: Tree | None, path: str, said: str) -> Iterator[FieldError]:
+    if schema is None:
+        yield errors.required(path, f"because it is defined in {said}")
+        return
+    yield from _completeness(rules, schema, path, said)
+    items = schema.get("items")
+    if isinstance(rules.get("items"), dict):
+        below = items if isinstance(items, dict) else None
+        yield from _nested_completeness(rules["items"], below, f"{path}.items", f"{said}.items")
+    for name, sub in (rules.get("properties") or {}).items():
+        where = f"properties[{name}]"
+        known = (schema.get("properties") or {}).get(name)
+        yield from _nested_completeness(sub, known, f"{path}.{where}", f"{said}.{where}")
