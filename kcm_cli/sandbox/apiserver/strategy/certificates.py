@@ -6,6 +6,7 @@ Source: pkg/registry/certificates/certificates/strategy.go, kube-aggregator pkg/
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import certificate_request
 
 _DECIDED = ("Approved", "Denied")
 _SERVICE_STATUS_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences")
@@ -98,8 +99,16 @@ SIGNING_REQUEST = Strategy(
     on_status=_request_status,
     stamp=_stamp_request,
     stamp_status=_stamp_conditions,
+    check_create=certificate_request.validate_request,
+    check_update=certificate_request.validate_request_update,
+    check_status=certificate_request.validate_request_status,
 )
-SIGNING_REQUEST_APPROVAL = Strategy(namespaced=False, on_update=_approval, stamp=_stamp_conditions)
+SIGNING_REQUEST_APPROVAL = Strategy(
+    namespaced=False,
+    on_update=_approval,
+    stamp=_stamp_conditions,
+    check_update=certificate_request.validate_request_approval,
+)
 API_SERVICE = Strategy(
     namespaced=False,
     on_create=parts.new_with_status({}, generation=False),

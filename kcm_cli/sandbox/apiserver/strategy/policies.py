@@ -7,7 +7,7 @@ strategy.go of each.
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import autoscaler, classes, coordination, rbac
+from kcm_cli.sandbox.apiserver.validation import admission_policies, autoscaler, classes, coordination, rbac, webhooks
 
 _BUDGET_COUNTERS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 _LEASE_GATED = ("strategy", "preferredHolder")
@@ -46,6 +46,8 @@ WEBHOOKS = Strategy(
     on_create=parts.first_generation,
     on_update=parts.bump_if_changed("webhooks"),
     needs_version_on_update=True,
+    check_create=webhooks.validate_webhooks,
+    check_update=webhooks.validate_webhooks_update,
 )
 VALIDATING_ADMISSION_POLICY = Strategy(
     namespaced=False,
@@ -53,14 +55,34 @@ VALIDATING_ADMISSION_POLICY = Strategy(
     on_update=parts.spec_update,
     on_status=parts.strict_status_update,
     needs_version_on_update=True,
+    check_create=admission_policies.validate_validating,
+    check_update=admission_policies.validate_validating_update,
+    check_status=admission_policies.validate_status,
 )
 MUTATING_ADMISSION_POLICY = Strategy(
     namespaced=False,
     on_create=parts.first_generation,
     on_update=parts.bump_if_spec_changed,
     needs_version_on_update=True,
+    check_create=admission_policies.validate_mutating,
+    check_update=admission_policies.validate_mutating_update,
 )
-ADMISSION_POLICY_BINDING = MUTATING_ADMISSION_POLICY
+VALIDATING_ADMISSION_POLICY_BINDING = Strategy(
+    namespaced=False,
+    on_create=parts.first_generation,
+    on_update=parts.bump_if_spec_changed,
+    needs_version_on_update=True,
+    check_create=admission_policies.validate_validating_binding,
+    check_update=admission_policies.validate_validating_binding_update,
+)
+MUTATING_ADMISSION_POLICY_BINDING = Strategy(
+    namespaced=False,
+    on_create=parts.first_generation,
+    on_update=parts.bump_if_spec_changed,
+    needs_version_on_update=True,
+    check_create=admission_policies.validate_mutating_binding,
+    check_update=admission_policies.validate_mutating_binding_update,
+)
 FLOW_SCHEMA = Strategy(
     namespaced=False,
     on_create=parts.new_with_status({}, generation=True),

@@ -106,6 +106,9 @@ core.Taint Key:string Value:string Effect:string TimeAdded:*v1.Time
 core.EventSource Component:string Host:string
 core.ScopeSelector MatchExpressions:[]core.ScopedResourceSelectorRequirement
 core.ScopedResourceSelectorRequirement ScopeName:string Operator:string Values:[]string
+admissionregistration.AuditAnnotation Key:string ValueExpression:string
+certificates.CertificateSigningRequestCondition Type:string Status:string Reason:string Message:string
+  LastUpdateTime:v1.Time LastTransitionTime:v1.Time
 batch.PodFailurePolicy Rules:[]batch.PodFailurePolicyRule
 batch.PodFailurePolicyRule Action:string OnExitCodes:*batch.PodFailurePolicyOnExitCodesRequirement
   OnPodConditions:[]batch.PodFailurePolicyOnPodConditionsPattern
