@@ -6,6 +6,7 @@ upstream: pkg/controller/daemon/update.go#constructHistory
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, ControllerRevision, DaemonSet
@@ -22,7 +23,7 @@ from kcm_cli.machinery.patches import equal
 from kcm_cli.planning.actions import Delete, Patch, Path, Update, Value
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists
+from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.store import CONTROLLER, orphans_of
 
@@ -69,7 +70,7 @@ class Historian:
         return History(rules.hash_of(current), found.old)
 
     async def prune(self, surplus: Sequence[ControllerRevision]) -> None:
-        """Delete revisions that are not needed any more."""
+        """Delete revisions that are not needed any more; one that is gone already is as good."""
         for revision in surplus:
             await self._delete(revision)
 
@@ -136,6 +137,6 @@ class Historian:
         return kept
 
     async def _delete(self, revision: ControllerRevision) -> None:
-        await writes.delete(
-            self._client, Delete(CONTROLLER_REVISIONS, revision.namespace, revision.name, uid=revision.uid)
-        )
+        delete = Delete(CONTROLLER_REVISIONS, revision.namespace, revision.name, uid=revision.uid)
+        with suppress(NotFound):
+            await writes.delete(self._client, delete)

@@ -7,6 +7,7 @@ upstream: pkg/controller/history/controller_history.go
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevision, StatefulSet
@@ -23,7 +24,7 @@ from kcm_cli.machinery.patches import equal
 from kcm_cli.planning.actions import Delete, Path, Value
 from kcm_cli.planning.revisions import in_order
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists
+from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.store import CONTROLLER, orphans_of
 
@@ -77,10 +78,11 @@ class History:
         return await self._create(set_, wanted, collisions)
 
     async def prune(self, surplus: Sequence[ControllerRevision]) -> None:
-        """Delete revisions that are not needed any more."""
+        """Delete revisions that are not needed any more; one that is gone already is as good."""
         for revision in surplus:
             delete = Delete(CONTROLLER_REVISIONS, revision.namespace, revision.name, uid=revision.uid)
-            await writes.delete(self._client, delete)
+            with suppress(NotFound):
+                await writes.delete(self._client, delete)
 
     async def _create(self, set_: StatefulSet, missing: Missing, collisions: int) -> Found:
         first = collisions

@@ -82,7 +82,7 @@ class PodControl:
             await writes.delete(self._client, Delete(PODS, pod.namespace, pod.name, uid=pod.uid))
             self._deleted(pod)
         except NotFound:
-            pass  # upstream tells of it as a success, too
+            pass  # what was wanted; upstream tells of it as a success, too
         except WRITE_ERRORS as error:
             self._tell_pod(set_, "Delete", pod.name, error)
             raise

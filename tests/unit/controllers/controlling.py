@@ -1,0 +1,80 @@
+"""Runs controllers in a sandbox of the test's own, on virtual time."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from kcm_cli.component import featuregates
+from kcm_cli.manager.controller_map import CONTROLLERS
+from kcm_cli.manager.controllers import RunContext, run_controllers
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
+from tests.unit.sandbox.nodes.world import World
+
+
+class Faulty:
+    """A transport on which every so many requests fail: unsent, or sent with the answer lost."""
+
+    def __init__(self, inner: Transport, rng: random.Random, share: float) -> None:
+        self._inner = inner
+        self._rng = rng
+        self._share = share
+        self.faults = 0
+
+    async def send(self, request: Request) -> Response:
+        if request.method == "GET" or self._rng.random() >= self._share:
+            return await self._inner.send(request)
+        self.faults += 1
+        if self._rng.random() < 0.5:
+            await self._inner.send(request)
+        raise TransportError("the connection was lost")
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class _Clients:
+    def __init__(self, world: World, transport: Transport) -> None:
+        self._world = world
+        self._transport = transport
+
+    def client(self, name: str) -> Client:
+        return Client(self._transport, limiter=Unlimited(), user_agent=name, clock=self._world.clock)
+
+
+@asynccontextmanager
+async def controllers(
+    world: World,
+    *configs: object,
+    names: Iterable[str],
+    gates: Iterable[tuple[str, str]] = (),
+    transport: Transport | None = None,
+) -> AsyncIterator[None]:
+    """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates."""
+    resolved = featuregates.resolve(gates)
+    assert not resolved.problems
+    clients = _Clients(world, transport or world.server.transport())
+    wanted = set(names)
+    stop = asyncio.Event()
+    context = RunContext(
+        chosen=tuple(descriptor for descriptor in CONTROLLERS if descriptor.name in wanted),
+        clients=clients,
+        root_clients=clients,
+        configs={type(config): config for config in configs},
+        gates=resolved.gates,
+        clock=world.clock,
+        rng=random.Random(3),
+        served=frozenset(),
+    )
+    task = asyncio.create_task(run_controllers(context, stop))
+    try:
+        yield
+        assert not task.done()
+    finally:
+        stop.set()
+        await task

@@ -1,0 +1,135 @@
+"""The controller in a whole sandbox, on virtual time: pods are scheduled, start and end."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS
+from kcm_cli.api.core import NODES, PODS
+from kcm_cli.controllers.daemonset.config import DaemonSetConfig
+from kcm_cli.rest.client import STRATEGIC_MERGE
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.sandbox.nodes.world import World, certificates, play
+
+__all__ = ["certificates", "play"]
+
+
+def document(**spec: Any) -> dict[str, Any]:
+    full = {
+        "selector": {"matchLabels": {"app": "agent"}},
+        "template": {
+            "metadata": {"labels": {"app": "agent"}},
+            "spec": {"containers": [{"name": "c", "image": "i:1"}], "terminationGracePeriodSeconds": 1},
+        },
+    }
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": full | spec}
+
+
+class Story:
+    """A DaemonSet ``agent`` and the questions of the tests. Nodes have no taints but those of a test."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self, **options: Any) -> Any:
+        return controllers(self.world, DaemonSetConfig(), names=["daemonset-controller"], **options)
+
+    async def nodes(self) -> list[str]:
+        return sorted(node["metadata"]["name"] for node in await self.listed(NODES))
+
+    async def taint(self, *nodes: str, effect: str = "") -> None:
+        taints = [{"key": "test", "effect": effect}] if effect else None
+        for node in nodes:
+            await self.world.patch(NODES, node, {"spec": {"taints": taints}})
+
+    async def make(self, **spec: Any) -> None:
+        await self.world.client.create(DAEMON_SETS, "default", document(**spec))
+
+    async def image(self, image: str) -> None:
+        body = {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": image}]}}}}
+        await self.world.client.patch(DAEMON_SETS, "default", "agent", body, content_type=STRATEGIC_MERGE)
+
+    async def status(self) -> dict[str, Any]:
+        found = await self.world.client.get_doc(DAEMON_SETS, "default", "agent")
+        return found["status"]  # type: ignore[return-value]
+
+    async def listed(self, kind: Any) -> list[dict[str, Any]]:
+        page = await self.world.client.list_page(kind, "default" if kind.namespaced else "")
+        return json.loads(page)["items"]  # type: ignore[no-any-return]
+
+    async def images(self) -> dict[str, str]:
+        """Images by node."""
+        pods = await self.listed(PODS)
+        return {pod["spec"]["nodeName"]: pod["spec"]["containers"][0]["image"] for pod in pods}
+
+
+@pytest.mark.parametrize(
+    "rolling",
+    [{"maxUnavailable": 1}, {"maxUnavailable": "100%"}, {"maxSurge": 1, "maxUnavailable": 0}],
+    ids=["one", "all", "surge"],
+)
+def test_a_life(play, rolling):
+    async def life(world: World) -> None:
+        story = Story(world)
+        nodes = await story.nodes()
+        await story.taint(*nodes)
+        async with story.running():
+            await story.make(updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
+            await world.wait(60)
+            assert await story.images() == dict.fromkeys(nodes, "i:1")
+            assert (await story.status())["numberAvailable"] == 3
+            await story.image("i:2")
+            await world.wait(120)
+            assert await story.images() == dict.fromkeys(nodes, "i:2")
+            assert (await story.status())["updatedNumberScheduled"] == 3
+            await story.taint(nodes[0], effect="NoSchedule")
+            await world.wait(10)
+            assert set(await story.images()) == set(nodes)
+            await story.taint(nodes[0], effect="NoExecute")
+            await world.wait(30)
+            assert set(await story.images()) == set(nodes[1:])
+            await story.taint(nodes[0])
+            await world.wait(30)
+            assert set(await story.images()) == set(nodes)
+
+    play(life)
+
+
+def test_a_restarted_controller_finds_everything_as_it_left_it(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await story.taint(*await story.nodes())
+        async with story.running():
+            await story.make()
+            await world.wait(60)
+        kinds = (DAEMON_SETS, PODS, CONTROLLER_REVISIONS)
+        before = [await story.listed(kind) for kind in kinds]
+        assert len(before[1]) == 3
+        async with story.running():
+            await world.wait(60)
+        assert [await story.listed(kind) for kind in kinds] == before
+
+    play(life)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lost_requests_and_answers_delay_but_do_not_mislead(play, seed):
+    async def life(world: World) -> None:
+        story = Story(world)
+        nodes = await story.nodes()
+        await story.taint(*nodes)
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+        async with story.running(transport=faulty):
+            await story.make()
+            await world.wait(700)
+            assert await story.images() == dict.fromkeys(nodes, "i:1")
+            await story.image("i:2")
+            await world.wait(1500)
+            assert await story.images() == dict.fromkeys(nodes, "i:2")
+            assert len(await story.listed(PODS)) == 3
+        assert faulty.faults > 2
+        assert sorted(revision["revision"] for revision in await story.listed(CONTROLLER_REVISIONS)) == [1, 2]
+
+    play(life)

@@ -1,0 +1,150 @@
+"""The controller in a whole sandbox, on virtual time: pods are scheduled, start and end."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS
+from kcm_cli.controllers.statefulset.config import StatefulSetConfig
+from kcm_cli.rest.client import STRATEGIC_MERGE
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.sandbox.nodes.world import World, certificates, play
+
+__all__ = ["certificates", "play"]
+
+
+def document(**spec: Any) -> dict[str, Any]:
+    full = {
+        "replicas": 3,
+        "serviceName": "db",
+        "selector": {"matchLabels": {"app": "db"}},
+        "template": {
+            "metadata": {"labels": {"app": "db"}},
+            "spec": {"containers": [{"name": "c", "image": "i:1"}], "terminationGracePeriodSeconds": 1},
+        },
+    }
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": full | spec}
+
+
+class Story:
+    """A StatefulSet ``db`` and the questions of the tests."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self, **options: Any) -> Any:
+        return controllers(self.world, StatefulSetConfig(), names=["statefulset-controller"], **options)
+
+    async def make(self, **spec: Any) -> None:
+        await self.world.client.create(STATEFUL_SETS, "default", document(**spec))
+
+    async def patch(self, spec: dict[str, Any]) -> None:
+        await self.world.client.patch(STATEFUL_SETS, "default", "db", {"spec": spec}, content_type=STRATEGIC_MERGE)
+
+    async def image(self, image: str) -> None:
+        await self.patch({"template": {"spec": {"containers": [{"name": "c", "image": image}]}}})
+
+    async def status(self) -> dict[str, Any]:
+        found = await self.world.client.get_doc(STATEFUL_SETS, "default", "db")
+        return found["status"]  # type: ignore[return-value]
+
+    async def listed(self, kind: Any) -> list[dict[str, Any]]:
+        page = await self.world.client.list_page(kind, "default")
+        return json.loads(page)["items"]  # type: ignore[no-any-return]
+
+    async def pods(self) -> dict[str, str]:
+        """Images by the names of the pods."""
+        return {pod["metadata"]["name"]: pod["spec"]["containers"][0]["image"] for pod in await self.listed(PODS)}
+
+    async def settled(self, image: str, count: int = 3) -> bool:
+        status = await self.status()
+        images = await self.pods()
+        return status.get("availableReplicas") == count and list(images.values()) == [image] * count
+
+
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+def test_a_life(play, policy):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(podManagementPolicy=policy)
+            await world.wait(60)
+            assert await story.settled("i:1")
+            await story.image("i:2")
+            await world.wait(120)
+            assert await story.settled("i:2")
+            assert [revision["revision"] for revision in await story.listed(CONTROLLER_REVISIONS)] in ([1, 2], [2, 1])
+            await story.image("i:1")
+            await world.wait(120)
+            assert await story.settled("i:1")
+            assert sorted(revision["revision"] for revision in await story.listed(CONTROLLER_REVISIONS)) == [2, 3]
+            await story.patch({"replicas": 1})
+            await world.wait(60)
+            assert list(await story.pods()) == ["db-0"]
+            status = await story.status()
+            assert (status["replicas"], status["currentRevision"]) == (1, status["updateRevision"])
+
+    play(life)
+
+
+def test_a_restarted_controller_finds_everything_as_it_left_it(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        claims = [
+            {
+                "metadata": {"name": "data"},
+                "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+            }
+        ]
+        async with story.running():
+            await story.make(
+                podManagementPolicy="Parallel",
+                volumeClaimTemplates=claims,
+                persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete", "whenScaled": "Retain"},
+            )
+            await world.wait(60)
+        kinds = (STATEFUL_SETS, PODS, CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS)
+        before = [await story.listed(kind) for kind in kinds]
+        assert len(before[1]) == len(before[3]) == 3
+        async with story.running():
+            await world.wait(60)
+        assert [await story.listed(kind) for kind in kinds] == before
+        owners = [claim["metadata"]["ownerReferences"][0]["name"] for claim in before[3]]
+        assert owners == ["db"] * 3
+
+    play(life)
+
+
+def test_with_the_gate_as_many_pods_as_allowed_are_replaced_at_once(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running(gates=[("", "MaxUnavailableStatefulSet=true")]):
+            await story.make(replicas=4, podManagementPolicy="Parallel")
+            await world.wait(60)
+            await story.image("i:2")
+            await world.wait(120)
+            assert await story.settled("i:2", 4)
+
+    play(life)
+
+
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+@pytest.mark.parametrize("seed", range(2))
+def test_lost_requests_and_answers_delay_but_do_not_mislead(play, policy, seed):
+    async def life(world: World) -> None:
+        story = Story(world)
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+        async with story.running(transport=faulty):
+            await story.make(podManagementPolicy=policy)
+            await world.wait(200)
+            assert await story.settled("i:1")
+            await story.image("i:2")
+            await world.wait(400)
+            assert await story.settled("i:2")
+        assert faulty.faults > 3
+        assert sorted(revision["revision"] for revision in await story.listed(CONTROLLER_REVISIONS)) == [1, 2]
+
+    play(life)
