@@ -13,6 +13,9 @@ from kcm_cli.machinery.names import ALPHANUMS
 _OFFSET = 2166136261
 _PRIME = 16777619
 _MASK = 0xFFFFFFFF
+_OFFSET_128 = 0x6C62272E07BB014262B821756295C58D
+_PRIME_128 = (1 << 88) + 0x13B
+_MASK_128 = (1 << 128) - 1
 _SAFE = {code: ALPHANUMS[code % len(ALPHANUMS)] for code in range(128)}
 
 
@@ -29,6 +32,14 @@ def fnv32(data: bytes, seed: int = _OFFSET) -> int:
     value = seed
     for byte in data:
         value = value * _PRIME & _MASK ^ byte
+    return value
+
+
+def fnv128a(data: bytes) -> int:
+    """The 128-bit FNV-1a hash."""
+    value = _OFFSET_128
+    for byte in data:
+        value = (value ^ byte) * _PRIME_128 & _MASK_128
     return value
 
 

@@ -18,12 +18,20 @@ CONTROLLERS: tuple[Descriptor, ...] = (
         client="tokens-controller",
         starts_first=True,
     ),
-    Descriptor(name="endpoints-controller", alias="endpoint", client="endpoint-controller"),
-    Descriptor(name="endpointslice-controller", alias="endpointslice", client="endpointslice-controller"),
+    Descriptor(
+        name="endpoints-controller", alias="endpoint", client="endpoint-controller", source="endpoint-controller"
+    ),
+    Descriptor(
+        name="endpointslice-controller",
+        alias="endpointslice",
+        client="endpointslice-controller",
+        source="endpoint-slice-controller",
+    ),
     Descriptor(
         name="endpointslice-mirroring-controller",
         alias="endpointslicemirroring",
         client="endpointslicemirroring-controller",
+        source="endpoint-slice-mirroring-controller",
     ),
     Descriptor(
         name="replicationcontroller-controller",

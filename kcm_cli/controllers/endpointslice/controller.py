@@ -1,0 +1,162 @@
+"""endpointslice-controller: keeps the EndpointSlices of each Service with a selector equal to its pods.
+
+A sync reads the Service's pods and slices from the caches, decides per address type, and writes; it fails after
+the writes if a pod's node is not known, so that it is tried again. Slices of Services without a selector, and of
+other managers, are left alone.
+
+upstream: pkg/controller/endpointslice
+"""
+
+from kcm_cli.api.core import NODES, PODS, SERVICES, Node, Service
+from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
+from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
+from kcm_cli.controllers.endpointslice.metrics import SliceMetrics
+from kcm_cli.controllers.endpointslice.plan import MANAGER, Decision, decide, stages
+from kcm_cli.controllers.endpointslice.plan.desired import address_types
+from kcm_cli.controllers.endpointslice.snapshot import Snapshot
+from kcm_cli.controllers.endpointslice.zones import Zones
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.freshness import AGAIN_S
+from kcm_cli.engine.pod_services import PodServices
+from kcm_cli.engine.resync import Together
+from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.engine.slice_tracker import SliceTracker
+from kcm_cli.engine.slice_writes import SliceSyncError, SliceWrites
+from kcm_cli.planning.actions import Notice, Plan, Stage, ref_to
+from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, deletion, filed_under
+from kcm_cli.planning.endpoints.trigger_time import Seen, trigger_time
+from kcm_cli.rest.errors import namespace_terminating
+from kcm_cli.runtime.workqueue import RetryLimiter
+
+MAX_RETRIES = 15
+MIN_CHANGE_DELAY_S = 1.0
+"""After somebody else changed a slice: wait for more of the kind."""
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = EndpointSliceController(context)
+    worker = context.worker(
+        controller.queue,
+        controller.sync,
+        count=context.config(EndpointSliceConfig).concurrent_syncs,
+        waits_for=controller.informers,
+        retry=RetryPolicy(MAX_RETRIES),
+    )
+    return Together((worker, controller.zones.worker(context, controller.informers)))
+
+
+class EndpointSliceController:
+    """Keys are Services."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        config = context.config(EndpointSliceConfig)
+        self._recorder = context.recorder
+        self._limit = config.max_endpoints_per_slice
+        self._prefer_same = context.gates.enabled("PreferSameTrafficDistribution")
+        self._metrics = SliceMetrics(context.metrics, self._limit)
+        self._seen: dict[str, Seen] = {}
+        self.queue = context.queue("endpoint_slice", RetryLimiter(base_s=1.0, maximum_s=1000.0))
+        self._services = context.informers.get(SERVICES)
+        self._pods = context.informers.get(PODS)
+        self._nodes = context.informers.get(NODES)
+        self._slices = context.informers.get(ENDPOINT_SLICES)
+        self.informers = (self._services, self._pods, self._nodes, self._slices)
+        self._slices.store.add_index(SERVICE_INDEX, by_service)
+        self._services.listen(
+            on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._enqueue
+        )
+        batch_s = config.updates_batch_period_s
+        self._selected = PodServices(self._services, self._pods, lambda key: self.queue.add_after(key, batch_s))
+        change_s = max(MIN_CHANGE_DELAY_S, batch_s)
+        self._tracker = SliceTracker(MANAGER, lambda key: self.queue.add_after(key, change_s), self.queue.add)
+        self._tracker.listen(self._slices)
+        self._writes = SliceWrites(context.executor(), self._tracker, self._metrics.changed)
+        self.zones = Zones(self._nodes, self.queue.add, context.clock)
+
+    async def sync(self, key: str) -> float | None:
+        service = self._services.store.get(key)
+        if service is None:
+            self._forget(key)
+            return None
+        if service.spec.type == "ExternalName" or service.spec.selector is None:
+            return None
+        slices = self._slices_of(key)
+        if self._tracker.stale(key, slices):
+            self._metrics.synced("stale")
+            return AGAIN_S
+        try:
+            await self._reconcile(key, service, slices)
+        except SliceSyncError as error:
+            self._metrics.synced("error")
+            text = f"Error updating Endpoint Slices for Service {key}: {error}"
+            self._recorder.emit(Notice(ref_to(SERVICES, service), "Warning", "FailedToUpdateEndpointSlices", text))
+            raise
+        self._metrics.synced("success")
+        return None
+
+    async def _reconcile(self, key: str, service: Service, slices: tuple[EndpointSlice, ...]) -> None:
+        """Bring each address type in order, then delete the slices of types that the Service has no more.
+        Raises SliceSyncError with all that failed."""
+        pods = tuple(self._selected.pods_of(service))
+        time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
+        nodes = self._nodes_of({pod.spec.node_name for pod in pods})
+        types = address_types(service)
+        problems: list[str] = []
+        causes: list[Exception] = []
+        unsupported = [slice_ for slice_ in slices if slice_.address_type not in types]
+        for slice_ in unsupported:
+            self.zones.forget(key, slice_.address_type)
+        for address_type in types:
+            snapshot = Snapshot(
+                service,
+                pods,
+                nodes,
+                slices,
+                self._limit,
+                time,
+                self.zones.ratios,
+                self.zones.hinted(key),
+                self._prefer_same,
+            )
+            decision = decide(snapshot, address_type)
+            self._note(key, address_type, decision)
+            failure = await self._writes.run(key, Plan(stages(snapshot, decision.changes)))
+            problems += decision.problems
+            if failure is None:
+                self._metrics.written(decision)
+            elif not namespace_terminating(failure.error):
+                problems.append(failure.text(f"Service {key}"))
+                causes.append(failure.error)
+            for notice in decision.notices:
+                self._recorder.emit(notice)
+        for slice_ in unsupported:
+            failure = await self._writes.run(key, Plan((Stage((deletion(slice_),)),)))
+            if failure is not None:
+                problems.append(f"error deleting {slice_.name} EndpointSlice for Service {key}: {failure.error}")
+                causes.append(failure.error)
+        if problems:
+            raise SliceSyncError(problems) from (causes[0] if causes else None)
+
+    def _note(self, key: str, address_type: str, decision: Decision) -> None:
+        self._metrics.decided(key, address_type, decision)
+        if decision.zones is None:
+            self.zones.forget(key, address_type)
+        else:
+            self.zones.note(key, address_type, decision.zones)
+
+    def _slices_of(self, key: str) -> tuple[EndpointSlice, ...]:
+        """The slices of a Service that this controller manages; those being deleted do not count."""
+        found = self._slices.store.by_index(SERVICE_INDEX, filed_under(MANAGER, key))
+        return tuple(slice_ for slice_ in found if not slice_.deleting)
+
+    def _nodes_of(self, names: set[str]) -> dict[str, Node]:
+        found = {name: self._nodes.store.get(name) for name in names if name}
+        return {name: node for name, node in found.items() if node is not None}
+
+    def _enqueue(self, service: Service) -> None:
+        self.queue.add(service.key)
+
+    def _forget(self, key: str) -> None:
+        self._seen.pop(key, None)
+        self._metrics.forget(key)
+        self._tracker.forget(key)

@@ -1,0 +1,114 @@
+"""endpoint_slice_controller_*: how many endpoints and slices there are and should be, and how they change.
+
+upstream: staging/src/k8s.io/endpointslice/metrics
+"""
+
+from collections.abc import Mapping
+
+from kcm_cli.component.metrics import DEFAULT_BUCKETS, Registry, Stability, exponential_buckets
+from kcm_cli.controllers.endpointslice.plan import Decision, Efficiency
+from kcm_cli.planning.endpoints.ports import Ports
+
+_PREFIX = "endpoint_slice_controller_"
+_PER_SYNC = exponential_buckets(2, 2, 15)
+
+
+class SliceMetrics:
+    """The figures of all Services together, kept up to date from those of each sync."""
+
+    def __init__(self, registry: Registry, limit: int) -> None:
+        beta = Stability.BETA
+        self._limit = limit
+        self._added = registry.histogram(
+            f"{_PREFIX}endpoints_added_per_sync", "Endpoints that a sync of a Service adds.", _PER_SYNC, stability=beta
+        ).labels()
+        self._removed = registry.histogram(
+            f"{_PREFIX}endpoints_removed_per_sync",
+            "Endpoints that a sync of a Service removes.",
+            _PER_SYNC,
+            stability=beta,
+        ).labels()
+        self._desired = registry.gauge(
+            f"{_PREFIX}endpoints_desired", "How many endpoints there should be.", stability=beta
+        ).labels()
+        self._slices = registry.gauge(
+            f"{_PREFIX}num_endpoint_slices", "How many EndpointSlices there are.", stability=beta
+        ).labels()
+        self._ideal = registry.gauge(
+            f"{_PREFIX}desired_endpoint_slices",
+            "How many EndpointSlices there would be if each were full.",
+            stability=beta,
+        ).labels()
+        self._changes = registry.counter(
+            f"{_PREFIX}changes", "EndpointSlices created, updated and deleted.", labels=("operation",)
+        )
+        self._changed = registry.histogram(
+            f"{_PREFIX}endpointslices_changed_per_sync",
+            "EndpointSlices that a sync of a Service changes.",
+            DEFAULT_BUCKETS,
+            labels=("topology", "traffic_distribution"),
+        )
+        self._syncs = registry.counter(f"{_PREFIX}syncs", "Syncs of Services, by result.", labels=("result",))
+        self._distributions = registry.gauge(
+            f"{_PREFIX}services_count_by_traffic_distribution",
+            "Services by their traffic distribution.",
+            labels=("traffic_distribution",),
+            stability=beta,
+        )
+        self._totals: dict[str, dict[str, tuple[int, int, int]]] = {}
+        self._sums = [0, 0, 0]
+        self._distribution_of: dict[str, str] = {}
+
+    def synced(self, result: str) -> None:
+        """A sync ended: success, stale or error."""
+        self._syncs.labels(result).inc()
+
+    def changed(self, operation: str) -> None:
+        """One slice was written: create, update or delete."""
+        self._changes.labels(operation).inc()
+
+    def decided(self, key: str, address_type: str, decision: Decision) -> None:
+        """What a sync found for one address type of a Service."""
+        self._added.observe(float(decision.added))
+        self._removed.observe(float(decision.removed))
+        by_type = self._totals.setdefault(key, {})
+        totals = self._total(decision.efficiency)
+        self._move(by_type.get(address_type, (0, 0, 0)), totals)
+        by_type[address_type] = totals
+        if self._distribution_of.get(key, "") != decision.distribution:
+            self._distribution_of[key] = decision.distribution
+            self._show_distributions()
+
+    def written(self, decision: Decision) -> None:
+        """All that was decided has been written."""
+        changes = decision.changes
+        count = len(changes.create) + len(changes.update) + len(changes.delete)
+        self._changed.labels(decision.topology, decision.distribution).observe(float(count))
+
+    def forget(self, key: str) -> None:
+        """The Service is gone."""
+        for totals in self._totals.pop(key, {}).values():
+            self._move(totals, (0, 0, 0))
+        if self._distribution_of.pop(key, ""):
+            self._show_distributions()
+
+    def _total(self, efficiency: Mapping[Ports, Efficiency]) -> tuple[int, int, int]:
+        """Endpoints, slices, and the slices that would do; an empty Service needs one, too."""
+        endpoints = sum(part.endpoints for part in efficiency.values())
+        slices = sum(part.slices for part in efficiency.values())
+        ideal = sum(-(-part.endpoints // self._limit) for part in efficiency.values())
+        return endpoints, slices, ideal or 1
+
+    def _move(self, before: tuple[int, int, int], after: tuple[int, int, int]) -> None:
+        for index, gauge in enumerate((self._desired, self._slices, self._ideal)):
+            self._sums[index] += after[index] - before[index]
+            gauge.set(float(self._sums[index]))
+
+    def _show_distributions(self) -> None:
+        counts = dict.fromkeys((value for value in self._distribution_of.values() if value), 0)
+        for value in self._distribution_of.values():
+            if value:
+                counts[value] += 1
+        self._distributions.clear()
+        for value, count in counts.items():
+            self._distributions.labels(value).set(float(count))

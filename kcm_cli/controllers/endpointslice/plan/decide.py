@@ -1,0 +1,170 @@
+"""One sync of a Service, for one address type: which slices are created, updated and deleted, and what to say.
+
+upstream: staging/src/k8s.io/endpointslice/reconciler.go#reconcileByAddressType, finalize
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kcm_cli.api.core import SERVICES
+from kcm_cli.api.discovery import EndpointSlice
+from kcm_cli.controllers.endpointslice.plan import topology
+from kcm_cli.controllers.endpointslice.plan.desired import Desired, desired
+from kcm_cli.controllers.endpointslice.plan.distribution import distribute, distribution, remove_hints
+from kcm_cli.controllers.endpointslice.plan.labels import slice_labels
+from kcm_cli.controllers.endpointslice.plan.packing import Packed, Shape, pack
+from kcm_cli.controllers.endpointslice.snapshot import Snapshot
+from kcm_cli.planning.actions import Mode, Notice, Stage, ref_to
+from kcm_cli.planning.actions import stages as with_actions
+from kcm_cli.planning.endpoints.ports import Ports, ordered_slice_ports
+from kcm_cli.planning.endpoints.slices import (
+    Changes,
+    Draft,
+    creation,
+    deletion,
+    owned_by,
+    owner_reference,
+    replacement,
+)
+from kcm_cli.planning.endpoints.trigger_time import annotated
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """Endpoints of one set of ports, and the slices that they are in afterwards."""
+
+    endpoints: int
+    slices: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do about one address type.
+
+    ``problems`` are failures that do not keep the rest from being done: the sync fails after it. ``zones`` counts
+    the endpoints by zone where hints are given (None: they are not). ``topology`` and ``distribution`` label the
+    metric of changed slices.
+    """
+
+    changes: Changes
+    problems: tuple[str, ...]
+    notices: tuple[Notice, ...]
+    zones: dict[str, int] | None
+    added: int
+    removed: int
+    efficiency: dict[Ports, Efficiency]
+    topology: str
+    distribution: str
+
+
+def decide(snapshot: Snapshot, address_type: str) -> Decision:
+    """Decide on the slices of one address type. A slice that another Service of this name owned goes."""
+    service = snapshot.service
+    existing = [slice_ for slice_ in snapshot.slices if slice_.address_type == address_type]
+    own = [slice_ for slice_ in existing if owned_by(slice_, service, SERVICES.kind)]
+    foreign = [slice_ for slice_ in existing if not owned_by(slice_, service, SERVICES.kind)]
+    changes = Changes(delete=foreign)
+    wanted = desired(snapshot, address_type)
+    packed = _pack(snapshot, address_type, own, wanted)
+    efficiency: dict[Ports, Efficiency] = {}
+    for ports, (group, before) in packed.items():
+        _add(changes, group)
+        if ports in wanted.groups:
+            slices = before + len(group.create) - len(group.delete)
+            efficiency[ports] = Efficiency(len(wanted.groups[ports]), slices)
+    if len(changes.delete) == len(existing) and not changes.create:
+        _keep_placeholder(snapshot, address_type, changes)
+        efficiency[()] = Efficiency(0, 1)
+    zones, notices = _hints(snapshot, address_type, changes)
+    changes.recycle([slice_ for slice_ in changes.delete if owned_by(slice_, service, SERVICES.kind)])
+    value = distribution(service, prefer_same=snapshot.prefer_same)
+    auto = topology.wants_hints(service.annotations)
+    return Decision(
+        changes,
+        tuple(wanted.unplaced),
+        notices,
+        zones,
+        sum(group.added for group, _ in packed.values()),
+        sum(group.removed for group, _ in packed.values()),
+        efficiency,
+        "Auto" if auto else "Disabled",
+        "" if auto else value,
+    )
+
+
+def _pack(
+    snapshot: Snapshot, address_type: str, own: Iterable[EndpointSlice], wanted: Desired
+) -> dict[Ports, tuple[Packed, int]]:
+    """Each group of ports packed, with the number of slices it had; groups that nobody wants any more go."""
+    labels = slice_labels(snapshot.service)
+    existing: dict[Ports, list[EndpointSlice]] = {}
+    for slice_ in own:
+        existing.setdefault(ordered_slice_ports(slice_.ports or ()), []).append(slice_)
+    result: dict[Ports, tuple[Packed, int]] = {}
+    for ports, group in wanted.groups.items():
+        slices = existing.pop(ports, [])
+        shape = Shape(address_type, ports, labels, snapshot.max_per_slice)
+        result[ports] = pack(slices, group, shape), len(slices)
+    for ports, slices in existing.items():
+        result[ports] = Packed(delete=slices), len(slices)
+    return result
+
+
+def _add(changes: Changes, group: Packed) -> None:
+    changes.create += group.create
+    changes.update += group.update
+    changes.delete += group.delete
+    changes.unchanged += group.unchanged
+
+
+def _keep_placeholder(snapshot: Snapshot, address_type: str, changes: Changes) -> None:
+    """A Service always has a slice, be it an empty one: leave the one there is, or make one."""
+    labels = slice_labels(snapshot.service)
+    if len(changes.delete) == 1:
+        last = changes.delete[0]
+        if not last.members and not last.ports and last.labels == labels:
+            changes.unchanged.append(changes.delete.pop())
+            return
+    changes.create.append(Draft(address_type, (), labels, []))
+
+
+def _hints(snapshot: Snapshot, address_type: str, changes: Changes) -> tuple[dict[str, int] | None, tuple[Notice, ...]]:
+    """Give or take hints: by the annotation if the Service has it, by its traffic distribution otherwise."""
+    service = snapshot.service
+    if topology.wants_hints(service.annotations):
+        try:
+            zones = topology.add_hints(changes, snapshot.ratios)
+        except topology.Unhintable as why:
+            remove_hints(changes)
+            return None, (_notice(snapshot, address_type, "Warning", "TopologyAwareHintsDisabled", str(why)),)
+        if snapshot.hinted:
+            return zones, ()
+        return zones, (_notice(snapshot, address_type, "Normal", "TopologyAwareHintsEnabled", topology.ENABLED),)
+    value = distribution(service, prefer_same=snapshot.prefer_same)
+    if value:
+        distribute(changes, value)
+    else:
+        remove_hints(changes)
+    if not snapshot.hinted:
+        return None, ()
+    return None, (_notice(snapshot, address_type, "Warning", "TopologyAwareHintsDisabled", topology.DISABLED),)
+
+
+def _notice(snapshot: Snapshot, address_type: str, type_: str, reason: str, text: str) -> Notice:
+    return Notice(ref_to(SERVICES, snapshot.service), type_, reason, f"{text}, addressType: {address_type}")
+
+
+def stages(snapshot: Snapshot, changes: Changes) -> tuple[Stage, ...]:
+    """The writes, one after the other: creations, updates, deletions. A Service being deleted gets no new slices,
+    which its collection would have to chase."""
+    service = snapshot.service
+    owner = owner_reference(service, SERVICES.kind)
+    for draft in (*changes.create, *changes.update):
+        draft.annotations = annotated(draft.annotations, snapshot.trigger_time)
+    drafts = [] if service.deleting else changes.create
+    creates = tuple(creation(owner, service.namespace, service.name, draft) for draft in drafts)
+    return with_actions(
+        Stage(creates, Mode.SEQUENTIAL),
+        Stage(tuple(replacement(owner, draft) for draft in changes.update), Mode.SEQUENTIAL),
+        Stage(tuple(deletion(slice_) for slice_ in changes.delete), Mode.SEQUENTIAL),
+    )

@@ -1,0 +1,91 @@
+"""The endpoints that a Service should have, by address type and ports.
+
+upstream: staging/src/k8s.io/endpointslice/utils.go#podToEndpoint, reconciler.go#reconcileByAddressType
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kcm_cli.api.core import Node, ObjectReference, Pod, Service
+from kcm_cli.api.discovery import IPV4, IPV6, Endpoint, EndpointConditions
+from kcm_cli.controllers.endpointslice.snapshot import Snapshot
+from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
+from kcm_cli.planning.endpoints.pods import belongs, published_hostname
+from kcm_cli.planning.endpoints.ports import Ports, has_cluster_ip, slice_ports
+from kcm_cli.planning.endpoints.slices import Identity, identity
+from kcm_cli.planning.pods import is_ready
+
+ZONE = "topology.kubernetes.io/zone"
+_CONDITIONS = {
+    (ready, serving, terminating): EndpointConditions(ready, serving, terminating)
+    for ready in (False, True)
+    for serving in (False, True)
+    for terminating in (False, True)
+}
+
+Group = dict[Identity, Endpoint]
+
+
+@dataclass(slots=True)
+class Desired:
+    """Endpoints by ports (a group may be empty), and the pods left out because their node is not known."""
+
+    groups: dict[Ports, Group] = field(default_factory=dict)
+    unplaced: list[str] = field(default_factory=list)
+
+
+def address_types(service: Service) -> tuple[str, ...]:
+    """The address types of a Service's slices: its families; guessed where it does not say."""
+    found = tuple(family for family in (IPV4, IPV6) if family in service.spec.ip_families)
+    if found:
+        return found
+    if has_cluster_ip(service):
+        return (IPV6,) if is_ipv6(service.spec.cluster_ip) else (IPV4,)
+    return IPV4, IPV6
+
+
+def desired(snapshot: Snapshot, address_type: str) -> Desired:
+    """The endpoints of one address type."""
+    service, result = snapshot.service, Desired()
+    publishes_all = service.spec.publish_not_ready_addresses
+    for pod in snapshot.pods:
+        if not belongs(pod, terminating=True):
+            continue
+        group = result.groups.setdefault(slice_ports(service, pod), {})
+        node = snapshot.nodes.get(pod.spec.node_name)
+        if node is None and not publishes_all:
+            result.unplaced.append(_unplaced(service, pod))
+            continue
+        endpoint = endpoint_of(pod, node, service, address_type)
+        if endpoint.addresses:
+            group[identity(endpoint)] = endpoint
+    return result
+
+
+def endpoint_of(pod: Pod, node: Node | None, service: Service, address_type: str) -> Endpoint:
+    """A pod as an endpoint; without addresses if it has none of this type."""
+    serving, terminating = is_ready(pod), pod.deleting
+    ready = service.spec.publish_not_ready_addresses or (serving and not terminating)
+    meta = pod.metadata
+    return Endpoint(
+        _addresses(pod, address_type),
+        _CONDITIONS[(ready, serving, terminating)],
+        published_hostname(pod, service) or None,
+        ObjectReference(kind="Pod", namespace=meta.namespace, name=meta.name, uid=meta.uid),
+        pod.spec.node_name or None,
+        _zone(node) or None,
+    )
+
+
+def _addresses(pod: Pod, address_type: str) -> tuple[str, ...]:
+    found = [parse(ip.ip) for ip in pod.status.pod_ips]
+    return tuple(address.text for address in found if address is not None and address.type == address_type)
+
+
+def _zone(node: Node | None) -> str:
+    labels: Mapping[str, str] = node.labels if node is not None else {}
+    return labels.get(ZONE, "")
+
+
+def _unplaced(service: Service, pod: Pod) -> str:
+    return f"skipping Pod {pod.name} for Service {service.key}: Node {pod.spec.node_name} Not Found"

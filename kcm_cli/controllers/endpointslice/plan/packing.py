@@ -1,0 +1,109 @@
+"""Endpoints into slices with the fewest writes: what stays, stays where it is.
+
+What is no longer wanted leaves its slice, what changed changes in place; new endpoints first fill slices that are
+written anyway, the fullest first; the rest goes into the one slice that it fills best, or into new ones. A slice
+that becomes empty goes. Slices are not merged for the sake of it: that would cost writes.
+
+upstream: staging/src/k8s.io/endpointslice/reconciler.go#reconcileByPortMapping
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kcm_cli.api.discovery import Endpoint, EndpointSlice
+from kcm_cli.controllers.endpointslice.plan.desired import Group
+from kcm_cli.controllers.endpointslice.plan.labels import outdated
+from kcm_cli.planning.endpoints.ports import Ports
+from kcm_cli.planning.endpoints.slices import Draft, identity, same_beyond_identity
+
+
+@dataclass(slots=True)
+class Packed:
+    """What becomes of the slices of one address type and one set of ports."""
+
+    create: list[Draft] = field(default_factory=list)
+    update: list[Draft] = field(default_factory=list)
+    delete: list[EndpointSlice] = field(default_factory=list)
+    unchanged: list[EndpointSlice] = field(default_factory=list)
+    added: int = 0
+    removed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What all slices of a group have in common, and how many endpoints one may hold."""
+
+    address_type: str
+    ports: Ports
+    labels: Mapping[str, str]
+    limit: int
+
+    def draft(self, endpoints: Iterable[Endpoint], existing: EndpointSlice | None = None) -> Draft:
+        annotations = dict(existing.annotations) if existing is not None else {}
+        ports = existing.ports or () if existing is not None else self.ports
+        return Draft(self.address_type, ports, dict(self.labels), list(endpoints), annotations, existing)
+
+
+def pack(existing: Iterable[EndpointSlice], wanted: Group, shape: Shape) -> Packed:
+    """Distribute the wanted endpoints. The result depends on no order."""
+    packed = Packed()
+    left = dict(wanted)
+    for slice_ in sorted(existing, key=lambda slice_: slice_.name):
+        _keep(slice_, left, shape, packed)
+    packed.added = len(left)
+    rest = [left[key] for key in sorted(left)]
+    packed.update.sort(key=lambda draft: -len(draft.endpoints))
+    for draft in packed.update:
+        rest = _fill(draft, rest, shape.limit)
+    while rest:
+        fitting = _best_fit(packed.unchanged, len(rest), shape.limit)
+        if fitting is None:
+            draft = shape.draft(())
+            packed.create.append(draft)
+        else:
+            packed.unchanged.remove(fitting)
+            draft = shape.draft(fitting.members, fitting)
+            packed.update.append(draft)
+        rest = _fill(draft, rest, shape.limit)
+    return packed
+
+
+def _keep(slice_: EndpointSlice, left: Group, shape: Shape, packed: Packed) -> None:
+    """Sort one slice into what stays, changes and goes; its endpoints are taken from what is left to place."""
+    kept: list[Endpoint] = []
+    changed = False
+    for endpoint in slice_.members:
+        wanted = left.pop(identity(endpoint), None)
+        if wanted is not None:
+            kept.append(wanted)
+            changed = changed or not same_beyond_identity(wanted, endpoint)
+    gone = len(slice_.members) - len(kept)
+    packed.removed += gone
+    if changed or gone:
+        if kept:
+            packed.update.append(shape.draft(kept, slice_))
+        else:
+            packed.delete.append(slice_)
+    elif outdated(slice_.labels, shape.labels):
+        packed.update.append(shape.draft(slice_.members, slice_))
+    else:
+        packed.unchanged.append(slice_)
+
+
+def _fill(draft: Draft, rest: list[Endpoint], limit: int) -> list[Endpoint]:
+    """Put in as many as there is room for; returns those behind them."""
+    room = max(0, limit - len(draft.endpoints))
+    draft.endpoints.extend(rest[:room])
+    return rest[room:]
+
+
+def _best_fit(unchanged: Iterable[EndpointSlice], count: int, limit: int) -> EndpointSlice | None:
+    """The slice that is fullest once it has so many more endpoints; none if they fill a slice of their own."""
+    if count >= limit:
+        return None
+    best, best_room = None, limit
+    for slice_ in unchanged:
+        room = limit - count - len(slice_.members)
+        if 0 <= room < best_room:
+            best, best_room = slice_, room
+    return best

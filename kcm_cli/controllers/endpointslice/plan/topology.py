@@ -1,0 +1,197 @@
+"""Hints by the annotation service.kubernetes.io/topology-mode: each zone gets endpoints by its share of the CPUs.
+
+Endpoints are meant for their own zone first; zones with more than their share then give some to zones with less.
+Where that cannot be done without overloading a zone, nobody gets hints, and an event says why.
+
+upstream: staging/src/k8s.io/endpointslice/topologycache
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kcm_cli.api.core import Node
+from kcm_cli.api.discovery import EndpointSlice
+from kcm_cli.controllers.endpointslice.plan.desired import ZONE
+from kcm_cli.controllers.endpointslice.plan.distribution import for_zone, touch, zones_of
+from kcm_cli.machinery.quantity import Quantity, make, parse
+from kcm_cli.planning.endpoints.slices import Changes, Draft
+
+OVERLOAD = 0.2
+"""How much more than its share of the traffic an endpoint may get."""
+_EXCLUDED = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+_DEPRECATED_MODE = "service.kubernetes.io/topology-aware-hints"
+_MODE = "service.kubernetes.io/topology-mode"
+
+ENABLED = "Topology Aware Hints has been enabled"
+DISABLED = "Topology Aware Hints has been disabled"
+NO_NODE_INFO = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
+NO_ZONE = "One or more endpoints do not have a zone specified"
+NO_HINTS = "No hints allocated for zones"
+TOO_FEW = "Insufficient number of endpoints"
+OVERLOADED = "Unable to allocate minimum required endpoints to each zone without exceeding overload threshold"
+
+Ratios = Mapping[str, float]
+Counts = dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """How many endpoints a zone should have."""
+
+    minimum: int
+    maximum: int
+    desired: float
+
+
+class Unhintable(Exception):
+    """No hints can be given; the text says why."""
+
+
+def wants_hints(annotations: Mapping[str, str]) -> bool:
+    """Whether a Service asks for hints; the older annotation counts before the newer."""
+    value = annotations.get(_DEPRECATED_MODE, annotations.get(_MODE))
+    return value in ("Auto", "auto")
+
+
+def node_ready(node: Node) -> bool:
+    for condition in node.status.conditions:
+        if condition.type == "Ready":
+            return condition.status == "True"
+    return False
+
+
+def zone_ratios(nodes: Iterable[Node]) -> Ratios | None:
+    """Each zone's share of the CPUs of all ready nodes that carry workloads; None if one of them does not tell its
+    zone or CPUs, or if there are fewer than two zones."""
+    total = make(0)
+    by_zone: dict[str, Quantity] = {}
+    for node in nodes:
+        if any(label in node.labels for label in _EXCLUDED) or not node_ready(node):
+            continue
+        zone = node.labels.get(ZONE, "")
+        cpus = parse((node.status.allocatable or {}).get("cpu", "0"))
+        if not zone or not cpus:
+            return None
+        total += cpus
+        by_zone[zone] = by_zone.get(zone, make(0)) + cpus
+    if not total or len(by_zone) < 2:
+        return None
+    return {zone: cpus.milli_value() / total.milli_value() for zone, cpus in by_zone.items()}
+
+
+def overloaded(counts: Mapping[str, int], ratios: Ratios | None) -> bool:
+    """Whether some zone has too few endpoints for its share by now."""
+    if not counts:
+        return False
+    if not ratios:
+        return True
+    total = float(sum(counts.values()))
+    return any(counts.get(zone, -1) < math.ceil(total * ratio * (1 / (1 + OVERLOAD))) for zone, ratio in ratios.items())
+
+
+def add_hints(changes: Changes, ratios: Ratios | None) -> Counts:
+    """Give hints; returns the endpoints that each zone has now. Raises Unhintable; then hints have to be removed."""
+    allocations = _allocate(_ready_endpoints(changes), ratios)
+    counts = _settled(changes, allocations)
+    drafts = (*changes.create, *changes.update)
+    for draft in drafts:
+        for index, endpoint in enumerate(draft.endpoints):
+            if not endpoint.ready:
+                continue
+            if not endpoint.zone:
+                raise Unhintable(NO_ZONE)
+            counts[endpoint.zone] = counts.get(endpoint.zone, 0) + 1
+            draft.endpoints[index] = for_zone(endpoint, endpoint.zone)
+    giving, receiving = exchanges(allocations, counts)
+    _redistribute(drafts, giving, receiving, counts)
+    if not counts:
+        raise Unhintable(NO_HINTS)
+    return counts
+
+
+def _ready_endpoints(changes: Changes) -> int:
+    drafted = sum(endpoint.ready for draft in (*changes.create, *changes.update) for endpoint in draft.endpoints)
+    return drafted + sum(endpoint.ready for slice_ in changes.unchanged for endpoint in slice_.members)
+
+
+def _allocate(endpoints: int, ratios: Ratios | None) -> dict[str, Allocation]:
+    if ratios is None:
+        raise Unhintable(NO_NODE_INFO)
+    about = f"({endpoints} endpoints, {len(ratios)} zones)"
+    if len(ratios) > endpoints:
+        raise Unhintable(f"{TOO_FEW} {about}")
+    minima = {zone: math.ceil(ratio * endpoints * (1 / (1 + OVERLOAD))) for zone, ratio in ratios.items()}
+    spare = endpoints - sum(minima.values())
+    if spare < 0:
+        raise Unhintable(f"{OVERLOADED} {about}")
+    return {
+        zone: Allocation(minimum, minimum + spare, max(ratios[zone] * endpoints, float(minimum)))
+        for zone, minimum in minima.items()
+    }
+
+
+def _settled(changes: Changes, allocations: Mapping[str, Allocation]) -> Counts:
+    """Endpoints by zone of the slices whose hints may stay; the others are updated."""
+    counts: Counts = {}
+    for slice_ in tuple(changes.unchanged):
+        own = _hints_of(slice_, counts, allocations)
+        if own is None:
+            touch(changes, slice_)
+            continue
+        for zone, number in own.items():
+            counts[zone] = counts.get(zone, 0) + number
+    return counts
+
+
+def _hints_of(slice_: EndpointSlice, counts: Counts, allocations: Mapping[str, Allocation]) -> Counts | None:
+    """The hints of a slice by zone; None if one is missing, is for no zone that counts, or is one too many."""
+    own: Counts = {}
+    for endpoint in slice_.members:
+        if not endpoint.ready:
+            continue
+        zones = zones_of(endpoint)
+        if not zones or any(zone not in allocations for zone in zones):
+            return None
+        for zone in zones:
+            own[zone] = own.get(zone, 0) + 1
+    if any(number + counts.get(zone, 0) > allocations[zone].maximum for zone, number in own.items()):
+        return None
+    return own
+
+
+def exchanges(allocations: Mapping[str, Allocation], counts: Mapping[str, int]) -> tuple[Counts, Counts]:
+    """How many endpoints each zone gives to others, and receives from others."""
+    surplus = {zone: counts.get(zone, 0) - allocation.desired for zone, allocation in sorted(allocations.items())}
+    givers = {zone: amount for zone, amount in surplus.items() if amount > 0}
+    takers = {zone: -amount for zone, amount in surplus.items() if amount < 0}
+    giving: Counts = {}
+    receiving: Counts = {}
+    while givers and takers:
+        giver = max(givers, key=givers.__getitem__)
+        taker = max(takers, key=takers.__getitem__)
+        give, take = givers[giver], takers[taker]
+        if (give < 1.0 and take < 1.0) or give < 0.5 or take < 0.5:
+            break
+        giving[giver] = giving.get(giver, 0) + 1
+        receiving[taker] = receiving.get(taker, 0) + 1
+        givers[giver] -= 1
+        takers[taker] -= 1
+    return giving, receiving
+
+
+def _redistribute(drafts: Iterable[Draft], giving: Counts, receiving: Counts, counts: Counts) -> None:
+    """Let endpoints of giving zones be meant for receiving ones."""
+    for draft in drafts:
+        for index, endpoint in enumerate(draft.endpoints):
+            giver = endpoint.zone or ""
+            if not endpoint.ready or giving.get(giver, 0) <= 0:
+                continue
+            taker = next((zone for zone in sorted(receiving) if receiving[zone] > 0), "")
+            if not taker:
+                return
+            draft.endpoints[index] = for_zone(endpoint, taker)
+            giving[giver] -= 1
+            receiving[taker] -= 1
+            counts[taker] = counts.get(taker, 0) + 1
+            counts[giver] -= 1

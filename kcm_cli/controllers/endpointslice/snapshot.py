@@ -1,0 +1,27 @@
+"""What the endpointslice controller reads for one Service."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kcm_cli.api.core import Node, Pod, Service
+from kcm_cli.api.discovery import EndpointSlice
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A Service, the pods that it selects, the nodes that those name (as far as known), and its slices.
+
+    ``ratios``: each zone's share of the CPUs; None while that is not known of all nodes, or there are no two zones.
+    ``hinted``: whether the last sync gave topology hints. ``prefer_same``: whether the gate for PreferSameZone and
+    PreferSameNode is on. ``trigger_time`` is RFC 3339, empty for none.
+    """
+
+    service: Service
+    pods: tuple[Pod, ...]
+    nodes: Mapping[str, Node]
+    slices: tuple[EndpointSlice, ...]
+    max_per_slice: int
+    trigger_time: str = ""
+    ratios: Mapping[str, float] | None = None
+    hinted: bool = False
+    prefer_same: bool = True

@@ -1,0 +1,1 @@
+"""What the three controllers of endpoints share: addresses, ports, membership, subsets, slices, trigger times."""

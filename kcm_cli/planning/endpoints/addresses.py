@@ -1,0 +1,45 @@
+"""IP addresses as Go reads and writes them: leading zeros skipped, IPv4 inside IPv6 is IPv4, one spelling each.
+
+upstream: staging/src/k8s.io/endpointslice/utils.go#getEndpointAddresses, k8s.io/utils/net#ParseIPSloppy
+"""
+
+import ipaddress
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from kcm_cli.api.discovery import IPV4, IPV6
+
+_LEADING_ZEROS = re.compile(r"(^|\.)0+(?=\d)")
+_PLAIN_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d{1,2})\.){3}(?:25[0-5]|2[0-4]\d|1?\d{1,2})").fullmatch
+
+
+class Address(NamedTuple):
+    """An address in its one spelling, and its type in EndpointSlices."""
+
+    text: str
+    type: str
+
+
+@lru_cache(maxsize=65536)
+def parse(text: str) -> Address | None:
+    """The address; None for what is none."""
+    if "%" in text or "/" in text:
+        return None
+    plain = text if ":" in text else _LEADING_ZEROS.sub(r"\1", text)
+    if _PLAIN_IPV4(plain):
+        return Address(plain, IPV4)
+    try:
+        address = ipaddress.ip_address(plain)
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped
+        return Address(str(inner), IPV4) if inner is not None else Address(str(address), IPV6)
+    return Address(str(address), IPV4)
+
+
+def is_ipv6(text: str) -> bool:
+    """Whether a text is an IPv6 address."""
+    address = parse(text)
+    return address is not None and address.type == IPV6

@@ -1,0 +1,45 @@
+"""When a pod is an endpoint, and which changes of a pod matter to the endpoints it is in.
+
+upstream: staging/src/k8s.io/endpointslice/util/controller_utils.go
+"""
+
+from collections.abc import Callable, Iterable
+
+from kcm_cli.api.core import Pod, Service
+from kcm_cli.planning.pods import is_ready, is_terminal
+
+
+def belongs(pod: Pod, *, terminating: bool) -> bool:
+    """Whether a selected pod is an endpoint: not ended and with an address; one being deleted only if asked for."""
+    if is_terminal(pod) or not (pod.status.pod_ip or pod.status.pod_ips):
+        return False
+    return terminating or not pod.deleting
+
+
+def published_hostname(pod: Pod, service: Service) -> str:
+    """The pod's host name, if the Service is the subdomain that it is in."""
+    return pod.spec.hostname if pod.spec.subdomain == service.name else ""
+
+
+def endpoint_changed(old: Pod, new: Pod) -> bool:
+    """Whether something changed that the pod's endpoints show."""
+    return (
+        old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        or is_ready(old) != is_ready(new)
+        or old.status.pod_ips != new.status.pod_ips
+        or old.status.pod_ip != new.status.pod_ip
+        or is_terminal(old) != is_terminal(new)
+    )
+
+
+def affected(find: Callable[[Pod], Iterable[str]], old: Pod, new: Pod) -> set[str]:
+    """The Services to look at after an update of a pod. ``find`` gives the Services that select a pod.
+
+    A pod whose labels alone changed concerns only those Services that it left or came to.
+    """
+    changed = endpoint_changed(old, new)
+    moved = old.metadata.labels != new.metadata.labels
+    if not moved:
+        return set(find(new)) if changed else set()
+    before, after = set(find(old)), set(find(new))
+    return before | after if changed else before ^ after

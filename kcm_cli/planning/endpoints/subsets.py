@@ -1,0 +1,81 @@
+"""The canonical layout of Endpoints: as few subsets as possible, each address once in it, everything sorted.
+
+upstream: pkg/api/v1/endpoints/util.go#RepackSubsets
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from kcm_cli.api.endpoints import EndpointAddress, EndpointPort, EndpointSubset
+from kcm_cli.planning.endpoints.ports import ordered_ports
+
+Subsets = tuple[EndpointSubset, ...]
+_Identity = tuple[str, str]
+
+
+class Packer:
+    """Collects addresses by port; an address that is ready and unready on one port is unready."""
+
+    def __init__(self) -> None:
+        self._addresses: dict[_Identity, EndpointAddress] = {}
+        self._ready: dict[EndpointPort | None, dict[_Identity, bool]] = {}
+
+    def add(self, address: EndpointAddress, ports: Iterable[EndpointPort | None], *, ready: bool) -> None:
+        """An address that serves on these ports; the port None stands for having none."""
+        identity = _identity(address)
+        self._addresses.setdefault(identity, address)
+        for port in ports:
+            states = self._ready.setdefault(port, {})
+            states[identity] = states.get(identity, True) and ready
+
+    def subsets(self) -> Subsets:
+        """Ports with the same addresses in the same states share a subset."""
+        groups: dict[frozenset[tuple[_Identity, bool]], list[EndpointPort]] = {}
+        for port, states in self._ready.items():
+            ports = groups.setdefault(frozenset(states.items()), [])
+            if port is not None:
+                ports.append(port)
+        packed = [self._subset(group, tuple(ports)) for group, ports in groups.items()]
+        return tuple(sorted(packed, key=_order) if len(packed) > 1 else packed)
+
+    def _subset(self, group: frozenset[tuple[_Identity, bool]], ports: tuple[EndpointPort, ...]) -> EndpointSubset:
+        ready = sorted(identity for identity, is_ready in group if is_ready)
+        unready = sorted(identity for identity, is_ready in group if not is_ready)
+        return EndpointSubset(
+            tuple(self._addresses[identity] for identity in ready),
+            tuple(self._addresses[identity] for identity in unready),
+            ordered_ports(ports),
+        )
+
+
+def repack(subsets: Iterable[EndpointSubset]) -> Subsets:
+    """The canonical layout of subsets that somebody wrote, with nothing said of the versions of what they name."""
+    packer = Packer()
+    for subset in subsets:
+        ports = subset.ports or (None,)
+        for address in subset.addresses:
+            packer.add(_versionless(address), ports, ready=True)
+        for address in subset.not_ready_addresses:
+            packer.add(_versionless(address), ports, ready=False)
+    return packer.subsets()
+
+
+def _identity(address: EndpointAddress) -> _Identity:
+    return address.ip, address.target_ref.uid if address.target_ref is not None else ""
+
+
+def _versionless(address: EndpointAddress) -> EndpointAddress:
+    target = address.target_ref
+    if target is None or not target.resource_version:
+        return address
+    plain = msgspec.structs.replace(target, resource_version="")
+    return msgspec.structs.replace(address, target_ref=plain)
+
+
+def _order(subset: EndpointSubset) -> tuple[list[tuple[str, int, str]], list[_Identity], list[_Identity]]:
+    return (
+        [(port.name, port.port, port.protocol) for port in subset.ports],
+        [_identity(address) for address in subset.addresses],
+        [_identity(address) for address in subset.not_ready_addresses],
+    )
