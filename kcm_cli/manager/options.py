@@ -12,6 +12,13 @@ from functools import cache
 from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
 from kcm_cli.component.client_config import ServerAddressConfig
 from kcm_cli.component.flagset import Flag, FlagSet
+from kcm_cli.component.generic_config import (
+    DeprecatedConfig,
+    GenericConfig,
+    KubeCloudSharedConfig,
+    LeaderMigrationOptions,
+    ManagerConfig,
+)
 from kcm_cli.component.kinds import BOOL, STRING, STRING_OR_BARE, VERSION
 from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
@@ -47,13 +54,6 @@ from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
 from kcm_cli.manager.options_former import FORMER
-from kcm_cli.component.generic_config import (
-    DeprecatedConfig,
-    GenericConfig,
-    KubeCloudSharedConfig,
-    LeaderMigrationOptions,
-    ManagerConfig,
-)
 
 SECTIONS = (
     "Debugging",

@@ -105,8 +105,7 @@ class Bench:
         lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
         await self._api.call("DELETE", lease)
         started = time.monotonic()
-        with Path(os.devnull).open("wb") as sink:
-            log = sink if not os.environ.get("BENCH_LOG") else Path(os.environ["BENCH_LOG"]).open("ab")
+        with Path(os.environ.get("BENCH_LOG", os.devnull)).open("ab") as log:
             process = subprocess.Popen(self._command, stdout=log, stderr=log, start_new_session=True)
         self._process = psutil.Process(process.pid)
         await self._until(self._pods(name, 1))

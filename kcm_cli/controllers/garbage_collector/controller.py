@@ -202,9 +202,9 @@ class GarbageCollector:
     async def _state(self, ref: OwnerReference, node: Node) -> Owner:
         """What is known of an owner: from the graph if it has been seen alive, else from the server."""
         owner = self.graph.get(ref.uid)
-        if owner is not None and not owner.virtual and owner.identity.names(ref):
-            if owner.identity.namespace in ("", node.identity.namespace):
-                return Owner.WAITING if owner.deleting_dependents else Owner.SOLID
+        known = owner is not None and not owner.virtual and owner.identity.names(ref)
+        if owner is not None and known and owner.identity.namespace in ("", node.identity.namespace):
+            return Owner.WAITING if owner.deleting_dependents else Owner.SOLID
         return await self._asked(ref, node.identity.namespace)
 
     async def _asked(self, ref: OwnerReference, namespace: str) -> Owner:
