@@ -76,13 +76,17 @@ class World:
             with suppress(asyncio.CancelledError):
                 await task
 
-    def manager(self, faults: Faults) -> "asyncio.Task[None]":
-        """Start a manager that sees these faults; cancel the task to kill it, as SIGKILL does."""
+    def manager(self, faults: Faults, only: tuple[str, ...] = ()) -> "asyncio.Task[None]":
+        """Start a manager that sees these faults; cancel the task to kill it, as SIGKILL does.
+
+        ``only``: the aliases of the controllers to run, if not all (long times are cheap without periodic ones).
+        """
         rng = random.Random(self.rng.random())
         self.faults = FaultyTransport(self.server.transport(), faults, self.clock, rng)
         clients = _Clients(self.faults, self.clock)
         config = _config()
-        chosen = choose(CONTROLLERS, dict.fromkeys((d.name for d in CONTROLLERS), False), config.gates, frozenset())
+        names = {d.name: False for d in CONTROLLERS if not only or d.alias in only}
+        chosen = choose(CONTROLLERS, names, config.gates, frozenset())
         context = RunContext(
             chosen=chosen,
             clients=clients,
