@@ -162,7 +162,7 @@ class ApiServer:
         watch = info.verb == "watch"
         form = media(served, request, query, self.core, stream=watch, subresource=info.subresource)
         if request.body and info.verb in _WITH_BODY:
-            negotiation.check_body_type(request.headers.get("content-type", ""), custom=served.info.custom)
+            request = negotiation.readable(request, custom=served.info.custom)
         return await self._verbs.run(Call(request, info, served, hub, user, query, form, asked.rest, warnings))
 
     def _hub(self, served: Served) -> Served:

@@ -4,9 +4,13 @@ upstream: apiserver pkg/endpoints/handlers/negotiation/negotiate.go (v1.36)
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver.protobuf.decoding import UnknownForm, to_json
+from kcm_cli.sandbox.apiserver.refusals import bad_request
 from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.media import (
@@ -73,13 +77,20 @@ class Wanted:
     version: str = ""
 
 
-def check_body_type(header: str, *, custom: bool) -> None:
-    """Raises ApiError 415 for a body in a form that is not read."""
-    media = header.partition(";")[0].strip()
+def readable(request: Request, *, custom: bool) -> Request:
+    """The request with a body that is JSON or YAML. Raises ApiError 400; 415 for a form that is not read."""
+    media = request.headers.get("content-type", "").partition(";")[0].strip()
     if media in ("", JSON, YAML):
-        return
-    types = CUSTOM_TYPES if custom or media == PROTOBUF else BUILTIN_TYPES
-    raise refusals.unsupported_media_type(types)
+        return request
+    if media != PROTOBUF or custom:
+        raise refusals.unsupported_media_type(CUSTOM_TYPES if custom else BUILTIN_TYPES)
+    try:
+        body = to_json(request.body)
+    except UnknownForm as error:
+        raise refusals.unsupported_media_type(CUSTOM_TYPES, str(error)) from error
+    except FormatError as error:
+        raise bad_request(str(error)) from error
+    return replace(request, headers={**request.headers, "content-type": JSON}, body=body)
 
 
 @lru_cache(maxsize=512)
@@ -141,7 +152,7 @@ __all__ = [
     "clauses",
     "media_for",
     "negotiate",
+    "readable",
     "refused",
-    "check_body_type",
     "wanted",
 ]

@@ -69,9 +69,11 @@ def not_acceptable(media_types: str) -> ApiError:
     return ApiError(406, "NotAcceptable", f"only the following media types are accepted: {media_types}")
 
 
-def unsupported_media_type(media_types: str) -> ApiError:
+def unsupported_media_type(media_types: str, why: str = "") -> ApiError:
     """415: a body in a form that is not understood."""
     message = f"the body of the request was in an unknown format - accepted media types include: {media_types}"
+    if why:
+        message = f"{message} ({why})"
     return ApiError(415, "UnsupportedMediaType", message)
 
 

@@ -1,0 +1,1 @@
+"""Request bodies in Kubernetes' protobuf form, which Go clients since v1.32 send without being asked to."""

@@ -1,0 +1,47 @@
+"""What each number in a message stands for, as ``data/make_protobuf.py`` found it."""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a message: ``name`` is that in JSON, empty for what is embedded; ``type`` a message or a scalar."""
+
+    name: str
+    type: str
+    repeated: bool
+    keyed: bool
+
+
+Message = dict[int, Field]
+
+
+@cache
+def message(name: str) -> Message | None:
+    """The fields of a message (``core.v1.PodSpec``) by number, or None where its form is not known."""
+    found = _data().get(name)
+    return None if found is None else {number: _field(field, type_) for number, field, type_ in found}
+
+
+def message_of(api_version: str, kind: str) -> str:
+    """The message's name of a kind (``apps/v1``, ``Deployment``: ``apps.v1.Deployment``)."""
+    group, _, version = api_version.rpartition("/")
+    if kind == "DeleteOptions":
+        return "meta.v1.DeleteOptions"
+    return f"{group.partition('.')[0] or 'core'}.{version}.{kind}"
+
+
+def _field(name: str, type_: str) -> Field:
+    form = type_[:2]
+    plain = type_.removeprefix("[]").removeprefix("{}")
+    return Field(name, plain, form == "[]", form == "{}")
+
+
+@cache
+def _data() -> dict[str, list[tuple[int, str, str]]]:
+    content = files("kcm_cli.sandbox.apiserver.data").joinpath("protobuf.json").read_bytes()
+    return msgspec.json.decode(content, type=dict[str, list[tuple[int, str, str]]])
