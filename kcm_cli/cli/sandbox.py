@@ -35,7 +35,8 @@ _ABOUT = """kcm sandbox runs a Kubernetes control plane in one process: an API s
 and the controllers. Flags of the controller manager follow after --.
 
 Usage:
-  kcm sandbox [flags] [-- manager flags]"""
+  kcm sandbox [flags] [-- manager flags]
+  kcm sandbox nodes add|remove|fail|recover [NAME...]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,10 @@ class Command:
 
 def main(arguments: Sequence[str]) -> int:
     """Run a sandbox until it is told to end; the exit code."""
+    if list(arguments[:1]) == ["nodes"]:
+        from kcm_cli.cli import sandbox_nodes  # imported here: a sandbox needs no session to start
+
+        return sandbox_nodes.main(arguments[1:])
     words, manager_flags = _split(arguments)
     flags = FlagSet(_FLAGS)
     parsed = flags.parse(words)

@@ -4,17 +4,14 @@ import asyncio
 import random
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.machinery.codec import Doc
-from kcm_cli.rest.client import MERGE, Client
-from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.events import Events
-from kcm_cli.sandbox.nodes import shape
+from kcm_cli.sandbox.nodes import commands, shape
 from kcm_cli.sandbox.nodes.agents import Agents
 from kcm_cli.sandbox.nodes.kubelet import Kubelets
-from kcm_cli.sandbox.views import NODE_LEASES, NODES, PODS
-
-PREFIX = "node-"
+from kcm_cli.sandbox.views import NODES, PODS
 
 
 class Nodes:
@@ -37,33 +34,25 @@ class Nodes:
         """Make nodes 1 to ``count`` unless they exist. Raises ApiError, TransportError."""
         for number in range(1, count + 1):
             try:
-                await self._client.create(NODES, "", shape.node_doc(f"{PREFIX}{number}", number))
+                await self._client.create(NODES, "", shape.node_doc(f"{commands.PREFIX}{number}", number))
             except AlreadyExists:
                 pass
 
     async def add(self, name: str = "") -> str:
         """Add a node; its name. Raises AlreadyExists and other errors of the API."""
-        number = self._agents.free_number()
-        name = name or f"{PREFIX}{number}"
-        await self._client.create(NODES, "", shape.node_doc(name, number))
+        if not name:
+            return (await commands.add_some(self._client, 1))[0]
+        await commands.add(self._client, name)
         return name
 
     async def remove(self, name: str) -> None:
         """Take a node away. Its pods stay for the pod garbage collector. Raises NotFound."""
-        await self._client.delete(NODES, "", name)
-        try:
-            await self._client.delete(NODE_LEASES, shape.LEASE_NAMESPACE, name)
-        except NotFound:
-            pass
+        await commands.remove(self._client, name)
 
     async def fail(self, name: str) -> None:
         """Stop a node's heartbeats and all that happens on it. Raises NotFound."""
-        await self._annotate(name, "true")
+        await commands.fail(self._client, name)
 
     async def recover(self, name: str) -> None:
         """Let a failed node go on. Raises NotFound."""
-        await self._annotate(name, None)
-
-    async def _annotate(self, name: str, failed: str | None) -> None:
-        patch: Doc = {"metadata": {"annotations": {shape.FAILED: failed}}}
-        await self._client.patch(NODES, "", name, patch, content_type=MERGE)
+        await commands.recover(self._client, name)

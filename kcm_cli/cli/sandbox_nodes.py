@@ -1,0 +1,116 @@
+"""``kcm sandbox nodes``: add, remove, fail and recover the simulated nodes of a running sandbox."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kcm_cli.cli import usage
+from kcm_cli.cli.manager import fail
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.flagset import Flag, FlagSet
+from kcm_cli.component.kinds import BOOL, INT, STRING
+from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.rest import access
+from kcm_cli.rest.authorized import Authorized
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import AccessError, ApiError
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.session import Session
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.sandbox.nodes import commands
+
+_FLAGS = (
+    Flag("kubeconfig", STRING, "", "The sandbox's kubeconfig; without it KUBECONFIG or ~/.kube/config.", "Nodes"),
+    Flag("count", INT, 1, "How many nodes to add where none is named.", "Nodes"),
+    Flag("capacity", STRING, "", "Size of added nodes, such as cpu=8,memory=16Gi,pods=250.", "Nodes"),
+    Flag("help", BOOL, False, "Show this text.", "Nodes", shorthand="h"),
+)
+_ABOUT = """kcm sandbox nodes changes the simulated nodes of a running sandbox.
+
+Usage:
+  kcm sandbox nodes add [NAME...] [--count N] [--capacity SIZE]
+  kcm sandbox nodes remove NAME...
+  kcm sandbox nodes fail NAME...      no heartbeats, and nothing happens to its pods
+  kcm sandbox nodes recover NAME..."""
+
+_Change = Callable[[Client, str], Awaitable[None]]
+_CHANGES: dict[str, tuple[_Change, str]] = {
+    "remove": (commands.remove, "removed"),
+    "fail": (commands.fail, "failed"),
+    "recover": (commands.recover, "recovered"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the command line asks for."""
+
+    verb: str
+    names: tuple[str, ...]
+    kubeconfig: str
+    count: int
+    capacity: str
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Carry the order out; the exit code."""
+    flags = FlagSet(_FLAGS)
+    parsed = flags.parse(list(arguments))
+    if parsed.values.get("help") or not (parsed.rest or parsed.problems):
+        sys.stdout.write("\n".join([_ABOUT, *usage.sections(flags, usage.width())]) + "\n")
+        return 0
+    verb, *names = parsed.rest or [""]
+    problems = [*parsed.problems, *_problems(verb, names)]
+    if problems:
+        return fail(problems)
+    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in _FLAGS}
+    count = values["count"]
+    assert isinstance(count, int)
+    order = Order(verb, tuple(names), str(values["kubeconfig"]), count, str(values["capacity"]))
+    try:
+        return asyncio.run(_run(order))
+    except (AccessError, ApiError, TransportError) as error:
+        return fail([str(error)])
+
+
+def _problems(verb: str, names: Sequence[str]) -> list[str]:
+    if verb != "add" and verb not in _CHANGES:
+        return [f'unknown command "{verb}": add, remove, fail or recover']
+    return [f"{verb}: name a node"] if verb != "add" and not names else []
+
+
+async def _run(order: Order) -> int:
+    clock = LoopClock()
+    found = await access.load(path=_kubeconfig(order.kubeconfig), master="", clock=clock)
+    transport = Authorized(Session(found, clock), found.credentials)
+    agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/sandbox-nodes"
+    client = Client(transport, limiter=Unlimited(), user_agent=agent, clock=clock)
+    try:
+        await _carry_out(client, order)
+    finally:
+        await client.close()
+    return 0
+
+
+async def _carry_out(client: Client, order: Order) -> None:
+    if order.verb == "add":
+        names = order.names or await commands.add_some(client, order.count, capacity=order.capacity)
+        for name in order.names:
+            await commands.add(client, name, capacity=order.capacity)
+        for name in names:
+            sys.stdout.write(f"node/{name} added\n")
+        return
+    change, done = _CHANGES[order.verb]
+    for name in order.names:
+        await change(client, name)
+        sys.stdout.write(f"node/{name} {done}\n")
+
+
+def _kubeconfig(given: str) -> str:
+    if given:
+        return given
+    first = os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0]
+    return first or str(Path.home() / ".kube" / "config")

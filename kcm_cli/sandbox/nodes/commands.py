@@ -1,0 +1,69 @@
+"""Adding, removing, failing and recovering nodes of a running sandbox, by the API alone.
+
+Nothing but a client is needed: whoever plays the nodes (``nodes.Nodes``) sees the Node objects change.
+"""
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.rest.client import MERGE, Client
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.runtime.wire import ListPage
+from kcm_cli.sandbox.nodes import shape
+from kcm_cli.sandbox.views import NODE_LEASES, NODES
+
+PREFIX = "node-"
+_METADATA = Resource(NODES.gvr, NODES.kind, PartialObject, False)
+
+
+async def add(client: Client, name: str, *, capacity: str = "") -> None:
+    """Add a node. ``capacity``: as of the annotation. Raises AlreadyExists and other errors of the API."""
+    annotations = {shape.SIMULATED: "true"}
+    if capacity:
+        annotations[shape.CAPACITY] = capacity
+    doc: Doc = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "annotations": annotations}}
+    await client.create(_METADATA, "", doc)
+
+
+async def add_some(client: Client, count: int, *, capacity: str = "") -> list[str]:
+    """Add so many nodes under the first free names; the names."""
+    page = codec.decode(await client.list_page(_METADATA, metadata_only=True), ListPage)
+    taken = {_METADATA.decode(item).name for item in page.items or ()}
+    added: list[str] = []
+    number = 0
+    while len(added) < count:
+        number += 1
+        name = f"{PREFIX}{number}"
+        if name in taken:
+            continue
+        try:
+            await add(client, name, capacity=capacity)
+            added.append(name)
+        except AlreadyExists:
+            continue
+    return added
+
+
+async def remove(client: Client, name: str) -> None:
+    """Take a node away. Its pods stay for the pod garbage collector. Raises NotFound."""
+    await client.delete(_METADATA, "", name)
+    try:
+        await client.delete(NODE_LEASES, shape.LEASE_NAMESPACE, name)
+    except NotFound:
+        return
+
+
+async def fail(client: Client, name: str) -> None:
+    """Stop a node's heartbeats and all that happens on it. Raises NotFound."""
+    await _annotate(client, name, "true")
+
+
+async def recover(client: Client, name: str) -> None:
+    """Let a failed node go on. Raises NotFound."""
+    await _annotate(client, name, None)
+
+
+async def _annotate(client: Client, name: str, failed: str | None) -> None:
+    patch: Doc = {"metadata": {"annotations": {shape.FAILED: failed}}}
+    await client.patch(_METADATA, "", name, patch, content_type=MERGE)
