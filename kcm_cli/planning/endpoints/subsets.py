@@ -49,20 +49,25 @@ class Packer:
         )
 
 
-def repack(subsets: Iterable[EndpointSubset]) -> Subsets:
-    """The canonical layout of subsets that somebody wrote, with nothing said of the versions of what they name."""
+def repack(subsets: Iterable[EndpointSubset], *, versions: bool = False) -> Subsets:
+    """The canonical layout of subsets that somebody wrote; what versions their targets have is said only if asked."""
     packer = Packer()
+    clean = _as_is if versions else _versionless
     for subset in subsets:
         ports = subset.ports or (None,)
         for address in subset.addresses:
-            packer.add(_versionless(address), ports, ready=True)
+            packer.add(clean(address), ports, ready=True)
         for address in subset.not_ready_addresses:
-            packer.add(_versionless(address), ports, ready=False)
+            packer.add(clean(address), ports, ready=False)
     return packer.subsets()
 
 
 def _identity(address: EndpointAddress) -> _Identity:
     return address.ip, address.target_ref.uid if address.target_ref is not None else ""
+
+
+def _as_is(address: EndpointAddress) -> EndpointAddress:
+    return address
 
 
 def _versionless(address: EndpointAddress) -> EndpointAddress:

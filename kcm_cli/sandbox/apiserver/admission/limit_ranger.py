@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json
+from kcm_cli.planning.pod_resources import Amounts, amounts_of, spec_amounts
 from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
-from kcm_cli.sandbox.apiserver.admission.pod_resources import Amounts, amounts_of, spec_amounts
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 

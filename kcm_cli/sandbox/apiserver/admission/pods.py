@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quantity import ZERO, from_json
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.planning.pod_resources import amounts_of, charged_amounts
 from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
-from kcm_cli.sandbox.apiserver.admission.pod_resources import amounts_of, charged_amounts
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 

@@ -5,9 +5,9 @@ Source: pkg/registry/core/pod/strategy.go.
 
 from collections.abc import Iterator
 
+from kcm_cli.planning.qos import qos_class
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
-from kcm_cli.sandbox.apiserver.strategy.qos import qos_class
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import pod
 from kcm_cli.sandbox.apiserver.validation.pod_resize import validate_resize

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.quantity import ZERO
+from kcm_cli.planning.pod_resources import Amounts, amounts_of
+from kcm_cli.planning.quota.evaluators import EVALUATORS, Evaluator, object_count
 from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
-from kcm_cli.sandbox.apiserver.admission.pod_resources import Amounts, amounts_of
-from kcm_cli.sandbox.apiserver.admission.quota.evaluators import EVALUATORS, Evaluator, object_count
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 

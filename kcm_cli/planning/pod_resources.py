@@ -6,8 +6,7 @@ upstream: component-helpers resource/helpers.go, plugin/pkg/admission/limitrange
 from collections.abc import Iterable, Mapping
 
 from kcm_cli.machinery.quantity import Quantity, from_json
-from kcm_cli.sandbox.apiserver.defaulting.pod_resources import aggregate, supported
-from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.planning.pod_totals import Tree, aggregate, supported
 
 Amounts = dict[str, Quantity]
 

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from kcm_cli.machinery import names as naming
 from kcm_cli.machinery.quantity import make
 from kcm_cli.machinery.times import parse_time
-from kcm_cli.sandbox.apiserver.admission.pod_resources import Amounts, amounts_of, charged_amounts
-from kcm_cli.sandbox.apiserver.defaulting.pod_resources import supported
-from kcm_cli.sandbox.apiserver.strategy.qos import qos_class
-from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+from kcm_cli.planning.pod_resources import Amounts, amounts_of, charged_amounts
+from kcm_cli.planning.pod_totals import supported
+from kcm_cli.planning.qos import qos_class
+from kcm_cli.planning.quota.write import Tree, Write
 
 _ONE = make(1)
 _COUNT = "count/pods"
@@ -36,7 +36,7 @@ _HUGE, _REQUESTS = "hugepages-", "requests."
 _DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
 
 
-def counts(attrs: Attributes) -> bool:
+def counts(attrs: Write) -> bool:
     """A create, a resize, and an update that moves the pod between the terminating scopes."""
     if attrs.subresource == "resize":
         return attrs.operation == "UPDATE"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json, make
-from kcm_cli.sandbox.apiserver.admission.pod_resources import Amounts
-from kcm_cli.sandbox.apiserver.admission.quota import pod_usage
-from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+from kcm_cli.planning.pod_resources import Amounts
+from kcm_cli.planning.quota import pod_usage
+from kcm_cli.planning.quota.write import Tree, Write
 
 ONE = make(1)
 _CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
@@ -29,7 +29,7 @@ _ALL_DEVICES = 32
 class Evaluator:
     """The rules of one kind. problem: why an object cannot be measured against such names, or empty."""
 
-    counts: Callable[[Attributes], bool]
+    counts: Callable[[Write], bool]
     covers: Callable[[str], bool]
     usage: Callable[[Tree, datetime], Amounts]
     in_scope: Callable[[Tree, Tree], bool]
@@ -44,11 +44,11 @@ def _no_problem(doc: Tree, names: Iterable[str]) -> str:
     return ""
 
 
-def _created(attrs: Attributes) -> bool:
+def _created(attrs: Write) -> bool:
     return attrs.operation == "CREATE" and not attrs.subresource
 
 
-def _written(attrs: Attributes) -> bool:
+def _written(attrs: Write) -> bool:
     return attrs.operation in ("CREATE", "UPDATE") and not attrs.subresource
 
 
@@ -83,7 +83,7 @@ def _service_usage(service: Tree, now: datetime) -> Amounts:
 # Persistent volume claims
 
 
-def _claim_counts(attrs: Attributes) -> bool:
+def _claim_counts(attrs: Write) -> bool:
     if attrs.subresource != "status":
         return _written(attrs)
     new, old = attrs.obj or {}, attrs.old or {}

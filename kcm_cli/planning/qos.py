@@ -4,7 +4,7 @@ Source: pkg/apis/core/helper/qos/qos.go.
 """
 
 from kcm_cli.machinery.quantity import Quantity, from_json
-from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.planning.pod_totals import Tree
 
 _COMPUTE = ("cpu", "memory")
 Amounts = dict[str, Quantity]
