@@ -345,6 +345,34 @@ class ReplicationController(Object, frozen=True, gc=False, kw_only=True):
     status: ReplicationControllerStatus = msgspec.field(default_factory=ReplicationControllerStatus)
 
 
+class ScopeRequirement(View, frozen=True, gc=False):
+    scope_name: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class ScopeSelector(View, frozen=True, gc=False):
+    match_expressions: tuple[ScopeRequirement, ...] = ()
+
+
+class ResourceQuotaSpec(View, frozen=True, gc=False):
+    """Quantities as text."""
+
+    hard: dict[str, str] | None = None
+    scopes: tuple[str, ...] = ()
+    scope_selector: ScopeSelector | None = None
+
+
+class ResourceQuotaStatus(View, frozen=True, gc=False):
+    hard: dict[str, str] | None = None
+    used: dict[str, str] | None = None
+
+
+class ResourceQuota(Object, frozen=True, gc=False, kw_only=True):
+    spec: ResourceQuotaSpec = msgspec.field(default_factory=ResourceQuotaSpec)
+    status: ResourceQuotaStatus = msgspec.field(default_factory=ResourceQuotaStatus)
+
+
 class Event(Object, frozen=True, gc=False, kw_only=True):
     count: int = 0
 
@@ -366,6 +394,7 @@ REPLICATION_CONTROLLERS = Resource(
 PERSISTENT_VOLUME_CLAIMS = Resource(
     _core("persistentvolumeclaims"), "PersistentVolumeClaim", PersistentVolumeClaim, keeps_raw=True
 )
+RESOURCE_QUOTAS = Resource(_core("resourcequotas"), "ResourceQuota", ResourceQuota, keeps_raw=True)
 EVENTS = Resource(_core("events"), "Event", Event)
 
 EMPTY_META = ObjectMeta()

@@ -1,0 +1,83 @@
+"""How much of a quota is used.
+
+upstream: pkg/controller/resourcequota/resource_quota_controller.go#syncResourceQuota
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from kcm_cli.api.core import ResourceQuota, ResourceQuotaStatus
+from kcm_cli.controllers.resourcequota.snapshot import GroupResource, Snapshot
+from kcm_cli.machinery.quantity import ZERO, Quantity, make, parse
+from kcm_cli.planning.pod_totals import Tree
+from kcm_cli.planning.quota.evaluators import EVALUATORS, Evaluator
+
+COUNT = "count/"
+_PLAIN = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
+
+
+def kinds(quota: ResourceQuota) -> tuple[set[GroupResource], set[GroupResource]]:
+    """The kinds that a quota measures, and those that it only counts."""
+    hard = quota.spec.hard or {}
+    measured = {kind for kind, evaluator in EVALUATORS.items() if any(map(evaluator.covers, hard))}
+    counted = {kind for name in hard if (kind := _counted(name)) is not None and kind not in EVALUATORS}
+    return measured, counted
+
+
+def _counted(name: str) -> GroupResource | None:
+    if name in _PLAIN:
+        return "", name
+    if not name.startswith(COUNT):
+        return None
+    plural, _, group = name.removeprefix(COUNT).partition(".")
+    return group, plural
+
+
+def usage(snapshot: Snapshot, now: datetime) -> dict[str, Quantity]:
+    """What is used of everything that the quota limits; 0 where nothing is."""
+    hard = snapshot.quota.spec.hard or {}
+    total: dict[str, Quantity] = {}
+    for kind, docs in snapshot.measured.items():
+        evaluator = EVALUATORS[kind]
+        known = {name: ZERO for name in hard if evaluator.covers(name)}
+        for name, amount in _measured(evaluator, snapshot.quota, docs, now):
+            known[name] = known.get(name, ZERO) + amount
+        total |= known
+    if not _requirements(snapshot.quota):
+        for (group, plural), count in snapshot.counted.items():
+            name = f"{COUNT}{plural}.{group}" if group else f"{COUNT}{plural}"
+            total |= {name: make(count)} | ({plural: make(count)} if not group and plural in _PLAIN else {})
+    return {name: amount for name, amount in total.items() if name in hard}
+
+
+def _measured(
+    evaluator: Evaluator, quota: ResourceQuota, docs: Iterable[Tree], now: datetime
+) -> Iterable[tuple[str, Quantity]]:
+    requirements = _requirements(quota)
+    for doc in docs:
+        if all(evaluator.in_scope(doc, requirement) for requirement in requirements):
+            yield from evaluator.usage(doc, now).items()
+
+
+def _requirements(quota: ResourceQuota) -> list[Tree]:
+    found: list[Tree] = [{"scopeName": scope, "operator": "Exists"} for scope in quota.spec.scopes]
+    selector = quota.spec.scope_selector
+    for term in selector.match_expressions if selector is not None else ():
+        found.append({"scopeName": term.scope_name, "operator": term.operator, "values": list(term.values)})
+    return found
+
+
+def new_status(quota: ResourceQuota, used: dict[str, Quantity]) -> ResourceQuotaStatus | None:
+    """The status to write; None if it says so already. Names that nobody measures keep what was known of them."""
+    hard = quota.spec.hard or {}
+    before = {name: value for name, value in (quota.status.used or {}).items() if name in hard}
+    after = before | {name: str(amount) for name, amount in used.items()}
+    current = quota.status.used
+    if current is not None and quota.status.hard == quota.spec.hard and _same(current, after):
+        return None
+    return ResourceQuotaStatus(hard=quota.spec.hard, used=after)
+
+
+def _same(left: dict[str, str], right: dict[str, str]) -> bool:
+    """Whether two lists of amounts are equal, however they are written."""
+    return left.keys() == right.keys() and all(parse(left[name]) == parse(right[name]) for name in left)
