@@ -1,0 +1,75 @@
+"""endpoint_slice_mirroring_controller_*: what is mirrored, and how it changes.
+
+upstream: pkg/controller/endpointslicemirroring/metrics
+"""
+
+from kcm_cli.component.metrics import Registry, exponential_buckets
+from kcm_cli.controllers.endpointslice_mirroring.plan import Decision
+
+_PREFIX = "endpoint_slice_mirroring_controller_"
+_PER_SYNC = exponential_buckets(2, 2, 15)
+
+
+class MirroringMetrics:
+    """The figures of all Endpoints together, kept up to date from those of each sync."""
+
+    def __init__(self, registry: Registry, limit: int) -> None:
+        self._limit = limit
+        self._added, self._updated, self._removed, self._skipped = (
+            registry.histogram(f"{_PREFIX}{name}_per_sync", text, _PER_SYNC).labels()
+            for name, text in (
+                ("endpoints_added", "Endpoints that a sync adds."),
+                ("endpoints_updated", "Endpoints that a sync updates."),
+                ("endpoints_removed", "Endpoints that a sync removes."),
+                ("addresses_skipped", "Addresses that a sync leaves out: invalid ones, and those over the limit."),
+            )
+        )
+        self._duration = registry.histogram(
+            f"{_PREFIX}endpoints_sync_duration", "Seconds that a sync takes.", exponential_buckets(0.001, 2, 15)
+        ).labels()
+        self._gauges = tuple(
+            registry.gauge(f"{_PREFIX}{name}", text).labels()
+            for name, text in (
+                ("endpoints_desired", "How many endpoints there should be."),
+                ("num_endpoint_slices", "How many EndpointSlices there are."),
+                ("desired_endpoint_slices", "How many EndpointSlices there would be if each were full."),
+            )
+        )
+        self._changes = registry.counter(
+            f"{_PREFIX}changes", "EndpointSlices created, updated and deleted.", labels=("operation",)
+        )
+        self._totals: dict[str, tuple[int, int, int]] = {}
+        self._sums = [0, 0, 0]
+
+    def took(self, duration_s: float) -> None:
+        """A sync ended."""
+        self._duration.observe(duration_s)
+
+    def changed(self, operation: str) -> None:
+        """One slice was written: create, update or delete."""
+        self._changes.labels(operation).inc()
+
+    def decided(self, key: str, decision: Decision) -> None:
+        """What a sync found."""
+        self._added.observe(float(decision.added))
+        self._updated.observe(float(decision.updated))
+        self._removed.observe(float(decision.removed))
+        self._skipped.observe(float(decision.skipped))
+        parts = decision.efficiency.values()
+        endpoints = sum(endpoints for endpoints, _ in parts)
+        slices = sum(slices for _, slices in parts)
+        ideal = sum(-(-endpoints // self._limit) for endpoints, _ in parts)
+        self._move(key, (endpoints, slices, ideal))
+
+    def forget(self, key: str) -> None:
+        """Nothing is mirrored any more."""
+        if key in self._totals:
+            self._move(key, (0, 0, 0))
+            del self._totals[key]
+
+    def _move(self, key: str, totals: tuple[int, int, int]) -> None:
+        before = self._totals.get(key, (0, 0, 0))
+        self._totals[key] = totals
+        for index, gauge in enumerate(self._gauges):
+            self._sums[index] += totals[index] - before[index]
+            gauge.set(float(self._sums[index]))
