@@ -95,6 +95,7 @@ ALWAYS_NULL = _table(
     TokenRequestSpec.boundObjectRef TokenRequestSpec.expirationSeconds
     HorizontalPodAutoscalerStatus.currentMetrics Role.rules ClusterRole.rules CSINodeDriver.topologyKeys
     EndpointSlice.endpoints EndpointSlice.ports AllocatedDeviceStatus.conditions ResourcePolicyRule.namespaces
+    DeviceClaim.requests
     CustomResourceDefinitionStatus.conditions CustomResourceDefinitionStatus.storedVersions
     TypedObjectReference.apiGroup AzureFilePersistentVolumeSource.secretNamespace
     ScaleIOVolumeSource.secretRef ScaleIOPersistentVolumeSource.secretRef GRPCAction.service

@@ -5,6 +5,7 @@ Source: pkg/registry/core/*/strategy.go.
 
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.warnings import nodes, others
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import core, endpoints, events, limits, node
 
@@ -114,6 +115,7 @@ SECRET = Strategy(
     on_update=_drop_immutable_secret,
     check_create=core.validate_secret,
     check_update=core.validate_secret_update,
+    warn=others.of_secret,
 )
 SERVICE_ACCOUNT = Strategy(
     on_create=_new_service_account,
@@ -131,11 +133,13 @@ NODE = Strategy(
     check_create=node.validate_node,
     check_update=node.validate_node_update,
     check_status=node.validate_node_status,
+    warn=nodes.of_node,
 )
 ENDPOINTS = Strategy(
     creates_on_update=True,
     check_create=endpoints.validate_endpoints,
     check_update=endpoints.validate_endpoints_update,
+    warn=others.of_endpoints,
 )
 EVENT = Strategy(
     creates_on_update=True,
@@ -161,4 +165,5 @@ RESOURCE_QUOTA = Strategy(
     check_create=limits.validate_quota,
     check_update=limits.validate_quota_update,
     check_status=limits.validate_quota_status,
+    warn=others.of_quota,
 )

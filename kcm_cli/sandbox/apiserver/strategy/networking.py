@@ -5,6 +5,7 @@ Source: pkg/registry/networking/*/strategy.go, pkg/registry/discovery/endpointsl
 
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.warnings import others
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import endpoints, ingress, network_policy, service_ranges
 
@@ -30,6 +31,8 @@ INGRESS = Strategy(
     check_create=ingress.validate_ingress,
     check_update=ingress.validate_ingress_update,
     check_status=ingress.validate_ingress_status,
+    warn=others.of_ingress,
+    warn_status=others.of_ingress_status,
 )
 INGRESS_CLASS = Strategy(
     namespaced=False,
@@ -43,6 +46,7 @@ NETWORK_POLICY = Strategy(
     on_update=parts.bump_if_spec_changed,
     check_create=network_policy.validate_policy,
     check_update=network_policy.validate_policy_update,
+    warn=others.of_network_policy,
 )
 IP_ADDRESS = Strategy(
     namespaced=False,
@@ -63,4 +67,5 @@ ENDPOINT_SLICE = Strategy(
     on_update=_slice_update,
     check_create=endpoints.validate_slice,
     check_update=endpoints.validate_slice_update,
+    warn=others.of_slice,
 )

@@ -6,8 +6,9 @@ Source: pkg/registry/core/pod/strategy.go.
 from collections.abc import Iterator
 
 from kcm_cli.planning.qos import qos_class
-from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy import parts, pod_fields
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.warnings import pods
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import pod
 from kcm_cli.sandbox.apiserver.validation.pod_resize import validate_resize
@@ -21,6 +22,7 @@ def _new(doc: Tree) -> None:
     spec = doc["spec"]
     status: Tree = {"phase": "Pending", "qosClass": qos_class(spec)}
     doc["status"] = status
+    pod_fields.drop_gated(spec)
     if spec.get("schedulingGates"):
         status["conditions"] = [
             {
@@ -38,6 +40,13 @@ def _new(doc: Tree) -> None:
             _merge_keys(term, labels)
     for constraint in spec.get("topologySpreadConstraints") or ():
         _merge_keys(constraint, labels)
+    if doc["metadata"].get("annotations"):
+        pod_fields.apply_app_armor(doc)
+
+
+def _update(new: Tree, old: Tree) -> None:
+    pod_fields.drop_gated(new["spec"], old["spec"])
+    parts.spec_update(new, old)
 
 
 def _affinity_terms(affinity: Tree) -> Iterator[Tree]:
@@ -141,13 +150,15 @@ def _check_resize(new: Tree, old: Tree) -> list[FieldError]:
 
 POD = Strategy(
     on_create=_new,
-    on_update=parts.spec_update,
+    on_update=_update,
     on_status=_status,
     check_create=pod.validate_pod,
     check_update=pod.validate_pod_update,
     check_status=validate_pod_status,
     grace_period=grace_period,
     returns_object_on_delete=True,
+    warn=pods.of_pod,
+    warn_status=pods.of_pod_status,
 )
 POD_EPHEMERAL_CONTAINERS = Strategy(on_update=_ephemeral_containers, check_update=pod.validate_ephemeral_containers)
 POD_RESIZE = Strategy(on_update=_resize, check_update=_check_resize)

@@ -6,6 +6,7 @@ strategy.go of each.
 
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.warnings import nodes, others
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import admission_policies, autoscaler, classes, coordination, rbac, webhooks
 
@@ -48,6 +49,7 @@ WEBHOOKS = Strategy(
     needs_version_on_update=True,
     check_create=webhooks.validate_webhooks,
     check_update=webhooks.validate_webhooks_update,
+    warn=others.of_admission,
 )
 VALIDATING_ADMISSION_POLICY = Strategy(
     namespaced=False,
@@ -58,6 +60,7 @@ VALIDATING_ADMISSION_POLICY = Strategy(
     check_create=admission_policies.validate_validating,
     check_update=admission_policies.validate_validating_update,
     check_status=admission_policies.validate_status,
+    warn=others.of_admission,
 )
 MUTATING_ADMISSION_POLICY = Strategy(
     namespaced=False,
@@ -66,6 +69,7 @@ MUTATING_ADMISSION_POLICY = Strategy(
     needs_version_on_update=True,
     check_create=admission_policies.validate_mutating,
     check_update=admission_policies.validate_mutating_update,
+    warn=others.of_admission,
 )
 VALIDATING_ADMISSION_POLICY_BINDING = Strategy(
     namespaced=False,
@@ -74,6 +78,7 @@ VALIDATING_ADMISSION_POLICY_BINDING = Strategy(
     needs_version_on_update=True,
     check_create=admission_policies.validate_validating_binding,
     check_update=admission_policies.validate_validating_binding_update,
+    warn=others.of_admission,
 )
 MUTATING_ADMISSION_POLICY_BINDING = Strategy(
     namespaced=False,
@@ -82,6 +87,7 @@ MUTATING_ADMISSION_POLICY_BINDING = Strategy(
     needs_version_on_update=True,
     check_create=admission_policies.validate_mutating_binding,
     check_update=admission_policies.validate_mutating_binding_update,
+    warn=others.of_admission,
 )
 FLOW_SCHEMA = Strategy(
     namespaced=False,
@@ -124,6 +130,7 @@ RUNTIME_CLASS = Strategy(
     needs_version_on_update=True,
     check_create=classes.validate_runtime_class,
     check_update=classes.validate_runtime_class_update,
+    warn=nodes.of_runtime_class,
 )
 LEASE = Strategy(
     on_create=_new_lease,

@@ -6,6 +6,7 @@ pkg/api/persistentvolumeclaim/util.go.
 
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
+from kcm_cli.sandbox.apiserver.strategy.warnings import storage as warned
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import persistent_claim, persistent_volume, storage_classes, storage_csi
 
@@ -84,6 +85,7 @@ PERSISTENT_VOLUME = Strategy(
     check_update=persistent_volume.validate_volume_update,
     check_status=persistent_volume.validate_volume_status,
     returns_object_on_delete=True,
+    warn=warned.of_volume,
 )
 PERSISTENT_VOLUME_CLAIM = Strategy(
     on_create=_new_claim,
@@ -93,12 +95,14 @@ PERSISTENT_VOLUME_CLAIM = Strategy(
     check_update=persistent_claim.validate_claim_update,
     check_status=persistent_claim.validate_claim_status,
     returns_object_on_delete=True,
+    warn=warned.of_claim,
 )
 STORAGE_CLASS = Strategy(
     namespaced=False,
     returns_object_on_delete=True,
     check_create=storage_classes.validate_storage_class,
     check_update=storage_classes.validate_storage_class_update,
+    warn=warned.of_storage_class,
 )
 CSI_DRIVER = Strategy(
     namespaced=False,
@@ -107,6 +111,7 @@ CSI_DRIVER = Strategy(
     returns_object_on_delete=True,
     check_create=storage_csi.validate_driver,
     check_update=storage_csi.validate_driver_update,
+    warn=warned.of_driver,
 )
 CSI_NODE = Strategy(
     namespaced=False,
@@ -119,6 +124,7 @@ CSI_STORAGE_CAPACITY = Strategy(
     needs_version_on_update=True,
     check_create=storage_csi.validate_capacity,
     check_update=storage_csi.validate_capacity_update,
+    warn=warned.of_capacity,
 )
 VOLUME_ATTACHMENT = Strategy(
     namespaced=False,

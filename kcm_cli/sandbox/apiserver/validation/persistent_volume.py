@@ -183,7 +183,7 @@ def _modes(spec: Tree, path: str) -> list[FieldError]:
 def _capacity(capacity: Mapping[str, str], path: str) -> list[FieldError]:
     found = [] if capacity else [errors.required(path)]
     if "storage" not in capacity or len(capacity) > 1:
-        found.append(errors.not_supported(path, errors.sorted_map(capacity or None), ["storage"]))
+        found.append(errors.not_supported(path, errors.sorted_map(capacity), ["storage"]))
     for name, value in sorted(capacity.items()):
         found += quantities.basic(value, f"{path}[{name}]") + quantities.positive(value, f"{path}[{name}]")
     return found

@@ -1,0 +1,71 @@
+"""Fields of pods that gates of this version keep off, and annotations that have become fields.
+
+Source: pkg/api/pod/util.go#dropDisabledFields, pkg/registry/core/pod/strategy.go#applyAppArmorVersionSkew.
+"""
+
+from kcm_cli.sandbox.apiserver.strategy.warnings.containers import app_armor_field
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation.security import app_armor
+from kcm_cli.sandbox.apiserver.validation.windows import containers_of
+
+_PROJECTIONS = ("clusterTrustBundle", "podCertificate")
+_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+
+
+def drop_gated(spec: Tree, known: Tree | None = None) -> None:
+    """Drop what is off unless the older object uses it.
+
+    Off: ContainerStopSignals, ClusterTrustBundleProjection, PodCertificateRequest, GenericWorkload.
+    """
+    if "schedulingGroup" in spec and (known is None or "schedulingGroup" not in known):
+        del spec["schedulingGroup"]
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(kind) or ():
+            if "lifecycle" in container and "stopSignal" in container["lifecycle"] and not _uses_signals(known):
+                del container["lifecycle"]["stopSignal"]
+    for volume in spec.get("volumes") or ():
+        if "projected" in volume:
+            _drop_projections(volume["projected"], known)
+
+
+def _uses_signals(spec: Tree | None) -> bool:
+    return spec is not None and any(
+        "stopSignal" in (item.get("lifecycle") or ()) for item, _ in containers_of(spec, "")
+    )
+
+
+def _drop_projections(projected: Tree, known: Tree | None) -> None:
+    for source in projected.get("sources") or ():
+        for kind in _PROJECTIONS:
+            if kind in source and not _projects(known, kind):
+                del source[kind]
+
+
+def _projects(spec: Tree | None, kind: str) -> bool:
+    return any(
+        kind in source
+        for volume in (spec or {}).get("volumes") or ()
+        for source in (volume.get("projected") or {}).get("sources") or ()
+    )
+
+
+def drop_gated_of_template(new: Tree | None, old: Tree | None = None) -> None:
+    """The same in a template."""
+    if new is not None and new.get("spec"):
+        drop_gated(new["spec"], None if old is None else old.get("spec"))
+
+
+def apply_app_armor(doc: Tree) -> None:
+    """Profiles in annotations become fields, where they say something that the pod's own does not."""
+    spec, annotations = doc["spec"], doc["metadata"].get("annotations") or {}
+    if not any(key.startswith(_APP_ARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
+        return
+    pod = (spec.get("securityContext") or {}).get("appArmorProfile")
+    for container, _ in containers_of(spec, ""):
+        annotation = annotations.get(_APP_ARMOR + container.get("name", ""))
+        context = container.get("securityContext") or {}
+        if annotation is None or context.get("appArmorProfile") is not None:
+            continue
+        profile = app_armor_field(annotation)
+        if profile is not None and not app_armor(profile, "") and profile != pod:
+            container["securityContext"] = {**context, "appArmorProfile": profile}

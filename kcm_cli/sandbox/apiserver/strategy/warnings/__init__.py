@@ -1,0 +1,5 @@
+"""What the server tells clients beside success (``Warning`` headers).
+
+Source: pkg/api/*/warnings.go, pkg/api/{node,storage,persistentvolume,persistentvolumeclaim}/util.go,
+pkg/registry/*/*/strategy.go.
+"""

@@ -1,0 +1,66 @@
+"""Names of node labels that have newer ones, wherever they are used.
+
+Source: pkg/api/node/util.go.
+"""
+
+from collections.abc import Mapping
+
+from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation.addresses import cidr_warnings
+
+DEPRECATED: Mapping[str, str] = {
+    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
+    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
+    "failure-domain.beta.kubernetes.io/region": ('deprecated since v1.17; use "topology.kubernetes.io/region" instead'),
+    "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
+    "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
+    "app.kubernetes.io/created-by": "deprecated since v1.9",
+    "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
+    "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
+}
+
+
+def of_term(term: Tree, path: str, *, values: bool = False) -> list[str]:
+    """A term of a node selector; ``values``: values that no label can have are told, too."""
+    found: list[str] = []
+    for index, item in enumerate(term.get("matchExpressions") or ()):
+        place, key = f"{path}.matchExpressions[{index}]", item.get("key", "")
+        if message := DEPRECATED.get(key):
+            found.append(f"{place}.key: {key} is {message}")
+        for number, value in enumerate(item.get("values") or () if values else ()):
+            for message in names.label_value(value):
+                found.append(f"{place}.values[{number}]: {value} is invalid, {message}")
+    return found
+
+
+def of_selector(selector: Tree | None, path: str) -> list[str]:
+    """A label selector for nodes."""
+    found: list[str] = []
+    for index, item in enumerate((selector or {}).get("matchExpressions") or ()):
+        key = item.get("key", "")
+        if message := DEPRECATED.get(key):
+            found.append(f"{path}.matchExpressions[{index}].key: {key} is {message}")
+    for key in sorted((selector or {}).get("matchLabels") or ()):
+        if message := DEPRECATED.get(key):
+            found.append(f"{path}.matchLabels.{key}: {message}")
+    return found
+
+
+def of_node(new: Tree, old: Tree | None) -> list[str]:
+    """A node, created or updated."""
+    spec = new.get("spec") or {}
+    found: list[str] = []
+    if spec.get("configSource") is not None:
+        found.append("spec.configSource: the feature is removed")
+    if spec.get("externalID"):
+        found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+    for index, block in enumerate(spec.get("podCIDRs") or ()):
+        found += cidr_warnings(block, f"spec.podCIDRs[{index}]")
+    return found
+
+
+def of_runtime_class(new: Tree, old: Tree | None) -> list[str]:
+    """A RuntimeClass."""
+    selector = (new.get("scheduling") or {}).get("nodeSelector") or {}
+    return [f"scheduling.nodeSelector: {DEPRECATED[key]}" for key in sorted(selector) if key in DEPRECATED]

@@ -1,0 +1,168 @@
+"""Pods and templates of pods.
+
+Each part is looked at only if the spec has it: most pods have nothing to warn of.
+
+Source: pkg/api/pod/warnings.go, pkg/registry/core/pod/strategy.go#WarningsOnCreate.
+"""
+
+from collections.abc import Mapping
+
+from kcm_cli.machinery import names
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.strategy.warnings import containers, nodes, storage
+from kcm_cli.sandbox.apiserver.strategy.warnings.volume_paths import overlapping
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_NULL = "a null labelSelector results in matching no pod"
+_ANNOTATIONS: Mapping[str, str] = {
+    "scheduler.alpha.kubernetes.io/critical-pod": (
+        'non-functional in v1.16+; use the "priorityClassName" field instead'
+    ),
+    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+}
+_SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
+_VOLUMES = (
+    ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+    ("quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("ephemeral", "", ""),
+    ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
+)
+_OLD_VOLUMES = frozenset(kind for kind, _, _ in _VOLUMES)
+
+
+def of_pod(new: Tree, old: Tree | None) -> list[str]:
+    """A new pod; updates are not warned of."""
+    if old is not None:
+        return []
+    found: list[str] = []
+    if messages := names.dns1123_label(new["metadata"].get("name", "")):
+        text = "this is used in the Pod's hostname, which can result in surprising behavior"
+        found.append(f"metadata.name: {text}; a DNS label is recommended: [{' '.join(messages)}]")
+    return found + _warnings(new["spec"], new["metadata"], "")
+
+
+def of_pod_status(new: Tree, old: Tree | None) -> list[str]:
+    """Addresses in a pod's status."""
+    status = new.get("status") or {}
+    found: list[str] = []
+    for field in ("podIPs", "hostIPs"):
+        for index, item in enumerate(status.get(field) or ()):
+            found += ip_warnings(item.get("ip", ""), f"status.{field}[{index}].ip")
+    return found
+
+
+def of_template(template: Tree | None, path: str) -> list[str]:
+    """A template of pods."""
+    if template is None:
+        return []
+    return _warnings(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.")
+
+
+def _warnings(spec: Tree, meta: Tree, path: str) -> list[str]:
+    found: list[str] = []
+    affinity, annotations = spec.get("affinity"), meta.get("annotations")
+    for key in sorted(spec.get("nodeSelector") or ()):
+        if message := nodes.DEPRECATED.get(key):
+            found.append(f"{path}spec.nodeSelector[{key}]: {message}")
+    if affinity:
+        found += _node_affinity(affinity.get("nodeAffinity") or {}, f"{path}spec.affinity.nodeAffinity")
+    for index, item in enumerate(spec.get("topologySpreadConstraints") or ()):
+        found += _spreading(item, f"{path}spec.topologySpreadConstraints[{index}]")
+    if annotations:
+        shown = f"{path}metadata.annotations"
+        found += [f"{shown}[{key}]: {text}" for key, text in _ANNOTATIONS.items() if key in annotations]
+    if volumes := spec.get("volumes"):
+        found += _volumes(volumes, f"{path}spec.volumes") + overlapping(volumes)
+    found += _lists(spec, path)
+    context = spec.get("securityContext") or {}
+    if annotations and _SECCOMP in annotations and context.get("seccompProfile") is None:
+        text = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+        found.append(f"{path}metadata.annotations[{_SECCOMP}]: {text}")
+    found += containers.of_containers(spec, annotations or {}, path)
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        text = "must be >= 0; negative values are invalid and will be treated as 1"
+        found.append(f"{path}spec.terminationGracePeriodSeconds: {text}")
+    if affinity:
+        found += _pod_affinity(affinity, f"{path}spec.affinity")
+    for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
+        found += ip_warnings(server, f"{path}spec.dnsConfig.nameservers[{index}]")
+    for index, alias in enumerate(spec.get("hostAliases") or ()):
+        found += ip_warnings(alias.get("ip", ""), f"{path}spec.hostAliases[{index}].ip")
+    return found
+
+
+def _node_affinity(affinity: Tree, path: str) -> list[str]:
+    found: list[str] = []
+    for index, term in enumerate((affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()):
+        found += nodes.of_term(term, f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]")
+    for index, term in enumerate(affinity.get(_PREFERRED) or ()):
+        place = f"{path}.{_PREFERRED}[{index}].preference"
+        found += nodes.of_term(term.get("preference") or {}, place, values=True)
+    return found
+
+
+def _spreading(item: Tree, path: str) -> list[str]:
+    key, found = item.get("topologyKey", ""), list[str]()
+    if message := nodes.DEPRECATED.get(key):
+        found.append(f"{path}.topologyKey: {key} is {message}")
+    if item.get("labelSelector") is None:
+        found.append(f"{path}.labelSelector: {_NULL}")
+    return found
+
+
+def _pod_affinity(affinity: Tree, path: str) -> list[str]:
+    found: list[str] = []
+    for field in ("podAffinity", "podAntiAffinity"):
+        rules = affinity.get(field) or {}
+        for index, term in enumerate(rules.get(_REQUIRED) or ()):
+            if term.get("labelSelector") is None:
+                found.append(f"{path}.{field}.{_REQUIRED}[{index}].labelSelector: {_NULL}")
+        for index, weighted in enumerate(rules.get(_PREFERRED) or ()):
+            if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
+                found.append(f"{path}.{field}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NULL}")
+    return found
+
+
+def _volumes(volumes: list[Tree], path: str) -> list[str]:
+    found: list[str] = []
+    for index, volume in enumerate(volumes):
+        if _OLD_VOLUMES.isdisjoint(volume):
+            continue
+        for kind, shown, text in _VOLUMES:
+            source = volume.get(kind)
+            if source is not None and kind != "ephemeral":
+                found.append(f"{path}[{index}].{shown}: {text}")
+            elif source is not None:
+                template = (source.get("volumeClaimTemplate") or {}).get("spec") or {}
+                place = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
+                found += storage.of_claim_spec(template, place)
+    return found
+
+
+def _lists(spec: Tree, path: str) -> list[str]:
+    """Entries that come twice or say nothing."""
+    found: list[str] = []
+    for field, key in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
+        seen: set[str] = set()
+        for index, item in enumerate(spec.get(field) or ()):
+            value = item.get(key, "")
+            if value in seen:
+                found.append(f"{path}spec.{field}[{index}].{key}: duplicate {key} {quote(value)}")
+            seen.add(value)
+    for index, item in enumerate(spec.get("imagePullSecrets") or ()):
+        if not item.get("name"):
+            found.append(f'{path}spec.imagePullSecrets[{index}].name: invalid empty name ""')
+    if overhead := spec.get("overhead"):
+        for name in ("memory", "ephemeral-storage"):
+            found += storage.fraction(overhead, name, f"{path}spec.overhead")
+    return found
