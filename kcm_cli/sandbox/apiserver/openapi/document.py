@@ -13,7 +13,7 @@ from typing import Protocol, cast
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.openapi import v2, v3
+from kcm_cli.sandbox.apiserver.openapi import protobuf, v2, v3
 from kcm_cli.sandbox.apiserver.openapi.operations import META, Operation, operations, tag
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.schema import Target, target_of
@@ -69,6 +69,10 @@ class OpenApi:
     def v2(self) -> Document:
         """The one document of v2, as JSON."""
         return self._kept("\0v2", self._make_v2)
+
+    def v2_protobuf(self) -> Document:
+        """The same as protobuf."""
+        return self._kept("\0v2 protobuf", lambda: protobuf.encode(codec.decode_doc(self.v2().body)))
 
     def index(self) -> Document:
         """The addresses of all documents of v3."""

@@ -9,6 +9,8 @@ from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.openapi.document import Document, OpenApi
 
 PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+_ANSWERED_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""The same in letters that Go's parser of media types takes."""
 PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 _JSON = frozenset(["application/json", "application/*", "*/*"])
 
@@ -17,6 +19,9 @@ def answer(openapi: OpenApi, request: Request) -> Response | None:
     """The answer to a GET below /openapi; None for a path that is not there."""
     path = request.path.rstrip("/")
     if path == "/openapi/v2":
+        accept = request.headers.get("accept", "")
+        if PROTOBUF_V2 in accept or _ANSWERED_V2 in accept:
+            return _document(request, openapi.v2_protobuf(), _ANSWERED_V2)
         return _negotiated(request, openapi.v2)
     if path == "/openapi/v3":
         found = openapi.index()
@@ -43,7 +48,7 @@ def _negotiated(request: Request, make: Callable[[], Document], *, cached: bool 
 
 
 def _wants_json(accept: str) -> bool:
-    """Whether JSON will do; the protobuf forms are not served, so that clients fall back."""
+    """Whether JSON will do; the protobuf form of v3 is not served, clients take JSON then."""
     ranges = [part.partition(";")[0].strip() for part in accept.split(",")]
     return not accept.strip() or any(part in _JSON for part in ranges)
 

@@ -8,7 +8,7 @@ import pytest
 
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.openapi import OpenApi
-from kcm_cli.sandbox.apiserver.openapi.serve import PROTOBUF_V2, answer
+from kcm_cli.sandbox.apiserver.openapi.serve import PROTOBUF_V2, PROTOBUF_V3, answer
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 
@@ -68,10 +68,52 @@ def test_a_field_of_another_type_keeps_its_own_text(openapi):
     assert template["description"].startswith("Template")
 
 
-def test_protobuf_is_refused_and_json_is_found_among_alternatives(openapi):
-    assert get(openapi, "/openapi/v2", PROTOBUF_V2).status == 406
-    assert get(openapi, "/openapi/v2", f"{PROTOBUF_V2},application/json").status == 200
+def test_protobuf_of_v3_is_refused_and_json_is_found_among_alternatives(openapi):
+    assert get(openapi, "/openapi/v3/apis/apps/v1", PROTOBUF_V3).status == 406
+    assert get(openapi, "/openapi/v3/apis/apps/v1", f"{PROTOBUF_V3},application/json").status == 200
     assert get(openapi, "/openapi/v2", "*/*").status == 200
+
+
+def fields(data):
+    """The fields of a protobuf message: number -> values."""
+    found, at = {}, 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(data):
+        key = varint()
+        if key & 7 == 0:
+            value = varint()
+        else:
+            assert key & 7 in (1, 2)
+            length = 8 if key & 7 == 1 else varint()
+            value, at = data[at : at + length], at + length
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+def test_v2_is_served_as_protobuf_since_clients_ask_for_nothing_else(openapi):
+    answered = get(openapi, "/openapi/v2", PROTOBUF_V2)
+    assert answered.headers["content-type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    document = fields(answered.body)
+    assert document[1] == [b"2.0"]
+    pairs = [fields(pair) for pair in fields(document[9][0])[1]]
+    definitions = {pair[1][0].decode(): fields(pair[2][0]) for pair in pairs}
+    assert definitions.keys() == json.loads(get(openapi, "/openapi/v2").body)["definitions"].keys()
+    pod = definitions["io.k8s.api.core.v1.Pod"]
+    kinds = [fields(one) for one in pod[31] if fields(one)[1] == [b"x-kubernetes-group-version-kind"]]
+    assert json.loads(fields(kinds[0][2][0])[2][0]) == [{"group": "", "kind": "Pod", "version": "v1"}]
+    properties = {fields(pair)[1][0] for pair in fields(pod[25][0])[1]}
+    assert properties == {b"apiVersion", b"kind", b"metadata", b"spec", b"status"}
 
 
 def test_documents_are_not_sent_twice(openapi):

@@ -1,0 +1,227 @@
+"""OpenAPI 2.0 in the protobuf form of gnostic, which is the only one that client-go asks for.
+
+The tables name, per message, the field of each key of the JSON form: its number and its type. A type is ``s`` (text),
+``b`` (boolean), ``i`` (integer), ``d`` (double), ``any`` (YAML text), the name of a message, or one of those in
+brackets (repeated) or braces (a map, as repeated pairs of name and value).
+
+upstream: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto
+"""
+
+import struct
+from collections.abc import Callable, Mapping
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+
+Table = Mapping[str, tuple[int, str]]
+
+_EXTENSIONS = "x-"
+_MESSAGES: Mapping[str, Table] = {
+    "Document": {
+        "swagger": (1, "s"),
+        "info": (2, "Info"),
+        "paths": (8, "Paths"),
+        "definitions": (9, "Definitions"),
+        "security": (12, "[Requirement]"),
+        "securityDefinitions": (13, "Securities"),
+        _EXTENSIONS: (16, "[any]"),
+    },
+    "Info": {"title": (1, "s"), "version": (2, "s"), _EXTENSIONS: (7, "[any]")},
+    "PathItem": {
+        "get": (2, "Operation"),
+        "put": (3, "Operation"),
+        "post": (4, "Operation"),
+        "delete": (5, "Operation"),
+        "options": (6, "Operation"),
+        "head": (7, "Operation"),
+        "patch": (8, "Operation"),
+        "parameters": (9, "[Parameter]"),
+    },
+    "Operation": {
+        "tags": (1, "[s]"),
+        "description": (3, "s"),
+        "operationId": (5, "s"),
+        "produces": (6, "[s]"),
+        "consumes": (7, "[s]"),
+        "parameters": (8, "[Parameter]"),
+        "responses": (9, "Responses"),
+        "schemes": (10, "[s]"),
+        "deprecated": (11, "b"),
+        _EXTENSIONS: (13, "[any]"),
+    },
+    "Body": {"description": (1, "s"), "name": (2, "s"), "in": (3, "s"), "required": (4, "b"), "schema": (5, "Schema")},
+    "Query": {
+        "required": (1, "b"),
+        "in": (2, "s"),
+        "description": (3, "s"),
+        "name": (4, "s"),
+        "type": (6, "s"),
+        "uniqueItems": (20, "b"),
+    },
+    "Path": {
+        "required": (1, "b"),
+        "in": (2, "s"),
+        "description": (3, "s"),
+        "name": (4, "s"),
+        "type": (5, "s"),
+        "uniqueItems": (19, "b"),
+    },
+    "Response": {"description": (1, "s"), "schema": (2, "SchemaItem")},
+    "Schema": {
+        "$ref": (1, "s"),
+        "format": (2, "s"),
+        "title": (3, "s"),
+        "description": (4, "s"),
+        "default": (5, "any"),
+        "multipleOf": (6, "d"),
+        "maximum": (7, "d"),
+        "exclusiveMaximum": (8, "b"),
+        "minimum": (9, "d"),
+        "exclusiveMinimum": (10, "b"),
+        "maxLength": (11, "i"),
+        "minLength": (12, "i"),
+        "pattern": (13, "s"),
+        "maxItems": (14, "i"),
+        "minItems": (15, "i"),
+        "uniqueItems": (16, "b"),
+        "maxProperties": (17, "i"),
+        "minProperties": (18, "i"),
+        "required": (19, "[s]"),
+        "enum": (20, "[any]"),
+        "additionalProperties": (21, "Additional"),
+        "type": (22, "Type"),
+        "items": (23, "Items"),
+        "allOf": (24, "[Schema]"),
+        "properties": (25, "Definitions"),
+        "discriminator": (26, "s"),
+        "readOnly": (27, "b"),
+        "externalDocs": (29, "ExternalDocs"),
+        "example": (30, "any"),
+        _EXTENSIONS: (31, "[any]"),
+    },
+    "ExternalDocs": {"description": (1, "s"), "url": (2, "s")},
+    "ApiKey": {"type": (1, "s"), "name": (2, "s"), "in": (3, "s"), "description": (4, "s")},
+}
+
+
+def encode(document: Doc) -> bytes:
+    """The bytes of a document in its JSON form."""
+    return _message("Document", document)
+
+
+def _message(name: str, value: object) -> bytes:
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(value)
+    assert isinstance(value, dict)
+    table = _MESSAGES[name]
+    out = bytearray()
+    for key, item in value.items():
+        field = table.get(key)
+        if field is not None:
+            out += _field(*field, item)
+        elif key.startswith(_EXTENSIONS) and _EXTENSIONS in table:
+            out += _bytes(table[_EXTENSIONS][0], _named(key, _any(item)))
+    return bytes(out)
+
+
+def _field(number: int, type_: str, value: object) -> bytes:
+    if type_.startswith("["):
+        assert isinstance(value, list | tuple)
+        inner = type_[1:-1]
+        return b"".join(_bytes(number, _payload(inner, item)) for item in value)
+    match type_:
+        case "b":
+            return _varint(number << 3) + b"\x01" if value else b""
+        case "i":
+            assert isinstance(value, int)
+            return _varint(number << 3) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)
+        case "d":
+            assert isinstance(value, int | float)
+            return _varint(number << 3 | 1) + struct.pack("<d", value)
+    return _bytes(number, _payload(type_, value))
+
+
+def _payload(type_: str, value: object) -> bytes:
+    if type_ == "s":
+        return str(value).encode()
+    return _any(value) if type_ == "any" else _message(type_, value)
+
+
+def _any(value: object) -> bytes:
+    return _bytes(2, codec.encode(value) + b"\n")  # JSON is YAML
+
+
+def _named(name: str, value: bytes) -> bytes:
+    return _bytes(1, name.encode()) + _bytes(2, value)
+
+
+def _bytes(number: int, data: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def _varint(value: int) -> bytes:
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _pairs(number: int, type_: str) -> Callable[[object], bytes]:
+    def encode_pairs(value: object) -> bytes:
+        assert isinstance(value, dict)
+        return b"".join(_bytes(number, _named(key, _message(type_, item))) for key, item in value.items())
+
+    return encode_pairs
+
+
+def _type(value: object) -> bytes:
+    return _bytes(1, str(value).encode())
+
+
+def _additional(value: object) -> bytes:
+    return _bytes(1, _message("Schema", value)) if isinstance(value, dict) else b"\x10\x01" if value else b"\x10\x00"
+
+
+def _parameter(value: object) -> bytes:
+    assert isinstance(value, dict)
+    place = value.get("in")
+    if place == "body":
+        return _bytes(1, _bytes(1, _message("Body", value)))
+    key = (place, value.get("name"), value.get("description"), value.get("required"))
+    found = _parameters.get(key)
+    if found is None:
+        one = _bytes(3, _message("Query", value)) if place == "query" else _bytes(4, _message("Path", value))
+        found = _parameters[key] = _bytes(1, _bytes(2, one))
+    return found
+
+
+_parameters: dict[object, bytes] = {}
+"""Parameters that were encoded: there are few, used thousands of times."""
+
+
+def _requirement(value: object) -> bytes:
+    assert isinstance(value, dict)
+    return b"".join(
+        _bytes(1, _named(key, b"".join(_bytes(1, one.encode()) for one in item))) for key, item in value.items()
+    )
+
+
+_SPECIAL: Mapping[str, Callable[[object], bytes]] = {
+    "Paths": _pairs(2, "PathItem"),
+    "Definitions": _pairs(1, "Schema"),
+    "Responses": _pairs(1, "ResponseValue"),
+    "ResponseValue": lambda value: _bytes(1, _message("Response", value)),
+    "SchemaItem": lambda value: _bytes(1, _message("Schema", value)),
+    "Items": lambda value: _bytes(1, _message("Schema", value)),
+    "Type": _type,
+    "Additional": _additional,
+    "Parameter": _parameter,
+    "Requirement": _requirement,
+    "Securities": _pairs(1, "Security"),
+    "Security": lambda value: _bytes(2, _message("ApiKey", value)),
+}

@@ -1,0 +1,40 @@
+"""JSONPath as columns use it."""
+
+import pytest
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.jsonpath import parse
+
+DOC = {
+    "spec": {"size": 3, "a.b": 1, "ports": [{"port": 1}, {"port": 2}, {"port": 3}]},
+    "conditions": [{"type": "Ready", "status": "True", "n": 1}, {"type": "Other", "status": "False", "n": 2}],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (".spec.size", [3]),
+        (".spec['a.b']", [1]),
+        (r".spec.a\.b", [1]),
+        (".spec.missing.more", []),
+        (".spec.ports[0].port", [1]),
+        (".spec.ports[-1].port", [3]),
+        (".spec.ports[*].port", [1, 2, 3]),
+        (".spec.ports[1:].port", [2, 3]),
+        (".spec.ports[0,2].port", [1, 3]),
+        ('.conditions[?(@.type=="Ready")].status', ["True"]),
+        (".conditions[?(@.n>1)].type", ["Other"]),
+        (".conditions[?(@.missing)].type", []),
+        ("..port", [1, 2, 3]),
+        ("$.spec.size", [3]),
+    ],
+)
+def test_finding(path, found):
+    assert parse(path).find(DOC) == found
+
+
+@pytest.mark.parametrize("path", [".a[", ".a[x]", ".a b"])
+def test_malformed(path):
+    with pytest.raises(FormatError):
+        parse(path)

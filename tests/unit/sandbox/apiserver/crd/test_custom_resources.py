@@ -1,0 +1,313 @@
+"""Custom resources against a whole server: from the definition to its end."""
+
+import asyncio
+from typing import Any
+
+from tests.unit.sandbox.apiserver.conftest import Api
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+THINGS = "/apis/x.test/v1/namespaces/default/things"
+MERGE = {"content-type": "application/merge-patch+json"}
+APPLY = {"content-type": "application/apply-patch+yaml"}
+SPEC = {
+    "type": "object",
+    "required": ["size"],
+    "properties": {
+        "size": {"type": "integer", "minimum": 1},
+        "color": {"type": "string", "default": "red"},
+        "ports": {
+            "type": "array",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {"name": {"type": "string"}, "port": {"type": "integer"}},
+            },
+        },
+    },
+}
+STATUS = {"type": "object", "properties": {"replicas": {"type": "integer"}, "text": {"type": "string"}}}
+
+
+def version(name: str = "v1", spec: Any = SPEC, **more: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"spec": spec, "status": STATUS}}
+    return {"name": name, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **more}
+
+
+def definition(*versions: Any, plural: str = "things", kind: str = "Thing", **spec: Any) -> dict[str, Any]:
+    names = {"plural": plural, "kind": kind}
+    body = {"group": "x.test", "scope": "Namespaced", "names": names, "versions": list(versions) or [version()], **spec}
+    return {"kind": "CustomResourceDefinition", "metadata": {"name": f"{plural}.x.test"}, "spec": body}
+
+
+def thing(name: str = "a", api: str = "v1", **content: Any) -> dict[str, Any]:
+    return {"apiVersion": f"x.test/{api}", "kind": "Thing", "metadata": {"name": name}, "spec": {"size": 1}, **content}
+
+
+async def define(api: Api, body: Any = None) -> None:
+    await api.json("POST", DEFINITIONS, body or definition(), status=201)
+    await asyncio.sleep(0.1)
+
+
+def conditions(doc: Any) -> dict[str, tuple[str, str]]:
+    return {one["type"]: (one["status"], one["reason"]) for one in doc["status"]["conditions"]}
+
+
+def test_a_definition_is_established_and_its_objects_live_like_others(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+        found = await api.json("GET", f"{DEFINITIONS}/things.x.test")
+        assert conditions(found) == {
+            "NamesAccepted": ("True", "NoConflicts"),
+            "Established": ("True", "InitialNamesAccepted"),
+        }
+        watching = await api.watch(THINGS)
+        made = await api.json("POST", THINGS, thing(extra=1), status=201)
+        assert made["spec"] == {"size": 1, "color": "red"} and "extra" not in made
+        assert made["metadata"]["generation"] == 1
+        changed = await api.json("PATCH", f"{THINGS}/a", {"spec": {"size": 2}}, headers=MERGE)
+        assert changed["metadata"]["generation"] == 2
+        labelled = await api.json("PATCH", f"{THINGS}/a", {"metadata": {"labels": {"l": "1"}}}, headers=MERGE)
+        assert labelled["metadata"]["generation"] == 2
+        assert [one["metadata"]["name"] for one in (await api.json("GET", THINGS))["items"]] == ["a"]
+        await api.json("DELETE", f"{THINGS}/a")
+        await asyncio.sleep(0.1)
+        assert [kind for kind, _ in watching.seen()] == ["ADDED", "MODIFIED", "MODIFIED", "DELETED"]
+        await watching.end()
+
+    served(test)
+
+
+def test_what_a_schema_forbids_is_refused(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+        refused = await api.json("POST", THINGS, thing(spec={"size": 0}), status=422)
+        assert refused["message"] == (
+            'Thing.x.test "a" is invalid: spec.size: Invalid value: 0: spec.size in body should be greater than or '
+            "equal to 1"
+        )
+        strict = await api.json("POST", THINGS, thing(more=1), status=400, query={"fieldValidation": "Strict"})
+        assert strict["message"].endswith('strict decoding error: unknown field "more"')
+        other = await api.json("POST", THINGS, {**thing(), "kind": "Other"}, status=422)
+        assert other["details"]["kind"] == "Other"
+        broken = await api.json("POST", THINGS, thing(spec="text"), status=422)
+        assert broken["details"]["causes"][0]["field"] == "spec"
+        await api.json("POST", THINGS, thing(), status=201)
+        put = await api.json("PUT", f"{THINGS}/a", thing(), status=422)
+        assert put["details"]["causes"][0]["field"] == "metadata.resourceVersion"
+
+    served(test)
+
+
+def test_the_status_is_apart_where_it_is_a_subresource(served: Any) -> None:
+    async def test(api: Api) -> None:
+        scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
+        await define(api, definition(version(subresources={"status": {}, "scale": scale})))
+        made = await api.json("POST", THINGS, thing(status={"text": "x"}), status=201)
+        assert "status" not in made
+        body = {"spec": {"size": 9}, "status": {"text": "y", "replicas": 1}}
+        changed = await api.json("PATCH", f"{THINGS}/a/status", body, headers=MERGE)
+        assert changed["status"] == {"text": "y", "replicas": 1} and changed["spec"]["size"] == 1
+        assert changed["metadata"]["generation"] == 1
+        scaled = await api.json("PATCH", f"{THINGS}/a/scale", {"spec": {"replicas": 4}}, headers=MERGE)
+        assert scaled["spec"] == {"replicas": 4} and scaled["status"] == {"replicas": 1}
+        assert (await api.json("GET", f"{THINGS}/a"))["spec"]["size"] == 4
+
+    served(test)
+
+
+def test_two_versions_show_one_object_each_with_its_own_schema(served: Any) -> None:
+    async def test(api: Api) -> None:
+        spec = {
+            "type": "object",
+            "properties": {"size": {"type": "integer"}, "new": {"type": "string", "default": "n"}},
+        }
+        old = version("v1alpha1", storage=False, deprecated=True)
+        await define(api, definition(version("v1", spec), old))
+        answer = await api.call("POST", THINGS.replace("v1", "v1alpha1"), thing(api="v1alpha1"))
+        assert answer.headers["warning"] == '299 - "x.test/v1alpha1 Thing is deprecated"'
+        found = await api.json("GET", f"{THINGS}/a")
+        assert (found["apiVersion"], found["spec"]) == ("x.test/v1", {"size": 1, "new": "n"})
+        earlier = await api.json("GET", f"{THINGS.replace('v1', 'v1alpha1')}/a")
+        assert (earlier["apiVersion"], earlier["spec"]) == ("x.test/v1alpha1", {"size": 1})
+        group = await api.json("GET", "/apis/x.test")
+        assert [one["version"] for one in group["versions"]] == ["v1", "v1alpha1"]
+
+    served(test)
+
+
+def test_a_new_default_shows_on_what_is_there_already(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+        made = await api.json("POST", THINGS, thing(), status=201)
+        patch = [
+            {
+                "op": "add",
+                "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/late",
+                "value": {"type": "string", "default": "l"},
+            }
+        ]
+        headers = {"content-type": "application/json-patch+json"}
+        await api.json("PATCH", f"{DEFINITIONS}/things.x.test", patch, headers=headers)
+        await asyncio.sleep(0.1)
+        found = await api.json("GET", f"{THINGS}/a")
+        assert found["spec"]["late"] == "l"
+        assert found["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+        assert (await api.json("GET", THINGS))["items"][0]["spec"]["late"] == "l"
+
+    served(test)
+
+
+def test_names_belong_to_the_first_who_asks_and_become_free_again(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+        await define(api, definition(plural="rivals"))
+        found = await api.json("GET", f"{DEFINITIONS}/rivals.x.test")
+        assert conditions(found)["NamesAccepted"] == ("False", "ListKindConflict")
+        assert conditions(found)["Established"] == ("False", "NotAccepted")
+        assert (await api.call("GET", "/apis/x.test/v1/rivals")).body == b"404 page not found\n"
+        await api.json("DELETE", f"{DEFINITIONS}/things.x.test")
+        await asyncio.sleep(0.1)
+        found = await api.json("GET", f"{DEFINITIONS}/rivals.x.test")
+        assert conditions(found)["Established"] == ("True", "InitialNamesAccepted")
+        assert (await api.json("GET", "/apis/x.test/v1/rivals"))["kind"] == "ThingList"
+
+    served(test)
+
+
+def test_a_definition_goes_when_its_objects_are_gone(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+        await api.json("POST", THINGS, thing("free"), status=201)
+        held = thing("held")
+        held["metadata"]["finalizers"] = ["x.test/f"]
+        await api.json("POST", THINGS, held, status=201)
+        gone = await api.json("DELETE", f"{DEFINITIONS}/things.x.test")
+        assert gone["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+        assert conditions(gone)["Terminating"] == ("True", "InstanceDeletionPending")
+        await asyncio.sleep(0.1)
+        assert [one["metadata"]["name"] for one in (await api.json("GET", THINGS))["items"]] == ["held"]
+        refused = await api.json("POST", THINGS, thing("late"), status=403)
+        assert refused["message"].endswith("create not allowed while custom resource definition is terminating")
+        await api.json("PATCH", f"{THINGS}/held", {"metadata": {"finalizers": None}}, headers=MERGE)
+        await asyncio.sleep(0.1)
+        assert (await api.call("GET", f"{DEFINITIONS}/things.x.test")).status == 404
+        assert (await api.call("GET", THINGS)).body == b"404 page not found\n"
+
+    served(test)
+
+
+def test_server_side_apply_merges_lists_by_their_keys(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+
+        async def apply(manager: str, ports: Any, **query: Any) -> Any:
+            body = thing(spec={"size": 1, "ports": ports})
+            query = {"fieldManager": manager, **query}
+            answer = await api.call("PATCH", f"{THINGS}/a", body, headers=APPLY, query=query)
+            return answer.status, answer.body
+
+        assert (await apply("one", [{"name": "a", "port": 1}]))[0] == 201
+        assert (await apply("two", [{"name": "b", "port": 2}]))[0] == 200
+        found = await api.json("GET", f"{THINGS}/a")
+        assert found["spec"]["ports"] == [{"name": "a", "port": 1}, {"name": "b", "port": 2}]
+        status, body = await apply("two", [{"name": "a", "port": 9}])
+        assert status == 409 and b'.spec.ports[name=\\"a\\"].port' in body
+        assert (await apply("one", []))[0] == 200
+        assert (await api.json("GET", f"{THINGS}/a"))["spec"]["ports"] == [{"name": "b", "port": 2}]
+
+    served(test)
+
+
+def test_rules_judge_objects_and_changes(served: Any) -> None:
+    rules = [
+        {"rule": "self.size < 10", "messageExpression": "'size is ' + string(self.size)", "fieldPath": ".size"},
+        {"rule": "self.size >= oldSelf.size", "message": "must not shrink", "reason": "FieldValueForbidden"},
+    ]
+
+    async def test(api: Api) -> None:
+        bounded = {**SPEC, "x-kubernetes-validations": rules}
+        bounded["properties"] = {**SPEC["properties"], "size": {"type": "integer", "minimum": 1}}  # type: ignore[dict-item]
+        await define(api, definition(version(spec=bounded)))
+        refused = await api.json("POST", THINGS, thing(spec={"size": 20}), status=422)
+        assert refused["details"]["causes"][0] == {
+            "field": "spec.size",
+            "message": "Invalid value: size is 20",
+            "reason": "FieldValueInvalid",
+        }
+        unchecked = await api.json("POST", THINGS, thing(spec={"size": "x"}), status=422)
+        assert unchecked["details"]["causes"][1]["message"].startswith("Invalid value: null: some validation rules")
+        await api.json("POST", THINGS, thing(spec={"size": 5}), status=201)
+        refused = await api.json("PATCH", f"{THINGS}/a", {"spec": {"size": 4}}, headers=MERGE, status=422)
+        assert refused["details"]["causes"][0]["message"] == "Forbidden: must not shrink"
+
+    served(test)
+
+
+def _without(path: str) -> dict[str, Any]:
+    body = definition()
+    *parents, last = path.split(".")
+    where: Any = body
+    for name in parents:
+        where = where[int(name)] if isinstance(where, list) else where[name]
+    del where[last]
+    return body
+
+
+def _rooted(**more: Any) -> dict[str, Any]:
+    body = definition()
+    body["spec"]["versions"][0]["schema"]["openAPIV3Schema"].update(more)
+    return body
+
+
+_SCHEMA = "spec.validation.openAPIV3Schema"
+_REFUSED = [
+    (definition(scope="X"), 'spec.scope: Unsupported value: "X"'),
+    (_without("spec.versions.0.schema"), "spec.versions[0].schema.openAPIV3Schema: Required value"),
+    (
+        definition(version(spec={"type": "array"})),
+        f"{_SCHEMA}.properties[spec].items: Required value: must be specified",
+    ),
+    (
+        definition(version(spec={"type": "string", "pattern": "("})),
+        "must be a valid regular expression, but isn't: error parsing regexp: missing closing ): `(`",
+    ),
+    (
+        _rooted(anyOf=[{"properties": {"a": {"minimum": 1}}}]),
+        f"{_SCHEMA}.properties[a]: Required value: because it is defined in {_SCHEMA}.anyOf[0].properties[a]",
+    ),
+    (
+        definition(version(spec={"type": "integer", "default": "x"})),
+        'properties[spec].default: Invalid value: "string":  in body must be of type integer: "string"',
+    ),
+    (
+        definition(version(spec={"type": "object", "default": {"x": 1}})),
+        'properties[spec].default: Invalid value: {"x":1}: must not have unknown fields',
+    ),
+    (
+        definition(version(spec={"type": "array", "items": {"type": "object"}, "x-kubernetes-list-type": "map"})),
+        "x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map",
+    ),
+    (
+        definition(version(spec={"type": "object", "x-kubernetes-validations": [{"rule": ""}]})),
+        "x-kubernetes-validations[0].rule: Required value: rule is not specified",
+    ),
+    (
+        definition(version(selectableFields=[{"jsonPath": ".spec"}])),
+        'spec.selectableFields[0].jsonPath: Invalid value: ".spec": must point to a field of type string',
+    ),
+    (
+        definition(version(subresources={"scale": {"specReplicasPath": ".a", "statusReplicasPath": ".status.b"}})),
+        'spec.subresources.scale.specReplicasPath: Invalid value: ".a": should be a json path under .spec',
+    ),
+]
+
+
+def test_definitions_that_are_refused(served: Any) -> None:
+    async def test(api: Api) -> None:
+        for body, expected in _REFUSED:
+            refused = await api.json("POST", DEFINITIONS, body, status=422)
+            assert expected in refused["message"]
+
+    served(test)
