@@ -6,7 +6,7 @@ Source: pkg/registry/certificates/certificates/strategy.go, kube-aggregator pkg/
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import certificate_request
+from kcm_cli.sandbox.apiserver.validation import api_service, certificate_request
 
 _DECIDED = ("Approved", "Denied")
 _SERVICE_STATUS_KEEPS = ("labels", "annotations", "finalizers", "ownerReferences")
@@ -116,4 +116,7 @@ API_SERVICE = Strategy(
     on_status=_service_status,
     stamp=_stamp_service,
     needs_version_on_update=True,
+    check_create=api_service.validate_api_service,
+    check_update=api_service.validate_api_service_update,
+    check_status=api_service.validate_api_service_status,
 )

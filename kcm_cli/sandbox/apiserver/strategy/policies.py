@@ -8,7 +8,15 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes, others
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation import admission_policies, autoscaler, classes, coordination, rbac, webhooks
+from kcm_cli.sandbox.apiserver.validation import (
+    admission_policies,
+    autoscaler,
+    classes,
+    coordination,
+    flow_control,
+    rbac,
+    webhooks,
+)
 
 _BUDGET_COUNTERS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 _LEASE_GATED = ("strategy", "preferredHolder")
@@ -94,8 +102,19 @@ FLOW_SCHEMA = Strategy(
     on_create=parts.new_with_status({}, generation=True),
     on_update=parts.spec_update,
     on_status=parts.whole_metadata_status,
+    check_create=flow_control.validate_flow,
+    check_update=flow_control.validate_flow_update,
+    check_status=flow_control.validate_status,
 )
-PRIORITY_LEVEL = FLOW_SCHEMA
+PRIORITY_LEVEL = Strategy(
+    namespaced=False,
+    on_create=parts.new_with_status({}, generation=True),
+    on_update=parts.spec_update,
+    on_status=parts.whole_metadata_status,
+    check_create=flow_control.validate_level,
+    check_update=flow_control.validate_level_update,
+    check_status=flow_control.validate_status,
+)
 ROLE = Strategy(
     creates_on_update=True,
     check_create=rbac.validate_role,
