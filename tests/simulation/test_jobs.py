@@ -82,6 +82,20 @@ def test_each_pod_is_counted_once_by_managers_that_are_killed(seed: int) -> None
     simulate(seed, story)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_no_work_is_done_twice_when_answers_are_lost(seed: int) -> None:
+    """A creation that may have taken effect is not repeated before the cache shows whether it did."""
+
+    async def story(world: World) -> None:
+        away = tuple(Outage(3 + 9 * count, 2) for count in range(20))
+        manager = world.manager(Faults(lost=Chance(0.3), outages=away))
+        await world.create("batch/v1/jobs", job("work", COMPLETIONS))
+        check_counted(world, await ended(world, "work"))
+        await stopped(manager)
+
+    simulate(seed, story)
+
+
 def failing(name: str, **spec: Any) -> dict[str, Any]:
     """A Job whose pods fail after five seconds."""
     doc = job(name, 1)

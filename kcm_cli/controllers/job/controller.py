@@ -14,6 +14,7 @@ import msgspec
 from kcm_cli.api.batch import JOBS, Job, JobStatus
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.controllers.job.config import JobConfig
+from kcm_cli.controllers.job.doubt import Doubt
 from kcm_cli.controllers.job.metrics import JobMetrics
 from kcm_cli.controllers.job.orphans import Orphans
 from kcm_cli.controllers.job.plan import names, spec
@@ -83,6 +84,7 @@ class JobController:
         self._pods = context.informers.get(PODS)
         self.informers = (self._jobs, self._pods)
         self._pods.store.add_index(CONTROLLER, by_controller)
+        self._doubt = Doubt(context.client, self._pods.store)
         orphan_queue = context.queue("job_orphan_pod", _limiter())
         self.orphans = Orphans(orphan_queue, context.executor(), self._jobs.store, self._pods.store)
         self._jobs.listen(on_add=self._job_added, on_update=self._job_updated, on_delete=self._job_deleted)
@@ -127,17 +129,21 @@ class JobController:
             if work.creations:
                 created = sum(isinstance(done.action, Create) for done in outcome.done)
                 self._metrics.created(assessment, created, len(outcome.failed))
+                self._doubt.note(job, outcome)
             await self._record(assessment, progress(assessment, work, outcome, now), now)
             _raise_first(outcome)
             failed = False
         finally:
             self._metrics.synced(job, step, self._clock.monotonic() - started, failed=failed)
-        return _soonest(assessment.deadline_s, work.wait_s)
+        doubt_s = AGAIN_S if self._doubt.pending(job) else None
+        return _soonest(assessment.deadline_s, work.wait_s, doubt_s)
 
     # -- reading
 
     async def _read(self, job: Job) -> Snapshot:
+        selector = selector_of(job)
         satisfied = self._expectations.satisfied(job.key, self._clock.monotonic())
+        satisfied = await self._doubt.resolved(job, selector) and satisfied
         store = self._pods.store
         candidates = store.by_index(CONTROLLER, job.uid) + store.by_index(CONTROLLER, orphans_of(job.namespace))
         pods = await claim(
@@ -145,7 +151,7 @@ class JobController:
             self._client,
             JOBS,
             job,
-            selector_of(job),
+            selector,
             candidates,
             PODS,
             finalizers=(names.TRACKING_FINALIZER,),
@@ -267,6 +273,7 @@ class JobController:
 
     def _job_deleted(self, job: Job) -> None:
         self._fresh.forget(job)
+        self._doubt.forget(job)
         self._backoffs.pop(job.key, None)
         self.queue.add(job.key)
         self.orphans.add_pods_of(job)

@@ -1,0 +1,54 @@
+"""Creations whose answer never came: the pod may be there and on its way to the cache, or not.
+
+Expectations cannot tell: they would wait minutes for a pod that was never created. Another try without looking would
+run a piece of work twice, which for a Job is more than a surplus pod. So the Job's pods are listed, and no pod is
+planned before the cache shows all of them. Costs one list after a broken connection, nothing otherwise.
+
+upstream: none; there a lost answer can make a Job run more pods than it has completions.
+"""
+
+from kcm_cli.api.batch import Job
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.actions import Create, Outcome
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.transport import TransportError, Unreachable
+from kcm_cli.runtime.store import Store
+from kcm_cli.runtime.wire import ListPage
+
+
+class Doubt:
+    """The Jobs, by uid, of which it is not known how many pods were created."""
+
+    def __init__(self, client: Client, pods: Store[Pod]) -> None:
+        self._client = client
+        self._pods = pods
+        self._jobs: set[str] = set()
+
+    def note(self, job: Job, outcome: Outcome) -> None:
+        """Look for creations that may have taken effect."""
+        for failure in outcome.failed:
+            unknown = isinstance(failure.error, TransportError) and not isinstance(failure.error, Unreachable)
+            if unknown and isinstance(failure.action, Create):
+                self._jobs.add(job.uid)
+
+    def pending(self, job: Job) -> bool:
+        """Whether this Job has to be looked at again."""
+        return job.uid in self._jobs
+
+    async def resolved(self, job: Job, selector: Selector) -> bool:
+        """Whether the cache shows all pods that were created. Raises what a request raises."""
+        if job.uid not in self._jobs:
+            return True
+        body = await self._client.list_page(PODS, job.namespace, label_selector=str(selector), metadata_only=True)
+        for item in codec.decode(body, ListPage).items or ():
+            if self._pods.get(codec.decode(item, Object).key) is None:
+                return False
+        self._jobs.discard(job.uid)
+        return True
+
+    def forget(self, job: Job) -> None:
+        """The Job is over or gone."""
+        self._jobs.discard(job.uid)
