@@ -15,7 +15,7 @@ from tests.simulation.world import NAMESPACE, World, simulate
 SIZE = 10
 FAULTS = [
     pytest.param(Faults(), "", id="nothing"),
-    pytest.param(Faults(outages=(Outage(4, 60),)), "outage", id="the-server-is-away-for-a-minute"),
+    pytest.param(Faults(outages=(Outage(1, 60),)), "outage", id="the-server-is-away-for-a-minute"),
     pytest.param(Faults(cut_s=1.0), "cut", id="watches-are-cut-every-second"),
     pytest.param(Faults(cut_s=1.0, cut_breaks=Every(2)), "cut", id="watches-break-every-second"),
     pytest.param(Faults(expire=Every(2), cut_s=3.0), "expire", id="every-other-watch-is-too-old"),
@@ -31,7 +31,7 @@ async def roll_out(world: World, faults: Faults, *, kill: tuple[float, ...] = ()
     manager = world.manager(faults)
     await world.create("apps/v1/deployments", deployment("web", SIZE))
     work.deployments["web"] = SIZE
-    await world.clock.sleep(5)
+    await settle(world, work)
     body = {"spec": {"template": template("web", "v2")}}
     await world.client.patch(DEPLOYMENTS, NAMESPACE, "web", body, content_type=MERGE)
     for moment in kill:

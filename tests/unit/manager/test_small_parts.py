@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kcm_cli.component.generic_config import GenericConfig
 from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.lifecycle import by_type, innermost
@@ -11,7 +12,6 @@ from kcm_cli.manager.loop_thread import LoopThread
 from kcm_cli.manager.migration import DEFAULT_LEADERS, Lock, locks
 from kcm_cli.manager.notify import READY, notify
 from kcm_cli.manager.options import ComponentConfig
-from kcm_cli.manager.options_generic import GenericConfig
 from kcm_cli.manager.running import RunningControllers
 
 
