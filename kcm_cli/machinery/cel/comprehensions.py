@@ -5,6 +5,7 @@ upstream: cel-go parser/macro.go, ext/comprehensions.go, cel/library.go (optiona
 
 from collections.abc import Callable, Iterator, Mapping
 
+from kcm_cli.machinery.cel.list_functions import sorted_by
 from kcm_cli.machinery.cel.operators import shown
 from kcm_cli.machinery.cel.syntax import Macro
 from kcm_cli.machinery.cel.values import NONE, CelError, Optional, Value
@@ -30,6 +31,8 @@ def run_of(node: Macro, source: Run, args: tuple[Run, ...]) -> Run:
             return lambda scope: [inner[name] for inner in each(source(scope), scope) if _true(args[0](inner))]
         case "map" | "transformList":
             return _mapped(source, each, args)
+        case "sortBy":
+            return _sorted(source, each, args[0])
     return _transformed(source, each, args, entries=node.kind == "transformMapEntry")
 
 
@@ -84,6 +87,15 @@ def _mapped(source: Run, each: _Each, args: tuple[Run, ...]) -> Run:
         return lambda scope: [make(inner) for inner in each(source(scope), scope)]
     test = args[0]
     return lambda scope: [make(inner) for inner in each(source(scope), scope) if _true(test(inner))]
+
+
+def _sorted(source: Run, each: _Each, key: Run) -> Run:
+    def run(scope: Scope) -> Value:
+        items = source(scope)
+        keys = [key(inner) for inner in each(items, scope)]
+        return sorted_by(list(items), keys) if isinstance(items, (list, tuple)) else items
+
+    return run
 
 
 def _transformed(source: Run, each: _Each, args: tuple[Run, ...], *, entries: bool) -> Run:

@@ -24,4 +24,10 @@ def located(text: str, offset: int, message: str) -> str:
     line_end = text.find("\n", offset)
     line = text[line_start : line_end if line_end >= 0 else len(text)]
     number, column = text.count("\n", 0, offset) + 1, offset - line_start
-    return f"ERROR: <input>:{number}:{column + 1}: {message}\n | {line}\n | {'.' * column}^"
+    marks = "".join(map(_dot, line[:column])) + ("^" if line[column : column + 1].isascii() else "\uff3e")
+    shown = line.replace("\t", " ")
+    return f"ERROR: <input>:{number}:{column + 1}: {message}\n | {shown}\n | {marks}"
+
+
+def _dot(char: str) -> str:
+    return "." if char.isascii() else "\uff0e"

@@ -31,6 +31,7 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import parse_time
 
 _ZERO_OFFSET = {"", "UTC", "Z"}
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def _size(value: Value) -> int:
@@ -165,7 +166,7 @@ FUNCTIONS: Mapping[str, Function] = {
         ((float,), _int_of_float),
         ((str,), _int_of_text),
         ((TIMESTAMP,), lambda moment: int(moment.timestamp())),
-        ((DURATION,), lambda length: int(length.total_seconds())),
+        ((DURATION,), lambda length: length // _MICROSECOND * 1000),
     ),
     "uint": overloaded(
         "uint",
@@ -181,10 +182,16 @@ FUNCTIONS: Mapping[str, Function] = {
         ((TIMESTAMP,), as_utc),
         ((int,), lambda seconds: datetime.fromtimestamp(seconds, UTC)),
     ),
-    "duration": overloaded("duration", ((str,), _duration), ((DURATION,), Duration.of)),
+    "duration": overloaded(
+        "duration",
+        ((str,), _duration),
+        ((DURATION,), Duration.of),
+        ((int,), lambda nanoseconds: Duration(microseconds=nanoseconds / 1000)),
+    ),
     "matches": string_functions.matches,
     "optional.of": lambda value: Optional(value, True),
     "optional.none": lambda: NONE,
+    "optional.unwrap": overloaded("optional.unwrap", ((LIST,), lambda items: _unwrapped(items))),
     "optional.ofNonZeroValue": lambda value: NONE if _is_zero(value) else Optional(value, True),
     **list_functions.FUNCTIONS,
     **string_functions.FUNCTIONS,

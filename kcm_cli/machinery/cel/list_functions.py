@@ -8,7 +8,7 @@ from functools import cmp_to_key
 
 from kcm_cli.machinery.cel import operators
 from kcm_cli.machinery.cel.overloads import LIST, Function, overloaded
-from kcm_cli.machinery.cel.values import CelError, Duration, Uint, Value, equal, type_name
+from kcm_cli.machinery.cel.values import NONE, CelError, Duration, Optional, Uint, Value, equal, type_name
 
 _Items = list[Value]
 
@@ -89,6 +89,14 @@ def _sort(items: _Items) -> _Items:
     return sorted(items, key=cmp_to_key(_compare))
 
 
+def sorted_by(items: _Items, keys: _Items) -> _Items:
+    """The items in the order of their keys. Raises CelError."""
+    if len({type_name(key) for key in keys}) > 1:
+        raise CelError("list elements must have the same type")
+    compare = cmp_to_key(_compare)
+    return [items[position] for position in sorted(range(len(items)), key=lambda at: compare(keys[at]))]
+
+
 def _distinct(items: _Items) -> _Items:
     found: _Items = []
     for item in items:
@@ -125,4 +133,6 @@ METHODS: Mapping[str, Function] = {
     "sort": overloaded("sort", ((LIST,), _sort)),
     "distinct": overloaded("distinct", ((LIST,), _distinct)),
     "reverse": overloaded("reverse", ((LIST,), lambda items: items[::-1])),
+    "first": overloaded("first", ((LIST,), lambda items: Optional(items[0], True) if items else NONE)),
+    "last": overloaded("last", ((LIST,), lambda items: Optional(items[-1], True) if items else NONE)),
 }

@@ -43,6 +43,7 @@ _MACROS: dict[str, tuple[tuple[int, int], ...]] = {
     "existsOne": ((1, 1), (2, 1)),
     "filter": ((1, 1),),
     "map": ((1, 1), (1, 2)),
+    "sortBy": ((1, 1),),
     "transformList": ((2, 1), (2, 2)),
     "transformMap": ((2, 1), (2, 2)),
     "transformMapEntry": ((2, 1), (2, 2)),
@@ -171,7 +172,7 @@ class _Parser:
                 self._expect("]")
                 node = Call(token.offset, "_[?_]" if optional else "_[_]", None, (node, index))
             elif token.kind == "{" and (name := _dotted(node)):
-                node = self._struct(node.offset, name)
+                node = self._struct(name)
             else:
                 return node
 
@@ -248,17 +249,18 @@ class _Parser:
                 self._expect(",")
         return MapNode(offset, tuple(entries))
 
-    def _struct(self, offset: int, name: str) -> Node:
-        self._expect("{")
+    def _struct(self, name: str) -> Node:
+        offset = self._expect("{").offset
         fields: list[tuple[str, Node, bool]] = []
+        colons: list[int] = []
         while not self._takes("}"):
             optional = self._takes("?")
             field = self._expect("name").text
-            self._expect(":")
+            colons.append(self._expect(":").offset)
             fields.append((field, self._expression(), optional))
             if self._next.kind != "}":
                 self._expect(",")
-        return StructNode(offset, name, tuple(fields))
+        return StructNode(offset, name, tuple(fields), tuple(colons))
 
     # Macros
 
@@ -267,7 +269,7 @@ class _Parser:
             if name == "has" and len(args) == 1:
                 selected = args[0]
                 if not isinstance(selected, Select) or selected.test:
-                    raise self._error(offset, "invalid argument to has() macro")
+                    raise self._error(selected.offset, "invalid argument to has() macro")
                 return Select(offset, selected.operand, selected.field, test=True)
             return Call(offset, name, None, args)
         for names, expressions in _MACROS.get(name, ()):
@@ -279,7 +281,8 @@ class _Parser:
         names: list[str] = []
         for arg in args[:count]:
             if not isinstance(arg, Ident):
-                raise self._error(arg.offset, "argument must be a simple name")
+                wanted = "is not an identifier" if kind in ("map", "filter", "sortBy") else "must be a simple name"
+                raise self._error(arg.offset, f"argument {wanted}")
             names.append(arg.name)
         if kind == "existsOne":
             kind = "exists_one"

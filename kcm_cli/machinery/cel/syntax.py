@@ -1,5 +1,6 @@
 """The nodes of a CEL expression. ``offset``: where a node stands in the text, as errors tell it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kcm_cli.machinery.cel.values import Literal
@@ -61,11 +62,12 @@ class MapNode:
 
 @dataclass(frozen=True, slots=True)
 class StructNode:
-    """``Type{field: value, ?field: value}``."""
+    """``Type{field: value, ?field: value}``; ``colons``: where those of the fields are."""
 
     offset: int
     type_name: str
     fields: "tuple[tuple[str, Node, bool], ...]"
+    colons: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +82,32 @@ class Macro:
 
 
 Node = Constant | Ident | Select | Call | ListNode | MapNode | StructNode | Macro
+
+
+def nodes_of(node: Node) -> Iterator[Node]:
+    """A node and everything below it."""
+    yield node
+    for below in children_of(node):
+        yield from nodes_of(below)
+
+
+def children_of(node: Node) -> Iterator[Node]:
+    """What is directly below a node."""
+    match node:
+        case Select(operand=operand):
+            yield operand
+        case Call(target=target, args=args):
+            if target is not None:
+                yield target
+            yield from args
+        case ListNode(elements=elements):
+            yield from elements
+        case MapNode(entries=entries):
+            for key, value, _ in entries:
+                yield from (key, value)
+        case StructNode(fields=fields):
+            for _, value, _ in fields:
+                yield value
+        case Macro(range=source, args=args):
+            yield source
+            yield from args

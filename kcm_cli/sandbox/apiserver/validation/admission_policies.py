@@ -5,9 +5,10 @@ Source: pkg/apis/admissionregistration/validation/validation.go#ValidateValidati
 """
 
 import re
-from collections.abc import Sequence
 
+from kcm_cli.api.policy_expressions import OBJECT, PATCH
 from kcm_cli.machinery import names
+from kcm_cli.machinery.cel.types import BOOL, NULL, STRING, list_of
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     admission_rules,
@@ -19,8 +20,10 @@ from kcm_cli.sandbox.apiserver.validation import (
     metadata,
 )
 
+Variables = cel_expressions.Variables
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS = ("Audit", "Deny", "Warn")
+_RESULTS = {"applyConfiguration": OBJECT, "jsonPatch": list_of(PATCH)}
 _PATCHES = ("ApplyConfiguration", "JSONPatch")
 _MUTATED = ("*", "CONNECT", "CREATE", "UPDATE")
 _REINVOCATIONS = ("IfNeeded", "Never")
@@ -45,13 +48,13 @@ def _validating(doc: Tree, known: Tree | None) -> list[FieldError]:
     spec = doc.get("spec") or {}
     found = metadata.validate_plain_meta(doc["metadata"], False, metadata.subdomain)
     found += _common(spec, known) + _variables(spec)
-    params, extra = spec.get("paramKind") is not None, _names(spec)
+    params, variables = spec.get("paramKind") is not None, _types(spec)
     validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
     if not validations and not annotations:
         paths = ("spec.validations", "spec.auditAnnotations")
         return found + [errors.required(path, _NEITHER) for path in paths]
     for index, item in enumerate(validations):
-        found += _validation(item, params, extra, f"spec.validations[{index}]")
+        found += _validation(item, params, variables, f"spec.validations[{index}]")
     if len(annotations) > _ANNOTATIONS_MAX:
         shown = go_print.internal("[]admissionregistration.AuditAnnotation", annotations)
         detail = f"must not have more than {_ANNOTATIONS_MAX} auditAnnotations"
@@ -59,15 +62,15 @@ def _validating(doc: Tree, known: Tree | None) -> list[FieldError]:
     seen: set[str] = set()
     for index, item in enumerate(annotations):
         path, key = f"spec.auditAnnotations[{index}]", item.get("key", "")
-        found += _annotation(item, doc["metadata"].get("name", ""), params, extra, path)
+        found += _annotation(item, doc["metadata"].get("name", ""), params, variables, path)
         if key in seen:
             found.append(errors.duplicate(f"{path}.key", key))
         seen.add(key)
     return found
 
 
-def _names(spec: Tree) -> Sequence[str]:
-    return ("variables",) if spec.get("variables") else ()
+def _types(spec: Tree) -> Variables:
+    return cel_expressions.variable_types(spec.get("variables") or (), params=spec.get("paramKind") is not None)
 
 
 def _common(spec: Tree, known: Tree | None) -> list[FieldError]:
@@ -143,26 +146,27 @@ def _variables(spec: Tree) -> list[FieldError]:
         elif not cel_expressions.is_identifier(name):
             found.append(errors.invalid(f"{path}.name", name, "must be a valid CEL identifier"))
         if text.strip():
+            known = cel_expressions.variable_types((spec.get("variables") or [])[:index], params=params)
             found += cel_expressions.validate_expression(
-                text, f"{path}.expression", (), params=params, extra=("variables",)
+                text, f"{path}.expression", (), params=params, variables=known or {}
             )
         else:
             found.append(errors.required(f"{path}.expression", "expression is not specified"))
     return found
 
 
-def _validation(item: Tree, params: bool, extra: Sequence[str], path: str) -> list[FieldError]:
+def _validation(item: Tree, params: bool, variables: Variables, path: str) -> list[FieldError]:
     text, message, reason = item.get("expression", ""), item.get("message", ""), item.get("reason")
     found: list[FieldError] = []
     if text.strip():
         place = f"{path}.expression"
-        found += cel_expressions.validate_expression(text, place, ["bool"], params=params, extra=extra)
+        found += cel_expressions.validate_expression(text, place, [BOOL], params=params, variables=variables)
     else:
         found.append(errors.required(f"{path}.expression", "expression is not specified"))
     computed = item.get("messageExpression", "")
     if computed.strip():
         found += cel_expressions.validate_expression(
-            computed, f"{path}.messageExpression", ["string"], params=params, authorizer=False, extra=extra
+            computed, f"{path}.messageExpression", [STRING], params=params, authorizer=False, variables=variables
         )
     elif computed:
         detail = "must be non-empty if specified"
@@ -176,7 +180,7 @@ def _validation(item: Tree, params: bool, extra: Sequence[str], path: str) -> li
     return found
 
 
-def _annotation(item: Tree, name: str, params: bool, extra: Sequence[str], path: str) -> list[FieldError]:
+def _annotation(item: Tree, name: str, params: bool, variables: Variables, path: str) -> list[FieldError]:
     key, text = item.get("key", ""), item.get("valueExpression", "").strip()
     if name:
         found = labels.validate_key(f"{name}/{key}", f"{path}.key")
@@ -187,8 +191,8 @@ def _annotation(item: Tree, name: str, params: bool, extra: Sequence[str], path:
         return [*found, errors.required(place, "valueExpression is not specified")]
     if len(text.encode()) > _VALUE_MAX:
         return [*found, errors.required(place, f"must not exceed {_VALUE_MAX} bytes in length")]
-    returns = ("string", "null_type")
-    return found + cel_expressions.validate_expression(text, place, returns, params=params, extra=extra)
+    returns = (STRING, NULL)
+    return found + cel_expressions.validate_expression(text, place, returns, params=params, variables=variables)
 
 
 def validate_status(new: Tree, old: Tree) -> list[FieldError]:
@@ -219,14 +223,14 @@ def _mutating(doc: Tree, known: Tree | None) -> list[FieldError]:
     mutations = spec.get("mutations") or []
     if not mutations:
         found.append(errors.required("spec.mutations", "mutations must contain at least one item"))
-    params, extra = spec.get("paramKind") is not None, _names(spec)
+    params, variables = spec.get("paramKind") is not None, _types(spec)
     for index, mutation in enumerate(mutations):
-        found += _mutation(mutation, params, extra, f"spec.mutations[{index}]")
+        found += _mutation(mutation, params, variables, f"spec.mutations[{index}]")
     again = spec.get("reinvocationPolicy", "")
     return found + errors.one_of("spec.reinvocationPolicy", again, _REINVOCATIONS)
 
 
-def _mutation(mutation: Tree, params: bool, extra: Sequence[str], path: str) -> list[FieldError]:
+def _mutation(mutation: Tree, params: bool, variables: Variables, path: str) -> list[FieldError]:
     kind = mutation.get("patchType", "")
     if kind not in _PATCHES:
         return errors.one_of(f"{path}.patchType", kind, _PATCHES)
@@ -238,7 +242,9 @@ def _mutation(mutation: Tree, params: bool, extra: Sequence[str], path: str) -> 
     else:
         text, place = patch.get("expression", "").strip(), f"{path}.{wanted}.expression"
         if text:
-            found += cel_expressions.validate_expression(text, place, (), params=params, extra=extra)
+            found += cel_expressions.validate_expression(
+                text, place, [_RESULTS[wanted]], params=params, patches=True, variables=variables
+            )
         else:
             found.append(errors.required(place))
     if mutation.get(other) is not None:

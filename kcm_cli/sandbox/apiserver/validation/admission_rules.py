@@ -3,9 +3,8 @@
 Source: pkg/apis/admissionregistration/validation/validation.go.
 """
 
-from collections.abc import Sequence
-
 from kcm_cli.machinery import names
+from kcm_cli.machinery.cel.types import BOOL
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import cel_expressions, errors, labels
 
@@ -78,9 +77,7 @@ def _resources(resources: list[str], path: str) -> list[FieldError]:
     return found
 
 
-def validate_conditions(
-    conditions: list[Tree], path: str, *, params: bool = False, extra: Sequence[str] = ()
-) -> list[FieldError]:
+def validate_conditions(conditions: list[Tree], path: str, *, params: bool = False) -> list[FieldError]:
     """Match conditions: expressions with names."""
     found: list[FieldError] = []
     if len(conditions) > _CONDITIONS_MAX:
@@ -91,7 +88,7 @@ def validate_conditions(
         place = f"{path}[{index}]"
         if text:
             where = f"{place}.expression"
-            found += cel_expressions.validate_expression(text, where, ["bool"], params=params, extra=extra)
+            found += cel_expressions.validate_expression(text, where, [BOOL], params=params)
         else:
             found.append(errors.required(f"{place}.expression"))
         if not name:

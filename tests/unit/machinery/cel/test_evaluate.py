@@ -111,6 +111,12 @@ GIVES = {
     "semver('1.2.3').isLessThan(semver('1.10.0'))": True,
     "semver('v1', true).major()": 1,
     "isSemver('1.0')": False,
+    "int(duration('1s'))": 1000000000,
+    "string(duration(1500000000))": "1.5s",
+    "['a', 'b'].first().orValue('z')": "a",
+    "[].last().hasValue()": False,
+    "optional.unwrap([optional.of(1), optional.none()])": [1],
+    "[3, 1, 2].sortBy(x, -x)": [3, 2, 1],
     "jsonpatch.escapeKey('a~b/c')": "a~0b~1c",
     "format.dns1123Label().validate('A').hasValue()": True,
     "format.named('nothing').hasValue()": False,
@@ -152,7 +158,7 @@ SYNTAX = {
     "1 1": "ERROR: <input>:1:3: Syntax error: extraneous input '1' expecting <EOF>\n | 1 1\n | ..^",
     "a\n+ for": "ERROR: <input>:2:3: reserved identifier: for\n | + for\n | ..^",
     "'a": "ERROR: <input>:1:1: Syntax error: token recognition error at: ''a'\n | 'a\n | ^",
-    "has(x)": "ERROR: <input>:1:4: invalid argument to has() macro\n | has(x)\n | ...^",
+    "has(x)": "ERROR: <input>:1:5: invalid argument to has() macro\n | has(x)\n | ....^",
 }
 
 

@@ -1,0 +1,65 @@
+"""Literals that can be seen to fail: patterns, times, lists of several types.
+
+upstream: cel-go cel/validator.go
+"""
+
+from collections.abc import Iterator, Mapping
+
+from kcm_cli.machinery.cel.functions import FUNCTIONS
+from kcm_cli.machinery.cel.string_functions import pattern
+from kcm_cli.machinery.cel.syntax import Call, Constant, ListNode, MapNode, Node, children_of, nodes_of
+from kcm_cli.machinery.cel.types import Type, unwrapped
+from kcm_cli.machinery.cel.values import CelError
+
+Problem = tuple[int, str]
+"""Offset and message."""
+
+_TIMES = ("duration", "timestamp")
+
+
+def bad_literals(node: Node, types: Mapping[int, Type]) -> Iterator[Problem]:
+    """The problems of a tree whose types are known."""
+    for each in nodes_of(node):
+        if isinstance(each, Call) and each.args:
+            yield from _bad_argument(each)
+    yield from _mixed(node, types)
+
+
+def _bad_argument(call: Call) -> Iterator[Problem]:
+    literal = call.args[0]
+    if not isinstance(literal, Constant) or not isinstance(literal.value, str):
+        return
+    try:
+        if call.function == "matches":
+            pattern(literal.value)
+        elif call.function in _TIMES and call.target is None:
+            FUNCTIONS[call.function](literal.value)
+    except CelError:
+        yield literal.offset, f"invalid {call.function} argument"
+
+
+def _mixed(node: Node, types: Mapping[int, Type]) -> Iterator[Problem]:
+    """Lists and maps whose members have several types, except in what is formatted."""
+    if isinstance(node, Call) and node.function == "format":
+        return
+    if isinstance(node, ListNode):
+        members = [(each, index in node.optional) for index, each in enumerate(node.elements)]
+        yield from _differing(members, types)
+    elif isinstance(node, MapNode):
+        yield from _differing([(key, False) for key, _, _ in node.entries], types)
+        yield from _differing([(value, optional) for _, value, optional in node.entries], types)
+    for below in children_of(node):
+        yield from _mixed(below, types)
+
+
+def _differing(members: list[tuple[Node, bool]], types: Mapping[int, Type]) -> Iterator[Problem]:
+    first: Type | None = None
+    for node, optional in members:
+        kind = types[id(node)]
+        if optional:
+            kind = unwrapped(kind)[0]
+        if first is None:
+            first = kind
+        elif kind != first:
+            yield node.offset, f"expected type '{first}' but found '{kind}'"
+            return

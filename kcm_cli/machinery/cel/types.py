@@ -1,0 +1,169 @@
+"""The types that a check works with, and how they fit each other.
+
+upstream: cel-go checker/{types,mapping,format}.go, common/types/types.go
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_SHOWN = {
+    "google.protobuf.Duration": "duration",
+    "google.protobuf.Timestamp": "timestamp",
+    "null_type": "null",
+}
+_CONTAINERS = frozenset({"list", "map", "optional_type", "type"})
+_PRIMITIVES = frozenset({"bool", "bytes", "double", "int", "string", "uint"})
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type; ``params`` are those of containers. variable: it stands for another one."""
+
+    name: str
+    params: tuple["Type", ...] = ()
+    variable: bool = False
+
+    def __str__(self) -> str:
+        """As errors tell it."""
+        name = _SHOWN.get(self.name, self.name)
+        return f"{name}({', '.join(map(str, self.params))})" if self.params else name
+
+    @property
+    def full_name(self) -> str:
+        """With the names that it has in protocol buffers."""
+        return f"{self.name}({', '.join(each.full_name for each in self.params)})" if self.params else self.name
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether anything can be expected of it: any type, or one that an error has hidden."""
+        return self.name in ("dyn", "!error!")
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a null goes with it."""
+        return not (self.name in _PRIMITIVES or self.name in ("list", "map", "type"))
+
+
+DYN, ERROR, NULL = Type("dyn"), Type("!error!"), Type("null_type")
+BOOL, INT, UINT, DOUBLE = Type("bool"), Type("int"), Type("uint"), Type("double")
+STRING, BYTES, TYPE = Type("string"), Type("bytes"), Type("type")
+DURATION, TIMESTAMP = Type("google.protobuf.Duration"), Type("google.protobuf.Timestamp")
+
+
+def list_of(item: Type) -> Type:
+    return Type("list", (item,))
+
+
+def map_of(key: Type, value: Type) -> Type:
+    return Type("map", (key, value))
+
+
+def optional_of(value: Type) -> Type:
+    return Type("optional_type", (value,))
+
+
+def type_of(value: Type) -> Type:
+    """The type of a type."""
+    return Type("type", (value,))
+
+
+def unwrapped(kind: Type) -> tuple[Type, bool]:
+    """What an optional holds, and whether it is one."""
+    return (kind.params[0], True) if kind.name == "optional_type" else (kind, False)
+
+
+class Bindings:
+    """What the variables stand for, as far as is known. A trial that fails leaves no trace."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Type] = {}
+        self._count = 0
+
+    def fresh(self) -> Type:
+        """A new variable."""
+        self._count += 1
+        return Type(f"_var{self._count - 1}", variable=True)
+
+    def resolved(self, kind: Type, *, final: bool = False) -> Type:
+        """With variables replaced by what they stand for; final: by anything, if that is not known."""
+        if kind.variable:
+            known = self._known.get(kind.name)
+            if known is not None:
+                return self.resolved(known, final=final)
+            return DYN if final else kind
+        if not kind.params:
+            return kind
+        return Type(kind.name, tuple(self.resolved(each, final=final) for each in kind.params))
+
+    def accepts(self, wanted: Type, given: Type) -> bool:
+        """Whether a value of the one type will do for the other."""
+        return self.accept_all((wanted,), (given,))
+
+    def accept_all(self, wanted: Sequence[Type], given: Sequence[Type]) -> bool:
+        """The same for several at once."""
+        if len(wanted) != len(given):
+            return False
+        before = dict(self._known)
+        if all(self._fits(one, other) for one, other in zip(wanted, given, strict=True)):
+            return True
+        self._known = before
+        return False
+
+    def _fits(self, one: Type, other: Type) -> bool:
+        if other.variable:
+            fits, known = self._binds(other, one)
+            if fits or known:
+                return fits
+        if one.variable:
+            return self._binds(one, other)[0]
+        if one.dynamic or other.dynamic:
+            return True
+        if NULL in (one, other):
+            return one.nullable and other.nullable
+        if one.name != other.name:
+            return False
+        if one.name == "type":
+            return True
+        return len(one.params) == len(other.params) and all(map(self._fits, one.params, other.params))
+
+    def _binds(self, variable: Type, kind: Type) -> tuple[bool, bool]:
+        """Whether the variable can stand for the type; whether it stood for one already."""
+        if variable == kind:
+            return True, True
+        known = self._known.get(variable.name)
+        if known is None:
+            if self._mentions(kind, variable):
+                return False, False
+            self._known[variable.name] = kind
+            return True, False
+        if kind == known:
+            return True, True
+        if not self._fits(kind, known):
+            return False, True
+        general = most_general(kind, known)
+        if not self._mentions(general, variable):
+            self._known[variable.name] = general
+        return True, True
+
+    def _mentions(self, kind: Type, variable: Type) -> bool:
+        if kind == variable:
+            return True
+        if kind.variable:
+            known = self._known.get(kind.name)
+            return known is not None and self._mentions(known, variable)
+        return any(self._mentions(each, variable) for each in kind.params)
+
+
+def most_general(one: Type, other: Type) -> Type:
+    """That of two fitting types which says less."""
+    return one if _says_no_more(one, other) else other
+
+
+def _says_no_more(one: Type, other: Type) -> bool:
+    if one.name == "dyn" or one.variable:
+        return True
+    if other.name == "dyn" or other.variable or one.name != other.name:
+        return False
+    if one.name == "type" or one.name not in _CONTAINERS:
+        return True
+    return len(one.params) == len(other.params) and all(map(_says_no_more, one.params, other.params))
