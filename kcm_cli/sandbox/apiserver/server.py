@@ -33,6 +33,7 @@ from kcm_cli.sandbox.apiserver.registry.options import check_timeout
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, NoSuchGroup, route
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
+from kcm_cli.sandbox.apiserver.registry.versions import KindVersions
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.store import Store
@@ -94,7 +95,7 @@ class ApiServer:
             clock=parts.clock,
             random=parts.random,
             schemas=parts.schemas,
-            patching=Patching(parts.schemas),
+            patching=Patching(parts.schemas, KindVersions(self.catalog, parts.schemas, custom)),
             admission=parts.admission,
             authorizer=security.authorizer,
             services=ServiceAllocator(parts.store, services.info, parts.random),

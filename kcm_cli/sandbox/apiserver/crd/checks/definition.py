@@ -44,14 +44,11 @@ _LONGEST_WARNING = 256
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What applies. ``unchanged``: versions whose schema is as it was; ``crowded``: versions with too many selectable
-    fields already.
-    """
+    """What applies. ``crowded``: versions with too many selectable fields already."""
 
     strict: Strictness = field(default_factory=Strictness)
     schemas: bool = True
     known_review: bool = True
-    unchanged: frozenset[str] = frozenset()
     crowded: frozenset[str] = frozenset()
 
 
@@ -153,19 +150,17 @@ def _rules_of(new: Tree, old: Tree, before: Spec) -> _Rules:
         map_keys=not any(any(loose_keys(part, "")) for part in everything),
     )
     versions = {one.get("name"): one for one in old["spec"].get("versions") or ()}
-    unchanged, crowded = set(), set()
+    crowded = set()
     for version in new["spec"].get("versions") or ():
         name, known = version.get("name") or "", versions.get(version.get("name"))
         if known is None:
             continue
-        if same(version.get("schema"), known.get("schema")):
-            unchanged.add(name)
         fields = known.get("selectableFields") or []
         if len(fields) > MOST_SELECTABLE and same(fields, version.get("selectableFields")):
             crowded.add(name)
     complete = before.schema is not None or all(version.schema is not None for version in before.versions)
     reviews = known_reviews(old["spec"].get("conversion"))
-    return _Rules(strict, complete, reviews, frozenset(unchanged), frozenset(crowded))
+    return _Rules(strict, complete, reviews, frozenset(crowded))
 
 
 def _check_spec(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
@@ -225,11 +220,10 @@ def _versions(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
 def _version(spec: Spec, version: Version, path: str, rules: _Rules) -> Iterator[FieldError]:
     for problem in _warning_problems(version.own):
         yield invalid(f"{path}.deprecationWarning", version.own.get("deprecationWarning"), problem)
-    strict = replace(rules.strict, costs=version.name not in rules.unchanged)
     parts_ = version.subresources if any(one.subresources is not None for one in spec.versions) else spec.subresources
     if version.schema is not None:
         where = f"{path}.schema.openAPIV3Schema"
-        yield from check_validation(version.schema, where, strict, status=_has_status(parts_))
+        yield from check_validation(version.schema, where, rules.strict, status=_has_status(parts_))
     yield from check_subresources(version.subresources, f"{path}.subresources")
     for index, column in enumerate(version.columns):
         yield from check_column(column, f"{path}.additionalPrinterColumns[{index}]")
@@ -270,11 +264,9 @@ def _names(given: Tree) -> Iterator[FieldError]:
 
 def _shared(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
     """What all versions have in common."""
-    first = spec.versions[0].name if spec.versions else ""
     if spec.schema is not None:
         status = _has_status(spec.subresources) or any(_has_status(one.subresources) for one in spec.versions)
-        strict = replace(rules.strict, costs=first not in rules.unchanged)
-        yield from check_validation(spec.schema, "spec.validation.openAPIV3Schema", strict, status=status)
+        yield from check_validation(spec.schema, "spec.validation.openAPIV3Schema", rules.strict, status=status)
     yield from check_subresources(spec.subresources, "spec.subresources")
     for index, column in enumerate(spec.columns):
         yield from check_column(column, f"spec.additionalPrinterColumns[{index}]")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.sandbox.apiserver.crd.checks.costs import Scope, Totals, budget_errors, check_rules
 from kcm_cli.sandbox.apiserver.crd.checks.defaults import check_defaults
+from kcm_cli.sandbox.apiserver.crd.checks.expressions import check_rules
 from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
 from kcm_cli.sandbox.apiserver.crd.checks.spec import FIELD_NAMES, go_schema, shown_go
 from kcm_cli.sandbox.apiserver.crd.checks.structure import check_structure, unsupported
@@ -42,20 +42,19 @@ class Strictness:
     pruned: bool = True
     atomic_sets: bool = True
     map_keys: bool = True
-    costs: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where in a schema we are. ``no_default``: why there may be none (None: there may); ``loose``: the part of the
-    schema around that old and new objects cannot be matched in.
+    schema around that old and new objects cannot be matched in; ``typed``: whether rules can be checked.
     """
 
     strict: Strictness
     no_default: str | None = None
     inside_meta: bool = False
     loose: str = ""
-    scope: Scope | None = None
+    typed: bool = False
 
 
 @dataclass(slots=True)
@@ -77,20 +76,18 @@ def check_validation(schema: Tree, path: str, strict: Strictness, *, status: boo
         found += _root_with_status(schema, path)
     if schema.get("nullable"):
         found.append(errors.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
-    scope: Scope | None = None
+    typed = False
     unreadable = unsupported(schema) if strict.structural else ""
     if strict.structural and not unreadable:
         problems = check_structure(schema, path)
         if not problems:
             problems = check_defaults(structural(schema), path, pruned=strict.pruned)
         found += problems
-        scope = Scope(schema, totals=Totals(), root=True) if not problems else None
-    below = _check(schema, path, _Place(strict, scope=scope), root=True)
+        typed = not problems
+    below = _check(schema, path, _Place(strict, typed=typed), root=True)
     found += below.schema + below.rules
     if not found and unreadable:
         found.append(invalid(path, "", unreadable))
-    if scope is not None:
-        found += budget_errors(scope.totals, path)
     return found
 
 
@@ -118,8 +115,9 @@ def _check(schema: Tree, path: str, place: _Place, *, root: bool = False) -> _Fo
     rules: list[Tree] = schema.get(_RULES) or []
     for index, rule in enumerate(rules):
         found.schema += _rule(rule, schema, f"{path}.{_RULES}[{index}]")
-    if rules and not found.schema and place.scope is not None:
-        found.rules += check_rules(rules, place.scope, f"{path}.{_RULES}", place.loose, costs=place.strict.costs)
+    if rules and not found.schema and place.typed:
+        top = root or bool(schema.get("x-kubernetes-embedded-resource"))
+        found.rules += check_rules(schema, f"{path}.{_RULES}", place.loose, root=top)
     return found
 
 
@@ -149,14 +147,14 @@ def _plain(schema: Tree, path: str, place: _Place) -> Iterator[FieldError]:
 def _below(schema: Tree, path: str, place: _Place, found: _Found, *, root: bool) -> None:
     _values(schema, path, place, found)
     for name, sub in sorted((schema.get("properties") or {}).items()):
-        inner = replace(place, scope=place.scope and place.scope.property(name, sub))
+        inner = place
         if schema.get(_MAP) not in (None, "granular", "atomic"):
             inner = replace(inner, loose=inner.loose or path)
         if (root or schema.get("x-kubernetes-embedded-resource")) and name in META_FIELDS:
             why = f"in top-level {name}" if root else inner.no_default
             inner = replace(inner, inside_meta=True, no_default=why)
         found.add(_check(sub, f"{path}.properties[{name}]", inner))
-    bare = replace(place, scope=None)
+    bare = replace(place, typed=False)
     if isinstance(schema.get("not"), dict):
         found.add(_check(schema["not"], f"{path}.not", bare))
     for key in ("allOf", "oneOf", "anyOf"):
@@ -165,7 +163,7 @@ def _below(schema: Tree, path: str, place: _Place, found: _Found, *, root: bool)
     items = schema.get("items")
     if isinstance(items, dict):
         inner = place if schema.get(_LIST) == "map" else replace(place, loose=place.loose or path)
-        found.add(_check(items, f"{path}.items", replace(inner, scope=place.scope and place.scope.items(items))))
+        found.add(_check(items, f"{path}.items", inner))
 
 
 def _values(schema: Tree, path: str, place: _Place, found: _Found) -> None:
@@ -179,7 +177,6 @@ def _values(schema: Tree, path: str, place: _Place, found: _Found) -> None:
         inner = place
         if place.inside_meta:
             inner = replace(place, no_default="inside additionalProperties applying to object metadata")
-        inner = replace(inner, scope=place.scope and place.scope.values(additional))
         found.add(_check(additional, f"{path}.additionalProperties", inner))
 
 

@@ -220,6 +220,24 @@ def test_server_side_apply_merges_lists_by_their_keys(served: Any) -> None:
     served(test)
 
 
+def test_a_change_in_one_version_takes_fields_from_managers_of_another(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api, definition(version("v1"), version("v1beta1", storage=False)))
+        beta = THINGS.replace("v1", "v1beta1")
+        body, query = thing(api="v1beta1", spec={"size": 1, "color": "blue"}), {"fieldManager": "one"}
+        await api.json("PATCH", f"{beta}/a", body, headers=APPLY, query=query, status=201)
+        query = {"fieldManager": "two"}
+        await api.json("PATCH", f"{THINGS}/a", {"spec": {"color": "green"}}, headers=MERGE, query=query)
+        managed = (await api.json("GET", f"{THINGS}/a"))["metadata"]["managedFields"]
+        owned = {(one["manager"], one["apiVersion"]): one["fieldsV1"] for one in managed}
+        assert owned == {
+            ("one", "x.test/v1beta1"): {"f:spec": {"f:size": {}}},
+            ("two", "x.test/v1"): {"f:spec": {"f:color": {}}},
+        }
+
+    served(test)
+
+
 def test_rules_judge_objects_and_changes(served: Any) -> None:
     rules = [
         {"rule": "self.size < 10", "messageExpression": "'size is ' + string(self.size)", "fieldPath": ".size"},
@@ -261,6 +279,10 @@ def _rooted(**more: Any) -> dict[str, Any]:
     return body
 
 
+def _ruled(*rules: Any) -> dict[str, Any]:
+    return definition(version(spec={**SPEC, "x-kubernetes-validations": list(rules)}))
+
+
 _SCHEMA = "spec.validation.openAPIV3Schema"
 _REFUSED = [
     (definition(scope="X"), 'spec.scope: Unsupported value: "X"'),
@@ -292,6 +314,20 @@ _REFUSED = [
     (
         definition(version(spec={"type": "object", "x-kubernetes-validations": [{"rule": ""}]})),
         "x-kubernetes-validations[0].rule: Required value: rule is not specified",
+    ),
+    (
+        _ruled({"rule": "self.sice < 3"}),
+        "compilation failed: ERROR: <input>:1:5: undefined field 'sice'\n | self.sice < 3\n | ....^",
+    ),
+    (_ruled({"rule": "self.size"}), "cel expression must evaluate to a bool"),
+    (_ruled({"rule": "self.size <"}), "compilation failed: ERROR: <input>:1:12: Syntax error"),
+    (
+        _ruled({"rule": "true", "messageExpression": "self.size"}),
+        "x-kubernetes-validations[0].messageExpression: Invalid value: ",
+    ),
+    (
+        _ruled({"rule": "self.size < 3", "optionalOldSelf": True}),
+        "optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
     ),
     (
         definition(version(selectableFields=[{"jsonPath": ".spec"}])),

@@ -1,0 +1,155 @@
+"""Whether the rules of a schema can work: their syntax, the fields that they name, the types of what they give.
+
+Not there: the estimate of what a rule may cost at most; rules that are too expensive are accepted.
+
+upstream: apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go, apiserver pkg/cel/common/schemas.go
+"""
+
+import re
+from collections.abc import Iterator
+
+from kcm_cli.machinery import cel
+from kcm_cli.machinery.cel.parser import parse
+from kcm_cli.machinery.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    list_of,
+    map_of,
+    optional_of,
+)
+from kcm_cli.sandbox.apiserver.crd.checks.spec import go_rule, shown_go
+from kcm_cli.sandbox.apiserver.crd.expressions import uses
+from kcm_cli.sandbox.apiserver.crd.findings import invalid
+from kcm_cli.sandbox.apiserver.crd.structural import Structural, structural
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+
+_SELF = "selfType"
+_RESERVED = frozenset(
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_NAME = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
+_SPECIAL = re.compile(r"__|[-./]")
+_FORMATS = {"byte": BYTES, "duration": DURATION, "date": TIMESTAMP, "date-time": TIMESTAMP}
+_PLAIN = {"boolean": BOOL, "number": DOUBLE, "integer": INT}
+_META = {"apiVersion": STRING, "kind": STRING}
+
+
+def check_rules(schema: Tree, path: str, loose: str, *, root: bool) -> Iterator[FieldError]:
+    """What is wrong with the rules at a schema (``path``: where they are). ``root``: of a resource; ``loose``: the part
+    of the schema around it that old and new objects cannot be matched in.
+    """
+    environment = _Types().environment(structural(schema), root=root)
+    for index, rule in enumerate(schema["x-kubernetes-validations"]):
+        yield from _check(rule, environment, f"{path}[{index}]", loose)
+
+
+def _check(rule: Tree, known: cel.Environment, path: str, loose: str) -> Iterator[FieldError]:
+    text, message = rule["rule"], rule.get("messageExpression") or ""
+    optional = bool(rule.get("optionalOldSelf"))
+    if optional:
+        own = known.variables["self"]
+        known = known.with_variables({"oldSelf": optional_of(own)})
+    value = f"Invalid value: {shown_go(go_rule(rule))}"
+    problem = _problem(text, known, BOOL, "", "cel expression must evaluate to a bool")
+    if problem:
+        yield FieldError("FieldValueInvalid", f"{path}.rule", f"{value}: {problem}")
+        return
+    if message:
+        problem = _problem(message, known, STRING, "messageExpression ", "messageExpression must evaluate to a string")
+        if problem:
+            yield FieldError("FieldValueInvalid", f"{path}.messageExpression", f"{value}: {problem}")
+    if uses(parse(text), "oldSelf"):
+        if loose:
+            detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {loose}"
+            yield invalid(f"{path}.rule", text, detail)
+    elif rule.get("optionalOldSelf") is not None:
+        yield invalid(f"{path}.optionalOldSelf", optional, "may not be set if oldSelf is not used in rule")
+
+
+def _problem(text: str, known: cel.Environment, wanted: cel.Type, what: str, otherwise: str) -> str:
+    try:
+        result = cel.check(text, parse(text), known).result
+    except cel.CelProblem as error:
+        return f"{what}compilation failed: {error}"
+    return "" if result == wanted else otherwise
+
+
+class _Types:
+    """The types of one schema; objects have the names of their places."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, dict[str, cel.Type]] = {}
+
+    def environment(self, schema: Structural, *, root: bool) -> cel.Environment:
+        """What a rule at a schema may refer to."""
+        own = self._type(schema, _SELF, root=root) or DYN
+        return cel.Environment({"self": own, "oldSelf": own}, self._objects.get)
+
+    def _type(self, schema: Structural, name: str, *, root: bool = False) -> cel.Type | None:
+        """None for what rules cannot see."""
+        if schema.int_or_string:
+            return DYN
+        if schema.type == "array":
+            if schema.items is None:
+                return None
+            items = self._type(schema.items, f"{name}.@idx", root=schema.items.embedded)
+            return list_of(items) if items is not None else None
+        if schema.type == "object":
+            return self._object(schema, name, root=root)
+        if schema.type == "string":
+            return _FORMATS.get(schema.raw.get("format") or "", STRING)
+        return _PLAIN.get(schema.type)
+
+    def _object(self, schema: Structural, name: str, *, root: bool) -> cel.Type | None:
+        if schema.values is not None:
+            values = self._type(schema.values, f"{name}.@elem", root=schema.values.embedded)
+            return map_of(STRING, values) if values is not None else None
+        fields: dict[str, cel.Type] = {}
+        for field, sub in schema.properties.items():
+            type_, escaped = self._type(sub, f"{name}.{field}", root=sub.embedded), _escaped(field)
+            if type_ is not None and escaped:
+                fields[escaped] = type_
+        if root:
+            meta = f"{name}.metadata"
+            self._objects[meta] = {"name": STRING, "generateName": STRING}
+            fields |= {**_META, "metadata": cel.Type(meta)}
+        self._objects[name] = fields
+        return cel.Type(name)
+
+
+def _escaped(name: str) -> str:
+    """A field's name as expressions write it; empty where they cannot."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    if not _NAME.fullmatch(name):
+        return ""
+    return _SPECIAL.sub(lambda found: _ESCAPES[found[0]], name)

@@ -1,0 +1,31 @@
+"""Objects in other versions of their API, as managers of their fields have written them."""
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
+from kcm_cli.sandbox.apiserver.registry import conversion
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.schema import Schemas, target_of
+from kcm_cli.sandbox.apiserver.schema.model import Node
+from kcm_cli.sandbox.apiserver.types import ResourceInfo
+
+
+class KindVersions:
+    """Implements ``apply.tracking.Versions``."""
+
+    def __init__(self, catalog: Catalog, schemas: Schemas, custom: CustomResources) -> None:
+        self._catalog = catalog
+        self._schemas = schemas
+        self._custom = custom
+
+    def convert(self, resource: ResourceInfo, doc: Doc, version: str) -> tuple[Node, Doc] | None:
+        """The type and the object in another apiVersion; None if it is not served. Changes nothing."""
+        group, _, name = version.rpartition("/")
+        wanted = self._catalog.find(group, name, resource.gvr.plural)
+        own = self._catalog.by_gvr(resource.gvr)
+        node = None if wanted is None else self._schemas.node(target_of(wanted.info))
+        if wanted is None or own is None or node is None:
+            return None
+        given = doc if "metadata" in doc else {**doc, "metadata": {}}
+        if resource.custom:
+            return node, self._custom.read(wanted.info, given)
+        return node, conversion.from_storage(wanted, conversion.to_storage(own, given))
