@@ -12,7 +12,7 @@ from kcm_cli.api.core import PODS, SERVICES, Service
 from kcm_cli.api.endpoints import ENDPOINTS
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpoints.plan import plan
-from kcm_cli.controllers.endpoints.snapshot import Snapshot
+from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.freshness import AGAIN_S, Consistency
 from kcm_cli.engine.pod_services import PodServices
@@ -20,6 +20,7 @@ from kcm_cli.engine.resync import Together
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import Plan, Stage
+from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.trigger_time import Seen, trigger_time
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 
@@ -46,6 +47,7 @@ class EndpointsController:
         self._client = context.client
         self._executor = context.executor()
         self._seen: dict[str, Seen] = {}
+        self._memos: dict[str, Memo[Member]] = {}
         self.queue = context.queue("endpoint")
         self._services = context.informers.get(SERVICES)
         self._pods = context.informers.get(PODS)
@@ -71,7 +73,8 @@ class EndpointsController:
             return AGAIN_S
         pods = tuple(self._selected.pods_of(service))
         time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
-        write = plan(Snapshot(service, pods, self._endpoints.store.get(key), time))
+        memo = self._memos.setdefault(key, Memo())
+        write = plan(Snapshot(service, pods, self._endpoints.store.get(key), time, memo))
         if write is None:
             return None
         outcome = await self._executor.run(Plan((Stage((write,)),)))
@@ -96,6 +99,7 @@ class EndpointsController:
         except NotFound:
             pass  # that is what was wanted
         self._seen.pop(key, None)
+        self._memos.pop(key, None)
         self._written.forget(key)
 
     def _enqueue(self, service: Service) -> None:

@@ -13,7 +13,7 @@ from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice.metrics import SliceMetrics
 from kcm_cli.controllers.endpointslice.plan import MANAGER, Decision, decide, stages
 from kcm_cli.controllers.endpointslice.plan.desired import address_types
-from kcm_cli.controllers.endpointslice.snapshot import Snapshot
+from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
 from kcm_cli.controllers.endpointslice.zones import Zones
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.freshness import AGAIN_S
@@ -23,6 +23,7 @@ from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.engine.slice_tracker import SliceTracker
 from kcm_cli.engine.slice_writes import SliceSyncError, SliceWrites
 from kcm_cli.planning.actions import Notice, Plan, Stage, ref_to
+from kcm_cli.planning.endpoints.memo import Memo
 from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, deletion, filed_under
 from kcm_cli.planning.endpoints.trigger_time import Seen, trigger_time
 from kcm_cli.rest.errors import namespace_terminating
@@ -55,6 +56,7 @@ class EndpointSliceController:
         self._prefer_same = context.gates.enabled("PreferSameTrafficDistribution")
         self._metrics = SliceMetrics(context.metrics, self._limit)
         self._seen: dict[str, Seen] = {}
+        self._memos: dict[str, dict[str, Memo[Member]]] = {}
         self.queue = context.queue("endpoint_slice", RetryLimiter(base_s=1.0, maximum_s=1000.0))
         self._services = context.informers.get(SERVICES)
         self._pods = context.informers.get(PODS)
@@ -117,6 +119,7 @@ class EndpointSliceController:
                 self.zones.ratios,
                 self.zones.hinted(key),
                 self._prefer_same,
+                self._memos.setdefault(key, {}).setdefault(address_type, Memo()),
             )
             decision = decide(snapshot, address_type)
             self._note(key, address_type, decision)
@@ -158,5 +161,6 @@ class EndpointSliceController:
 
     def _forget(self, key: str) -> None:
         self._seen.pop(key, None)
+        self._memos.pop(key, None)
         self._metrics.forget(key)
         self._tracker.forget(key)

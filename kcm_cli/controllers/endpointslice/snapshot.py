@@ -1,10 +1,22 @@
 """What the endpointslice controller reads for one Service."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kcm_cli.api.core import Node, Pod, Service
-from kcm_cli.api.discovery import EndpointSlice
+from kcm_cli.api.discovery import Endpoint, EndpointSlice
+from kcm_cli.planning.endpoints.memo import Memo
+from kcm_cli.planning.endpoints.ports import Ports
+from kcm_cli.planning.endpoints.slices import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A pod as an endpoint of one address type, and the ports of the slices that it belongs into."""
+
+    ports: Ports
+    identity: Identity
+    endpoint: Endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +26,7 @@ class Snapshot:
     ``ratios``: each zone's share of the CPUs; None while that is not known of all nodes, or there are no two zones.
     ``hinted``: whether the last sync gave topology hints. ``prefer_same``: whether the gate for PreferSameZone and
     PreferSameNode is on. ``trigger_time`` is RFC 3339, empty for none.
+    ``memo``: what the last sync made of the pods, for this address type.
     """
 
     service: Service
@@ -25,3 +38,4 @@ class Snapshot:
     ratios: Mapping[str, float] | None = None
     hinted: bool = False
     prefer_same: bool = True
+    memo: Memo[Member] = field(default_factory=Memo)

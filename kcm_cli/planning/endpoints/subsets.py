@@ -26,8 +26,10 @@ class Packer:
         identity = _identity(address)
         self._addresses.setdefault(identity, address)
         for port in ports:
-            states = self._ready.setdefault(port, {})
-            states[identity] = states.get(identity, True) and ready
+            states = self._ready.get(port)
+            if states is None:
+                states = self._ready[port] = {}
+            states[identity] = ready and states.get(identity, True)
 
     def subsets(self) -> Subsets:
         """Ports with the same addresses in the same states share a subset."""

@@ -3,11 +3,10 @@
 upstream: pkg/controller/endpoint/endpoints_controller.go#podToEndpointAddressForService, syncService
 """
 
-from collections.abc import Iterable
-
 from kcm_cli.api.core import ObjectReference, Pod, Service
 from kcm_cli.api.discovery import IPV4, IPV6
 from kcm_cli.api.endpoints import EndpointAddress, EndpointPort
+from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
 from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
 from kcm_cli.planning.endpoints.pods import belongs, published_hostname
 from kcm_cli.planning.endpoints.ports import NO_CLUSTER_IP, find_port, has_cluster_ip
@@ -15,20 +14,26 @@ from kcm_cli.planning.endpoints.subsets import Packer, Subsets
 from kcm_cli.planning.pods import is_ready
 
 
-def subsets_of(service: Service, pods: Iterable[Pod]) -> Subsets:
-    """The subsets that these pods make. A headless Service may have no ports; another without any has no subsets."""
+def subsets_of(snapshot: Snapshot) -> Subsets:
+    """The subsets that the pods make. A headless Service may have no ports; another without any has no subsets."""
+    service, memo = snapshot.service, snapshot.memo
     packer = Packer()
     publishes_all = service.spec.publish_not_ready_addresses
-    for pod in pods:
+
+    def make(pod: Pod, _: str | None) -> Member:
+        return _address(service, pod), _ports(service, pod)
+
+    memo.start(service)
+    for pod in snapshot.pods:
         if not belongs(pod, terminating=publishes_all):
             continue
-        address = _address(service, pod)
+        address, ports = memo.get(pod, None, make)
         if address is not None:
-            packer.add(address, _ports(service, pod), ready=publishes_all or is_ready(pod))
+            packer.add(address, ports, ready=publishes_all or is_ready(pod))
     return packer.subsets()
 
 
-def _ports(service: Service, pod: Pod) -> Iterable[EndpointPort | None]:
+def _ports(service: Service, pod: Pod) -> tuple[EndpointPort | None, ...]:
     if not service.spec.ports:
         return (None,) if service.spec.cluster_ip == NO_CLUSTER_IP else ()
     found = []
@@ -36,7 +41,7 @@ def _ports(service: Service, pod: Pod) -> Iterable[EndpointPort | None]:
         number = find_port(pod, port)
         if number is not None:
             found.append(EndpointPort(port.name, number, port.protocol, port.app_protocol))
-    return found
+    return tuple(found)
 
 
 def _address(service: Service, pod: Pod) -> EndpointAddress | None:

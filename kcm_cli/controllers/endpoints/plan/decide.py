@@ -26,7 +26,7 @@ _TRUNCATED = "truncated"
 
 def plan(snapshot: Snapshot) -> Create | Update | None:
     """The one write that is needed, if any."""
-    wanted = subsets_of(snapshot.service, snapshot.pods)
+    wanted = subsets_of(snapshot)
     existing = snapshot.endpoints
     if existing is None:
         return _creation(snapshot, wanted)
@@ -67,7 +67,10 @@ def _as_wanted(existing: Endpoints, service: Service, wanted: Subsets) -> bool:
         return False
     if without(existing.labels, HEADLESS, MANAGED_BY) != without(service.labels, HEADLESS, MANAGED_BY):
         return False
-    return repack(existing.subsets or ()) == repack(truncated(wanted))
+    shown = existing.subsets or ()
+    if over:
+        wanted = repack(truncated(wanted))
+    return shown == wanted or repack(shown) == wanted
 
 
 def _labels(service: Service) -> dict[str, str]:

@@ -3,12 +3,11 @@
 upstream: staging/src/k8s.io/endpointslice/utils.go#podToEndpoint, reconciler.go#reconcileByAddressType
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kcm_cli.api.core import Node, ObjectReference, Pod, Service
+from kcm_cli.api.core import ObjectReference, Pod, Service
 from kcm_cli.api.discovery import IPV4, IPV6, Endpoint, EndpointConditions
-from kcm_cli.controllers.endpointslice.snapshot import Snapshot
+from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
 from kcm_cli.planning.endpoints.addresses import is_ipv6, parse
 from kcm_cli.planning.endpoints.pods import belongs, published_hostname
 from kcm_cli.planning.endpoints.ports import Ports, has_cluster_ip, slice_ports
@@ -46,23 +45,31 @@ def address_types(service: Service) -> tuple[str, ...]:
 
 def desired(snapshot: Snapshot, address_type: str) -> Desired:
     """The endpoints of one address type."""
-    service, result = snapshot.service, Desired()
+    service, memo, result = snapshot.service, snapshot.memo, Desired()
     publishes_all = service.spec.publish_not_ready_addresses
+    zones: dict[str, str | None] = {name: node.labels.get(ZONE) or "" for name, node in snapshot.nodes.items()}
+
+    def make(pod: Pod, zone: str | None) -> Member:
+        endpoint = endpoint_of(pod, zone or "", service, address_type)
+        return Member(slice_ports(service, pod), identity(endpoint), endpoint)
+
+    memo.start(service)
     for pod in snapshot.pods:
         if not belongs(pod, terminating=True):
             continue
-        group = result.groups.setdefault(slice_ports(service, pod), {})
-        node = snapshot.nodes.get(pod.spec.node_name)
-        if node is None and not publishes_all:
+        zone = zones.get(pod.spec.node_name)
+        member = memo.get(pod, zone, make)
+        group = result.groups.get(member.ports)
+        if group is None:
+            group = result.groups[member.ports] = {}
+        if zone is None and not publishes_all:
             result.unplaced.append(_unplaced(service, pod))
-            continue
-        endpoint = endpoint_of(pod, node, service, address_type)
-        if endpoint.addresses:
-            group[identity(endpoint)] = endpoint
+        elif member.endpoint.addresses:
+            group[member.identity] = member.endpoint
     return result
 
 
-def endpoint_of(pod: Pod, node: Node | None, service: Service, address_type: str) -> Endpoint:
+def endpoint_of(pod: Pod, zone: str, service: Service, address_type: str) -> Endpoint:
     """A pod as an endpoint; without addresses if it has none of this type."""
     serving, terminating = is_ready(pod), pod.deleting
     ready = service.spec.publish_not_ready_addresses or (serving and not terminating)
@@ -73,18 +80,13 @@ def endpoint_of(pod: Pod, node: Node | None, service: Service, address_type: str
         published_hostname(pod, service) or None,
         ObjectReference(kind="Pod", namespace=meta.namespace, name=meta.name, uid=meta.uid),
         pod.spec.node_name or None,
-        _zone(node) or None,
+        zone or None,
     )
 
 
 def _addresses(pod: Pod, address_type: str) -> tuple[str, ...]:
     found = [parse(ip.ip) for ip in pod.status.pod_ips]
     return tuple(address.text for address in found if address is not None and address.type == address_type)
-
-
-def _zone(node: Node | None) -> str:
-    labels: Mapping[str, str] = node.labels if node is not None else {}
-    return labels.get(ZONE, "")
 
 
 def _unplaced(service: Service, pod: Pod) -> str:
