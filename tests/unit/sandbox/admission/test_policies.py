@@ -79,7 +79,7 @@ def denied(why: str, *, bound: str = "b") -> str:
             id="computed message",
         ),
         pytest.param(
-            {"expression": "false", "messageExpression": "object.data.nope", "message": "m"},
+            {"expression": "false", "messageExpression": "string(object.data.nope)", "message": "m"},
             422,
             "Invalid",
             "m",
@@ -123,7 +123,7 @@ def test_a_binding_may_warn(api: Api) -> None:
         "request.operation == 'CREATE' && request.resource.resource == 'configmaps' && !request.dryRun",
         "request.userInfo.username == 'kubernetes-admin' && 'system:masters' in request.userInfo.groups",
         "namespaceObject.metadata.name == request.namespace",
-        "!has(namespaceObject.metadata.managedFields)",
+        "namespaceObject.metadata.labels['kubernetes.io/metadata.name'] == request.namespace",
         "authorizer.group('').resource('pods').namespace('x').check('delete').allowed()",
         "!authorizer.serviceAccount('default', 'nobody').group('').resource('pods').check('delete').allowed()",
         "authorizer.requestResource.check('create').allowed()",
