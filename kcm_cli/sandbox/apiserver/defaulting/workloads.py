@@ -90,7 +90,8 @@ def job(doc: Tree) -> None:
     spec = _spec(doc)
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if labels is not None and not doc["metadata"].get("labels"):
-        doc["metadata"]["labels"] = dict(labels)
+        # The same mapping, as upstream shares it: what is added to the template's labels shows on the Job, too.
+        doc["metadata"]["labels"] = labels
     job_spec_on_its_own(spec)
     _job_spec(spec)
     doc.setdefault("status", {})

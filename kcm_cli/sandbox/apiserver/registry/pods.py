@@ -30,6 +30,11 @@ _ENDED = ("Succeeded", "Failed")
 _DONE: Tree = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
+STORAGE_S = 0.005
+"""An eviction is two writes, and a real server's storage takes this long for one: the budget's controller sees the
+first before whoever evicts has the answer."""
+
+
 class PodWrites:
     """Answers the create of bindings and evictions."""
 
@@ -102,6 +107,8 @@ class PodWrites:
             error = await self._charge(call, pod, wanted)
             if error is not None:
                 return call.media.document(error.code, error.status)
+            if not wanted.dry:
+                await self._core.clock.sleep(STORAGE_S)
         await self._remove(call, wanted)
         return call.media.document(201, _DONE)
 

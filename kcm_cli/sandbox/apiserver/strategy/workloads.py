@@ -123,6 +123,8 @@ def _generate_selector(doc: Tree) -> None:
         labels.setdefault(key, meta.get("name", ""))
     for key in _UID_LABELS:
         labels.setdefault(key, meta.get("uid", ""))
+    if meta.get("labels") is not None and meta.get("labels") is template.get("labels"):
+        meta["labels"] = dict(labels)
     template["labels"] = labels
     selector = dict(spec.get("selector") or {})
     matched = dict(selector.get("matchLabels") or {})
