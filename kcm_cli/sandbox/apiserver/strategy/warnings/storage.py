@@ -4,6 +4,7 @@ Source: pkg/api/{persistentvolume,persistentvolumeclaim,storage}/util.go.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.machinery.quoting import quote
@@ -32,10 +33,15 @@ _TOKENS = (
 )
 
 
+@lru_cache(maxsize=4096)
+def _is_whole(value: str) -> bool:
+    return not from_json(value).milli_value() % 1000
+
+
 def fraction(amounts: Mapping[str, str] | None, name: str, path: str) -> list[str]:
     """Bytes that are not whole."""
     value = (amounts or {}).get(name)
-    if value is None or not from_json(value).milli_value() % 1000:
+    if value is None or _is_whole(value):
         return []
     return [f"{path}[{name}]: fractional byte value {quote(value)} is invalid, must be an integer"]
 
