@@ -1,12 +1,11 @@
 """Whether the rules of a schema can work: their syntax, the fields that they name, the types of what they give.
 
-Not there: the estimate of what a rule may cost at most; rules that are too expensive are accepted.
-
 upstream: apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go, apiserver pkg/cel/common/schemas.go
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from kcm_cli.machinery import cel
 from kcm_cli.machinery.cel.parser import parse
@@ -23,6 +22,7 @@ from kcm_cli.machinery.cel.types import (
     map_of,
     optional_of,
 )
+from kcm_cli.sandbox.apiserver.crd.checks.costs import Costs
 from kcm_cli.sandbox.apiserver.crd.checks.spec import go_rule, shown_go
 from kcm_cli.sandbox.apiserver.crd.expressions import uses
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
@@ -63,16 +63,29 @@ _PLAIN = {"boolean": BOOL, "number": DOUBLE, "integer": INT}
 _META = {"apiVersion": STRING, "kind": STRING}
 
 
-def check_rules(schema: Tree, path: str, loose: str, *, root: bool) -> Iterator[FieldError]:
+def check_rules(schema: Tree, path: str, loose: str, costs: Costs, *, root: bool) -> Iterator[FieldError]:
     """What is wrong with the rules at a schema (``path``: where they are). ``root``: of a resource; ``loose``: the part
     of the schema around it that old and new objects cannot be matched in.
     """
-    environment = _Types().environment(structural(schema), root=root)
+    own = structural(schema)
+    environment = _Types().environment(own, root=root)
     for index, rule in enumerate(schema["x-kubernetes-validations"]):
-        yield from _check(rule, environment, f"{path}[{index}]", loose)
+        yield from _check(rule, _Place(own, environment, f"{path}[{index}]", loose, costs))
 
 
-def _check(rule: Tree, known: cel.Environment, path: str, loose: str) -> Iterator[FieldError]:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a rule stands, and what it may refer to."""
+
+    schema: Structural
+    known: cel.Environment
+    path: str
+    loose: str
+    costs: Costs
+
+
+def _check(rule: Tree, place: _Place) -> Iterator[FieldError]:
+    known, path = place.known, place.path
     text, message = rule["rule"], rule.get("messageExpression") or ""
     optional = bool(rule.get("optionalOldSelf"))
     if optional:
@@ -83,13 +96,17 @@ def _check(rule: Tree, known: cel.Environment, path: str, loose: str) -> Iterato
     if problem:
         yield FieldError("FieldValueInvalid", f"{path}.rule", f"{value}: {problem}")
         return
+    yield from place.costs.check(parse(text), place.schema, f"{path}.rule", "rule")
     if message:
         problem = _problem(message, known, STRING, "messageExpression ", "messageExpression must evaluate to a string")
         if problem:
             yield FieldError("FieldValueInvalid", f"{path}.messageExpression", f"{value}: {problem}")
+        else:
+            where = f"{path}.messageExpression"
+            yield from place.costs.check(parse(message), place.schema, where, "messageExpression")
     if uses(parse(text), "oldSelf"):
-        if loose:
-            detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {loose}"
+        if place.loose:
+            detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.loose}"
             yield invalid(f"{path}.rule", text, detail)
     elif rule.get("optionalOldSelf") is not None:
         yield invalid(f"{path}.optionalOldSelf", optional, "may not be set if oldSelf is not used in rule")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.sandbox.apiserver.crd.checks.costs import Costs
 from kcm_cli.sandbox.apiserver.crd.checks.defaults import check_defaults
 from kcm_cli.sandbox.apiserver.crd.checks.expressions import check_rules
 from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
@@ -47,14 +48,15 @@ class Strictness:
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where in a schema we are. ``no_default``: why there may be none (None: there may); ``loose``: the part of the
-    schema around that old and new objects cannot be matched in; ``typed``: whether rules can be checked.
+    schema around that old and new objects cannot be matched in; ``costs``: those of the
+    rules, None where they are not checked.
     """
 
     strict: Strictness
     no_default: str | None = None
     inside_meta: bool = False
     loose: str = ""
-    typed: bool = False
+    costs: Costs | None = None
 
 
 @dataclass(slots=True)
@@ -76,18 +78,20 @@ def check_validation(schema: Tree, path: str, strict: Strictness, *, status: boo
         found += _root_with_status(schema, path)
     if schema.get("nullable"):
         found.append(errors.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
-    typed = False
+    costs: Costs | None = None
     unreadable = unsupported(schema) if strict.structural else ""
     if strict.structural and not unreadable:
         problems = check_structure(schema, path)
         if not problems:
             problems = check_defaults(structural(schema), path, pruned=strict.pruned)
         found += problems
-        typed = not problems
-    below = _check(schema, path, _Place(strict, typed=typed), root=True)
+        costs = None if problems else Costs()
+    below = _check(schema, path, _Place(strict, costs=costs), root=True)
     found += below.schema + below.rules
     if not found and unreadable:
         found.append(invalid(path, "", unreadable))
+    if costs is not None:
+        found += costs.total(path)
     return found
 
 
@@ -115,9 +119,9 @@ def _check(schema: Tree, path: str, place: _Place, *, root: bool = False) -> _Fo
     rules: list[Tree] = schema.get(_RULES) or []
     for index, rule in enumerate(rules):
         found.schema += _rule(rule, schema, f"{path}.{_RULES}[{index}]")
-    if rules and not found.schema and place.typed:
+    if rules and not found.schema and place.costs is not None:
         top = root or bool(schema.get("x-kubernetes-embedded-resource"))
-        found.rules += check_rules(schema, f"{path}.{_RULES}", place.loose, root=top)
+        found.rules += check_rules(schema, f"{path}.{_RULES}", place.loose, place.costs, root=top)
     return found
 
 
@@ -154,7 +158,7 @@ def _below(schema: Tree, path: str, place: _Place, found: _Found, *, root: bool)
             why = f"in top-level {name}" if root else inner.no_default
             inner = replace(inner, inside_meta=True, no_default=why)
         found.add(_check(sub, f"{path}.properties[{name}]", inner))
-    bare = replace(place, typed=False)
+    bare = replace(place, costs=None)
     if isinstance(schema.get("not"), dict):
         found.add(_check(schema["not"], f"{path}.not", bare))
     for key in ("allOf", "oneOf", "anyOf"):

@@ -240,7 +240,11 @@ def test_a_change_in_one_version_takes_fields_from_managers_of_another(served: A
 
 def test_rules_judge_objects_and_changes(served: Any) -> None:
     rules = [
-        {"rule": "self.size < 10", "messageExpression": "'size is ' + string(self.size)", "fieldPath": ".size"},
+        {
+            "rule": "self.size < 10",
+            "messageExpression": "self.size > 50 ? 'far too big' : 'too big'",
+            "fieldPath": ".size",
+        },
         {"rule": "self.size >= oldSelf.size", "message": "must not shrink", "reason": "FieldValueForbidden"},
     ]
 
@@ -251,7 +255,7 @@ def test_rules_judge_objects_and_changes(served: Any) -> None:
         refused = await api.json("POST", THINGS, thing(spec={"size": 20}), status=422)
         assert refused["details"]["causes"][0] == {
             "field": "spec.size",
-            "message": "Invalid value: size is 20",
+            "message": "Invalid value: too big",
             "reason": "FieldValueInvalid",
         }
         unchecked = await api.json("POST", THINGS, thing(spec={"size": "x"}), status=422)
@@ -326,6 +330,14 @@ _REFUSED = [
         "x-kubernetes-validations[0].messageExpression: Invalid value: ",
     ),
     (
+        _ruled({"rule": "self.ports.all(a, self.ports.all(b, self.ports.all(c, a.port <= c.port)))"}),
+        "rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x (try simplifying the rule",
+    ),
+    (
+        _ruled({"rule": "true", "messageExpression": "'size ' + string(self.size)"}),
+        "messageExpression: Forbidden: estimated messageExpression cost exceeds budget by factor of more than 100x",
+    ),
+    (
         _ruled({"rule": "self.size < 3", "optionalOldSelf": True}),
         "optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
     ),
@@ -342,6 +354,10 @@ _REFUSED = [
 
 def test_definitions_that_are_refused(served: Any) -> None:
     async def test(api: Api) -> None:
+        unique = _ruled({"rule": "self.ports.all(a, self.ports.exists_one(b, b.port == a.port))"})
+        spec = unique["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        spec["properties"] = {**spec["properties"], "ports": {**spec["properties"]["ports"], "maxItems": 100}}
+        await api.json("POST", DEFINITIONS, unique, status=201, query={"dryRun": "All"})
         for body, expected in _REFUSED:
             refused = await api.json("POST", DEFINITIONS, body, status=422)
             assert expected in refused["message"]
