@@ -118,7 +118,8 @@ class HttpConnection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         known = self._headers.get(key)
-        self._headers[key] = text if known is None else f"{known}, {text}"
+        separator = "\n" if key.startswith("impersonate-") else ", "
+        self._headers[key] = text if known is None else f"{known}{separator}{text}"
 
     def on_headers_complete(self) -> None:
         if self._headers.get("expect", "").lower() == "100-continue" and self._transport is not None:

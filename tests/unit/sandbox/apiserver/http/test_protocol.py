@@ -181,3 +181,25 @@ def test_stopping_waits_for_answers_but_not_for_streams() -> None:
         await echo.ended.wait()
 
     run(talk)
+
+
+def test_headers_that_come_again_keep_their_values() -> None:
+    seen: dict[str, str] = {}
+
+    async def note(request: Request, peer: bytes | None) -> Response:
+        seen.update(request.headers)
+        return Response(200, JSON, b"{}")
+
+    async def main() -> None:
+        server = HttpServer(note, LoopClock())
+        listener = socket.create_server(("127.0.0.1", 0))
+        await server.start([listener], None)
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        lines = ("GET /a HTTP/1.1", "Impersonate-Group: a, b", "Impersonate-Group: c", "Accept: x", "Accept: y")
+        writer.write("\r\n".join((*lines, "", "")).encode())
+        await answer(reader)
+        writer.close()
+        await server.stop(0.1)
+
+    asyncio.run(main())
+    assert (seen["impersonate-group"], seen["accept"]) == ("a, b\nc", "x, y")
