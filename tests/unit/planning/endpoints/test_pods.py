@@ -1,0 +1,44 @@
+import pytest
+
+from kcm_cli.planning.endpoints.pods import affected, belongs, published_hostname
+from tests.unit.planning.endpoints.making import pod, service
+
+
+@pytest.mark.parametrize(
+    ("subject", "terminating", "wanted"),
+    [
+        pytest.param(pod("a"), False, True, id="running"),
+        pytest.param(pod("a", ready=False), False, True, id="unready"),
+        pytest.param(pod("a", ""), True, False, id="no address"),
+        pytest.param(pod("a", phase="Succeeded"), True, False, id="succeeded"),
+        pytest.param(pod("a", phase="Failed"), True, False, id="failed"),
+        pytest.param(pod("a", deleted=True), True, True, id="terminating, asked for"),
+        pytest.param(pod("a", deleted=True), False, False, id="terminating, not asked for"),
+    ],
+)
+def test_belongs(subject, terminating, wanted):
+    assert belongs(subject, terminating=terminating) is wanted
+
+
+def test_hostname_is_published_in_the_subdomain_of_the_service_only():
+    assert published_hostname(pod("a", hostname="h", subdomain="web"), service()) == "h"
+    assert published_hostname(pod("a", hostname="h", subdomain="other"), service()) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        pytest.param(pod("a"), pod("a"), set(), id="nothing"),
+        pytest.param(pod("a"), pod("a", ready=False), {"web"}, id="readiness"),
+        pytest.param(pod("a"), pod("a", "10.0.0.2"), {"web"}, id="address"),
+        pytest.param(pod("a"), pod("a", deleted=True), {"web"}, id="deletion"),
+        pytest.param(pod("a"), pod("a", phase="Failed"), {"web"}, id="end"),
+        pytest.param(pod("a"), pod("a", labels={"app": "db"}), {"web", "db"}, id="other labels"),
+        pytest.param(pod("a"), pod("a", labels={"app": "web", "x": "y"}), set(), id="labels that select nothing else"),
+        pytest.param(
+            pod("a"), pod("a", ready=False, labels={"app": "web", "x": "y"}), {"web"}, id="readiness and labels"
+        ),
+    ],
+)
+def test_affected(old, new, wanted):
+    assert affected(lambda subject: [subject.labels["app"]], old, new) == wanted
