@@ -45,11 +45,14 @@ class Kubectl:
     config: Path
     namespace: str
 
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PATH": os.environ["PATH"], "KUBECONFIG": str(self.config), "HOME": str(self.config.parent)}
+
     def run(self, *words: str, given: str = "", code: int = 0, says: str = "", silent: bool = True) -> str:
         """Its output. ``says``: a part of what it must write to stderr, which otherwise stays empty."""
-        environment = {"PATH": os.environ["PATH"], "KUBECONFIG": str(self.config), "HOME": str(self.config.parent)}
         command = [KUBECTL, "--namespace", self.namespace, *words]
-        done = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, timeout=90)
+        done = subprocess.run(command, input=given, env=self.environment, capture_output=True, text=True, timeout=90)
         assert done.returncode == code, done.stderr
         assert says in done.stderr
         assert done.stderr == "" or says or not silent
@@ -132,9 +135,8 @@ def test_get_of_everything(standing: Kubectl) -> None:
 
 def test_get_watch(kubectl: Kubectl) -> None:
     kubectl.run("apply", "-f", "-", given=CONFIG % "")
-    environment = {"PATH": os.environ["PATH"], "KUBECONFIG": str(kubectl.config)}
     command = [KUBECTL, "-n", kubectl.namespace, "get", "configmap", "c", "-w", "-o", "jsonpath={.data}{'\\n'}"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as watch:
+    with subprocess.Popen(command, env=kubectl.environment, stdout=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None
         watch.stdout.readline()
         kubectl.run("apply", "-f", "-", given=CONFIG % "a: b")

@@ -1,11 +1,17 @@
 """Which kind has which table."""
 
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
-from kcm_cli.sandbox.apiserver.tables import cluster, core, pods, workloads
+from kcm_cli.sandbox.apiserver.tables import cluster, core, pods, storage, workloads
 from kcm_cli.sandbox.apiserver.tables.cluster import PLAIN
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 
-LAYOUTS: dict[str, Layout] = {"pods": pods.LAYOUT, **workloads.LAYOUTS, **core.LAYOUTS, **cluster.LAYOUTS}
+LAYOUTS: dict[str, Layout] = {
+    "pods": pods.LAYOUT,
+    **workloads.LAYOUTS,
+    **core.LAYOUTS,
+    **storage.LAYOUTS,
+    **cluster.LAYOUTS,
+}
 
 
 def layout_for(served: Served, subresource: str = "") -> Layout:
