@@ -45,6 +45,7 @@ class Shape:
 
     def coerce(self, doc: Doc) -> list[str]:
         """Prune a document of this version, in place; the paths that it had and should not. Raises Malformed."""
+        shape.settle_numbers(doc)
         unknown = self._reader.read(doc)
         unknown += shape.prune(self.schema, doc, root=True)
         shape.drop_nulls(self.schema, doc)

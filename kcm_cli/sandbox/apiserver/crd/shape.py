@@ -11,6 +11,9 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.patches import copy
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural
 
+_INTEGERS = 1e21
+"""Floats from here on are written with an exponent."""
+
 
 def prune(schema: Structural | None, value: object, *, root: bool = False) -> list[str]:
     """Remove fields that the schema does not have; their paths, sorted."""
@@ -47,6 +50,21 @@ def _prune_object(schema: Structural | None, value: Doc, path: str, gone: list[s
             if key not in META_FIELDS or path:
                 gone.append(below)
             del value[key]
+
+
+def settle_numbers(value: object) -> object:
+    """Whole floats as integers, as they come back from the real server's storage; objects and lists in place."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, float | dict | list):
+                value[key] = settle_numbers(item)
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[object]", value)):
+            if isinstance(item, float | dict | list):
+                value[index] = settle_numbers(item)
+    elif isinstance(value, float) and value.is_integer() and abs(value) < _INTEGERS:
+        return int(value)
+    return value
 
 
 def drop_nulls(schema: Structural | None, value: object) -> None:

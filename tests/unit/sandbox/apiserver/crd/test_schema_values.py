@@ -189,6 +189,12 @@ def test_pruning_tells_what_it_removed():
     }
 
 
+def test_whole_floats_are_integers_as_they_come_back_from_storage():
+    doc = {"a": 1.0, "b": [2.0, 2.5, {"c": -3.0}], "d": 1e30, "e": True}
+    settled = shape.settle_numbers(doc)
+    assert repr(settled) == repr({"a": 1, "b": [2, 2.5, {"c": -3}], "d": 1e30, "e": True})
+
+
 def test_defaults_and_nulls():
     doc = {"list": [{}, {"c": None}], "maybe": None, "a": None}
     shape.drop_nulls(SCHEMA, doc)
