@@ -30,7 +30,7 @@ _ENDED = ("Succeeded", "Failed")
 _DONE: Tree = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-STORAGE_S = 0.005
+STORAGE_S = 0.02
 """An eviction is two writes, and a real server's storage takes this long for one: the budget's controller sees the
 first before whoever evicts has the answer."""
 
