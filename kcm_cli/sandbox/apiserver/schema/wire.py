@@ -27,8 +27,8 @@ KEEPS_ZERO = _table(
     immutable ingressClassName initiatorName int internalTrafficPolicy ipFamilyPolicy ipMode labelSelectorPath
     leaseDurationSeconds leaseTransitions lendablePercent loadBalancerClass localhostProfile lun managedBy
     manualSelector matchAttribute matchPolicy maxExpirationSeconds maxFailedIndexes maxItems maxLength
-    maxProperties maxSurge maxUnavailable maximum minAvailable minDomains minItems minLength minProperties minReplicas minimum mode
-    mountPropagation multipleOf nodeAffinityPolicy nodeAllocatableUpdatePeriodSeconds nodeTaintsPolicy
+    maxProperties maxSurge maxUnavailable maximum minAvailable minDomains minItems minLength minProperties
+    minReplicas minimum mode mountPropagation multipleOf nodeAffinityPolicy nodeAllocatableUpdatePeriodSeconds nodeTaintsPolicy
     nominalConcurrencyShares optional optionalOldSelf orphanDependents parallelism parameterNotFoundAction
     perDeviceNodeSelection persistentVolumeName podGroupName podInfoOnMount podReplacementPolicy port
     preemptionPolicy preferredHolder preventPodSchedulingIfMissing privileged procMount
