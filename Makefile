@@ -10,15 +10,18 @@ READY  := $(VENV)/.ready
 sandbox: $(READY) ## a local control plane with the manager on it
 	$(BIN)/kcm sandbox $(ARGS)
 
-test: lint unit ## everything CI runs
+test: lint unit e2e ## everything CI runs
 
 lint: $(READY)
 	$(BIN)/ruff check kcm_cli tests
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-unit: $(READY)
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+unit: $(READY) ## everything that needs no process of its own
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not e2e"
+
+e2e: $(READY) ## real processes over TLS, one test at a time: their timing is part of what is tested
+	$(BIN)/python -m pytest -q -m e2e
 
 $(READY): pyproject.toml $(LOCK)
 	$(PYTHON) -m venv $(VENV)
