@@ -28,7 +28,8 @@ KEEPS_ZERO = _table(
     leaseDurationSeconds leaseTransitions lendablePercent loadBalancerClass localhostProfile lun managedBy
     manualSelector matchAttribute matchPolicy maxExpirationSeconds maxFailedIndexes maxItems maxLength
     maxProperties maxSurge maxUnavailable maximum minAvailable minDomains minItems minLength minProperties
-    minReplicas minimum mode mountPropagation multipleOf nodeAffinityPolicy nodeAllocatableUpdatePeriodSeconds nodeTaintsPolicy
+    minReplicas minimum mode mountPropagation multipleOf nodeAffinityPolicy nodeAllocatableUpdatePeriodSeconds
+    nodeTaintsPolicy
     nominalConcurrencyShares optional optionalOldSelf orphanDependents parallelism parameterNotFoundAction
     perDeviceNodeSelection persistentVolumeName podGroupName podInfoOnMount podReplacementPolicy port
     preemptionPolicy preferredHolder preventPodSchedulingIfMissing privileged procMount
