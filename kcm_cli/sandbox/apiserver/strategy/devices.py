@@ -6,6 +6,7 @@ Source: pkg/registry/resource/*/strategy.go, pkg/apis/resource/v1/defaults.go#Se
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation import device_claims, device_slices
 
 _GATED_DEVICE_FIELDS = ("nodeAllocatableResourceMappings",)  # gate DRANodeAllocatableResources
 _LIST_ATTRIBUTES = ("bools", "ints", "strings", "versions")  # gate DRAListTypeAttributes
@@ -71,14 +72,23 @@ DEVICE_CLASS = Strategy(
     on_create=parts.first_generation,
     on_update=parts.bump_if_spec_changed,
     returns_object_on_delete=True,
+    check_create=device_claims.validate_class,
+    check_update=device_claims.validate_class_update,
 )
 RESOURCE_CLAIM = Strategy(
     on_create=parts.new_with_status({}, generation=False),
     on_update=parts.keep_status,
     on_status=_claim_status,
     returns_object_on_delete=True,
+    check_create=device_claims.validate_claim,
+    check_update=device_claims.validate_claim_update,
+    check_status=device_claims.validate_claim_status,
 )
-RESOURCE_CLAIM_TEMPLATE = Strategy(returns_object_on_delete=True)
+RESOURCE_CLAIM_TEMPLATE = Strategy(
+    returns_object_on_delete=True,
+    check_create=device_claims.validate_template,
+    check_update=device_claims.validate_template_update,
+)
 RESOURCE_SLICE = Strategy(
     namespaced=False,
     on_create=_new_slice,
@@ -86,4 +96,6 @@ RESOURCE_SLICE = Strategy(
     stamp=_stamp_taints,
     warn=_warn_driver,
     returns_object_on_delete=True,
+    check_create=device_slices.validate_slice,
+    check_update=device_slices.validate_slice_update,
 )

@@ -1,0 +1,299 @@
+"""Claims of devices, their templates, and classes of devices.
+
+Source: pkg/apis/resource/validation/validation.go.
+"""
+
+from collections.abc import Callable, Mapping
+
+from kcm_cli.machinery import codec, names
+from kcm_cli.machinery.cel import CelProblem, Program
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, quantities, scheduling
+from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
+
+_LIST_MAX, _AVAILABLE_MAX, _CONSUMERS_MAX = 32, 8, 256
+_TEXT_MAX = 10 * 1024
+_ID_MAX = 32
+_EFFECTS = ("NoExecute", "NoSchedule", "None")
+_OPERATORS = ("Equal", "Exists")
+_ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
+_ONE_ATTRIBUTE = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+_REFERENCE = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+
+Check = Callable[[Tree, str], list[FieldError]]
+Requests = Mapping[str, frozenset[str]]
+"""Names of requests, and of the alternatives of each."""
+
+
+def _items(
+    items: list[Tree], most: int, check: Check, path: str, key: Callable[[Tree], str] | None = None
+) -> list[FieldError]:
+    """A list that is not too long, its items, and that no two have the same key."""
+    if len(items) > most:
+        return [errors.too_many(path, len(items), most)]
+    found: list[FieldError] = []
+    for index, item in enumerate(items):
+        found += check(item, f"{path}[{index}]")
+    seen: set[str] = set()
+    for index, item in enumerate(items) if key is not None else ():
+        name = key(item) if key is not None else ""
+        if name in seen:
+            found.append(errors.duplicate(f"{path}[{index}]", name))
+        seen.add(name)
+    return found
+
+
+def _name_of(item: Tree) -> str:
+    name: str = item.get("name", "")
+    return name
+
+
+def validate_claim(doc: Tree) -> list[FieldError]:
+    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    return found + _spec(doc.get("spec") or {}, "spec")
+
+
+def validate_claim_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta(new["metadata"], True, metadata.subdomain)
+    found += metadata.validate_meta_update(new["metadata"], old["metadata"])
+    return found + errors.fixed("spec", new.get("spec"), old.get("spec"))
+
+
+def validate_template(doc: Tree) -> list[FieldError]:
+    spec = doc.get("spec") or {}
+    meta = spec.get("metadata") or {}
+    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    found += labels.validate_annotations(meta.get("annotations"), "spec.metadata.annotations")
+    found += labels.validate_labels(meta.get("labels"), "spec.metadata.labels")
+    for field, value in meta.items():
+        if value and field not in ("annotations", "labels"):
+            found.append(errors.forbidden(f"spec.metadata.{field}", "cannot be set"))
+    return found + _spec(spec.get("spec") or {}, "spec.spec")
+
+
+def validate_template_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = validate_template(new) + metadata.validate_meta_update(new["metadata"], old["metadata"])
+    return found + errors.fixed("spec", new.get("spec"), old.get("spec"))
+
+
+def _spec(spec: Tree, path: str) -> list[FieldError]:
+    devices, path = spec.get("devices") or {}, f"{path}.devices"
+    requests = devices.get("requests") or []
+    known = _requests(requests)
+
+    def constraint(item: Tree, place: str) -> list[FieldError]:
+        return _references(item, known, place) + _attributes(item, place)
+
+    def configuration(item: Tree, place: str) -> list[FieldError]:
+        return _references(item, known, place) + _configuration(item, place)
+
+    found = _items(requests, _LIST_MAX, _request, f"{path}.requests", _name_of)
+    found += _items(devices.get("constraints") or [], _LIST_MAX, constraint, f"{path}.constraints")
+    return found + _items(devices.get("config") or [], _LIST_MAX, configuration, f"{path}.config")
+
+
+def _requests(requests: list[Tree]) -> Requests:
+    return {
+        item.get("name", ""): frozenset(sub.get("name", "") for sub in item.get("firstAvailable") or ())
+        for item in requests
+    }
+
+
+def _request(request: Tree, path: str) -> list[FieldError]:
+    name, exactly, available = request.get("name", ""), request.get("exactly"), request.get("firstAvailable")
+    found = errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
+    if exactly is not None and available:
+        detail = f"{_ONE_KIND}, but multiple fields are set"
+        return [*found, errors.invalid(path, None, detail)]
+    if exactly is not None:
+        return found + _wanted(exactly, f"{path}.exactly")
+    if not available:
+        return [*found, errors.required(path, _ONE_KIND)]
+    return found + _items(available, _AVAILABLE_MAX, _alternative, f"{path}.firstAvailable", _name_of)
+
+
+def _alternative(request: Tree, path: str) -> list[FieldError]:
+    name = request.get("name", "")
+    return errors.invalid_each(f"{path}.name", name, names.dns1123_label(name)) + _wanted(request, path)
+
+
+def _wanted(request: Tree, path: str) -> list[FieldError]:
+    name, mode, count = request.get("deviceClassName", ""), request.get("allocationMode", ""), request.get("count", 0)
+    found = [] if name else [errors.required(f"{path}.deviceClassName")]
+    if name:
+        found += errors.invalid_each(f"{path}.deviceClassName", name, names.dns1123_subdomain(name))
+    found += _items(request.get("selectors") or [], _LIST_MAX, _selector, f"{path}.selectors")
+    if mode == "All":
+        if count:
+            detail = "must not be specified when allocationMode is 'All'"
+            found.append(errors.invalid(f"{path}.count", count, detail))
+    elif mode != "ExactCount":
+        found.append(errors.not_supported(f"{path}.allocationMode", mode, ["All", "ExactCount"]))
+    elif count <= 0:
+        found.append(errors.invalid(f"{path}.count", count, quantities.NOT_POSITIVE))
+    for index, item in enumerate(request.get("tolerations") or ()):
+        found += _toleration(item, f"{path}.tolerations[{index}]")
+    return found
+
+
+def _selector(selector: Tree, path: str) -> list[FieldError]:
+    expression = selector.get("cel")
+    if expression is None:
+        return [errors.required(f"{path}.cel")]
+    text, place = expression.get("expression", ""), f"{path}.cel.expression"
+    if len(text.encode()) > _TEXT_MAX:
+        return [errors.too_long(place, _TEXT_MAX)]
+    try:
+        Program(text)
+    except CelProblem as error:
+        return [errors.invalid(place, text, f"compilation failed: {error}")]
+    return []
+
+
+def _toleration(item: Tree, path: str) -> list[FieldError]:
+    key, operator, value, effect = (item.get(field, "") for field in ("key", "operator", "value", "effect"))
+    found = labels.validate_key(key, f"{path}.key") if key else []
+    if operator == "Exists" and value:
+        found.append(errors.invalid(f"{path}.value", value, "must be empty for operator `Exists`"))
+    elif operator == "Equal":
+        found += errors.invalid_each(f"{path}.value", value, labels.value_messages(value))
+    else:
+        found += errors.one_of(f"{path}.operator", operator, _OPERATORS)
+    if effect and effect not in _EFFECTS:
+        found.append(errors.not_supported(f"{path}.effect", effect, _EFFECTS))
+    return found
+
+
+def _references(item: Tree, known: Requests, path: str) -> list[FieldError]:
+    """Requests by name, or one alternative of one."""
+    references, place = item.get("requests") or [], f"{path}.requests"
+    if len(references) > _LIST_MAX:
+        return [errors.too_many(place, len(references), _LIST_MAX)]
+    found: list[FieldError] = []
+    for index, name in enumerate(references):
+        found += _reference(name, known, f"{place}[{index}]")
+    repeated = [index for index, name in enumerate(references) if name in references[:index]]
+    return found + [errors.duplicate(f"{place}[{index}]", references[index]) for index in repeated]
+
+
+def _reference(name: str, known: Requests, path: str) -> list[FieldError]:
+    parts = name.split("/")
+    if len(parts) > 2:
+        return [errors.invalid(path, name, _REFERENCE)]
+    found: list[FieldError] = []
+    for part in parts:
+        found += errors.invalid_each(path, part, names.dns1123_label(part))
+    if parts[0] not in known or parts[1:] and parts[1] not in known[parts[0]]:
+        found.append(errors.invalid(path, name, _REFERENCE))
+    return found
+
+
+def _attributes(constraint: Tree, path: str) -> list[FieldError]:
+    for field in ("matchAttribute", "distinctAttribute"):
+        name = constraint.get(field)
+        if name is not None:
+            return _qualified(name, f"{path}.{field}")
+    return [errors.required(path, _ONE_ATTRIBUTE)]
+
+
+def _qualified(name: str, path: str) -> list[FieldError]:
+    domain, slash, rest = name.rpartition("/")
+    found: list[FieldError] = []
+    if slash:
+        found += csi_driver_name(domain, path) if domain else [errors.invalid(path, "", "the domain must not be empty")]
+    if slash and not rest:
+        found.append(errors.invalid(path, "", "the name must not be empty"))
+    else:
+        if len(rest.encode()) > _ID_MAX:
+            found.append(errors.too_long(path, _ID_MAX))
+        found += errors.invalid_each(path, rest, names.c_identifier(rest))
+    if not slash:
+        detail = "a fully qualified name must be a domain and a name separated by a slash"
+        found.append(errors.invalid(path, name, detail))
+    return found
+
+
+def _configuration(config: Tree, path: str) -> list[FieldError]:
+    opaque, path = config.get("opaque"), f"{path}.opaque"
+    if opaque is None:
+        return [errors.required(path)]
+    found = csi_driver_name(opaque.get("driver", ""), f"{path}.driver")
+    parameters, place = opaque.get("parameters"), f"{path}.parameters"
+    if parameters is None:
+        return [*found, errors.required(place)]
+    if len(codec.encode(parameters)) > _TEXT_MAX:
+        return [*found, errors.too_long(place, _TEXT_MAX)]
+    if not isinstance(parameters, dict):
+        found.append(errors.invalid(place, "<value omitted>", "must be a valid JSON object"))
+    return found
+
+
+def validate_claim_status(new: Tree, old: Tree) -> list[FieldError]:
+    status, known = new.get("status") or {}, old.get("status") or {}
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    users, before = status.get("reservedFor") or [], known.get("reservedFor") or []
+    found += _items(users, _CONSUMERS_MAX, _consumer, "status.reservedFor", lambda item: str(item.get("uid", "")))
+    allocation, allocated = status.get("allocation"), known.get("allocation")
+    if users and allocation is None:
+        detail = "may not be specified when `allocated` is not set"
+        found.append(errors.forbidden("status.reservedFor", detail))
+    elif new["metadata"].get("deletionTimestamp") and any(user not in before for user in users):
+        detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        found.append(errors.forbidden("status.reservedFor", detail))
+    if allocation is None:
+        return found
+    if allocated is not None:
+        return found + errors.fixed("status.allocation", allocation, allocated)
+    return found + _allocation(allocation, (new.get("spec") or {}).get("devices") or {}, "status.allocation")
+
+
+def _consumer(user: Tree, path: str) -> list[FieldError]:
+    return [errors.required(f"{path}.{field}") for field in ("resource", "name", "uid") if not user.get(field)]
+
+
+def _allocation(allocation: Tree, claim: Tree, path: str) -> list[FieldError]:
+    known, devices = _requests(claim.get("requests") or []), allocation.get("devices") or {}
+
+    def result(item: Tree, place: str) -> list[FieldError]:
+        found = _reference(item.get("request", ""), known, f"{place}.request")
+        found += csi_driver_name(item.get("driver", ""), f"{place}.driver")
+        found += validate_pool(item.get("pool", ""), f"{place}.pool")
+        device = item.get("device", "")
+        return found + errors.invalid_each(f"{place}.device", device, names.dns1123_label(device))
+
+    def configuration(item: Tree, place: str) -> list[FieldError]:
+        found = errors.one_of(f"{place}.source", item.get("source", ""), ("FromClaim", "FromClass"))
+        return found + _references(item, known, place) + _configuration(item, place)
+
+    found = _items(devices.get("results") or [], _LIST_MAX, result, f"{path}.devices.results")
+    found += _items(devices.get("config") or [], 2 * _LIST_MAX, configuration, f"{path}.devices.config")
+    selector = allocation.get("nodeSelector")
+    if selector is not None:
+        found += scheduling.validate_node_selector(selector, f"{path}.nodeSelector")
+    return found
+
+
+def validate_pool(name: str, path: str) -> list[FieldError]:
+    """The name of a pool of devices."""
+    if not name:
+        return [errors.required(path)]
+    found = [errors.too_long(path, names.SUBDOMAIN_MAX)] if len(name.encode()) > names.SUBDOMAIN_MAX else []
+    for part in name.split("/"):
+        found += errors.invalid_each(path, part, names.dns1123_subdomain(part))
+    return found
+
+
+def validate_class(doc: Tree) -> list[FieldError]:
+    spec = doc.get("spec") or {}
+    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+    found += _items(spec.get("selectors") or [], _LIST_MAX, _selector, "spec.selectors")
+    found += _items(spec.get("config") or [], _LIST_MAX, _configuration, "spec.config")
+    name = spec.get("extendedResourceName")
+    if name is not None and not quantities.is_extended(name):
+        detail = "must be a valid extended resource name"
+        found.append(errors.invalid("spec.extendedResourceName", name, detail))
+    return found
+
+
+def validate_class_update(new: Tree, old: Tree) -> list[FieldError]:
+    return validate_class(new) + metadata.validate_meta_update(new["metadata"], old["metadata"])
