@@ -1,0 +1,83 @@
+"""Which form an answer takes, and which bodies are read."""
+
+import pytest
+
+from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver.registry.negotiation import Wanted, negotiate, readable, wanted
+from kcm_cli.sandbox.apiserver.types import ApiError
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("", Wanted()),
+        ("*/*", Wanted()),
+        ("application/*", Wanted()),
+        ("application/json", Wanted()),
+        ("application/yaml", Wanted(yaml=True)),
+        ("application/json;q=0.5, application/yaml", Wanted(yaml=True)),
+        ("application/json;q=0.5, application/yaml;q=0.4", Wanted()),
+        (f"{PROTOBUF}, application/json", Wanted()),
+        (f"{PROTOBUF},*/*", Wanted()),
+        (f"{TABLE},application/json", Wanted(False, "Table", "v1")),
+        (f"{PARTIAL},{TABLE}", Wanted(False, "PartialObjectMetadata", "v1")),
+        ("application/json;as=Odd;v=v1;g=meta.k8s.io,application/json", Wanted()),
+        ("application/json;as=Table;v=v9;g=meta.k8s.io, application/yaml", Wanted(yaml=True)),
+        (PROTOBUF, None),
+        ("text/html", None),
+        ("application/json;stream=watch", None),
+    ],
+    ids=lambda value: value.replace("/", "-") if isinstance(value, str) else "",
+)
+def test_what_a_client_gets(header: str, expected: Wanted | None) -> None:
+    assert negotiate(header) == expected
+
+
+def test_a_stream_may_be_asked_for_where_there_is_one() -> None:
+    assert negotiate("application/json;stream=watch", stream=True) == Wanted()
+
+
+@pytest.mark.parametrize("custom", [False, True], ids=["built in", "custom"])
+def test_nothing_acceptable_is_a_406(custom: bool) -> None:
+    with pytest.raises(ApiError) as found:
+        wanted("text/html", custom=custom)
+    assert found.value.code == 406
+    assert (PROTOBUF in str(found.value)) is not custom
+
+
+def sent(media: str, body: bytes = b"{}") -> Request:
+    return Request("POST", "/api/v1/namespaces", headers={"content-type": media, "x": "y"}, body=body)
+
+
+@pytest.mark.parametrize("media", ["", "application/json", "application/json; charset=utf-8", "application/yaml"])
+def test_text_is_read_as_it_is(media: str) -> None:
+    request = sent(media)
+    assert readable(request, custom=True) is request
+
+
+def test_protobuf_becomes_json() -> None:
+    body = b"k8s\x00" + b"\x0a\x0f\x0a\x02v1\x12\x09Namespace" + b"\x12\x05\x0a\x03\x0a\x01n"
+    found = readable(sent(PROTOBUF, body), custom=False)
+    assert found.headers == {"content-type": "application/json", "x": "y"}
+    assert found.body == b'{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n"}}'
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "custom", "code"),
+    [
+        ("text/plain", b"", False, 415),
+        (PROTOBUF, b"", True, 415),
+        (PROTOBUF, b"k8s\x00\x0a\x07\x0a\x02v1\x12\x01X", False, 415),
+        (PROTOBUF, b"rubbish", False, 400),
+        (PROTOBUF, b"k8s\x00\x0a\xff", False, 400),
+    ],
+    ids=["text", "custom", "unknown kind", "no prefix", "cut"],
+)
+def test_bodies_that_are_not_read(media: str, body: bytes, custom: bool, code: int) -> None:
+    with pytest.raises(ApiError) as found:
+        readable(sent(media, body), custom=custom)
+    assert found.value.code == code
