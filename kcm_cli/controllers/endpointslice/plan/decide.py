@@ -60,7 +60,8 @@ class Decision:
 def decide(snapshot: Snapshot, address_type: str) -> Decision:
     """Decide on the slices of one address type. A slice that another Service of this name owned goes."""
     service = snapshot.service
-    existing = [slice_ for slice_ in snapshot.slices if slice_.address_type == address_type]
+    slices = sorted(snapshot.slices, key=lambda slice_: (slice_.name, slice_.uid))
+    existing = [slice_ for slice_ in slices if slice_.address_type == address_type]
     own = [slice_ for slice_ in existing if owned_by(slice_, service, SERVICES.kind)]
     foreign = [slice_ for slice_ in existing if not owned_by(slice_, service, SERVICES.kind)]
     changes = Changes(delete=foreign)
@@ -81,7 +82,7 @@ def decide(snapshot: Snapshot, address_type: str) -> Decision:
     auto = topology.wants_hints(service.annotations)
     return Decision(
         changes,
-        tuple(wanted.unplaced),
+        tuple(sorted(wanted.unplaced)),
         notices,
         zones,
         sum(group.added for group, _ in packed.values()),
@@ -101,7 +102,8 @@ def _pack(
     for slice_ in own:
         existing.setdefault(ordered_slice_ports(slice_.ports or ()), []).append(slice_)
     result: dict[Ports, tuple[Packed, int]] = {}
-    for ports, group in wanted.groups.items():
+    for ports in sorted(wanted.groups, key=str):
+        group = wanted.groups[ports]
         slices = existing.pop(ports, [])
         shape = Shape(address_type, ports, labels, snapshot.max_per_slice)
         result[ports] = pack(slices, group, shape), len(slices)

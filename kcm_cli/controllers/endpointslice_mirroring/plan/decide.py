@@ -48,7 +48,8 @@ def decide(snapshot: Snapshot) -> Decision:
     for slice_ in sorted(snapshot.slices, key=lambda slice_: slice_.name):
         key = slice_.address_type, ordered_slice_ports(slice_.ports or ())
         existing.setdefault(key, []).append(slice_)
-    for key, group in wanted.groups.items():
+    for key in sorted(wanted.groups, key=str):
+        group = wanted.groups[key]
         slices = existing.pop(key, [])
         _mirror(decision, snapshot, key, group, slices)
         decision.efficiency[key] = len(group), 1 if group else 0

@@ -1,0 +1,228 @@
+"""Hints: by traffic distribution, and by the zones' shares of the CPUs."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.controllers.endpointslice.plan import decide
+from kcm_cli.controllers.endpointslice.plan.topology import (
+    Allocation,
+    exchanges,
+    overloaded,
+    wants_hints,
+    zone_ratios,
+)
+from tests.unit.controllers.endpointslice.making import NODES, settled, snapshot, verbs, writes
+from tests.unit.planning.endpoints.making import node, pod, service
+
+AUTO = {"service.kubernetes.io/topology-mode": "Auto"}
+EVEN = {"z1": 1 / 3, "z2": 1 / 3, "z3": 1 / 3}
+
+
+def spread(*counts, ready=True):
+    """So many pods on each node."""
+    return [
+        pod(f"p{zone}{n}", f"10.{zone}.0.{n + 1}", node=f"n{zone + 1}", ready=ready)
+        for zone, count in enumerate(counts)
+        for n in range(count)
+    ]
+
+
+def hints(slices):
+    """Zones and nodes that each pod's endpoint is for."""
+    return {
+        endpoint.target_ref.name: tuple(name.name for name in (*endpoint.hints.for_zones, *endpoint.hints.for_nodes))
+        for slice_ in slices
+        for endpoint in slice_.members
+        if endpoint.hints is not None
+    }
+
+
+class TestDistribution:
+    @pytest.mark.parametrize(
+        ("value", "gate", "wanted"),
+        [
+            pytest.param("PreferClose", True, ("z1",), id="close"),
+            pytest.param("PreferClose", False, ("z1",), id="close, whatever the gate"),
+            pytest.param("PreferSameZone", True, ("z1",), id="same zone"),
+            pytest.param("PreferSameNode", True, ("z1", "n1"), id="same node"),
+            pytest.param("PreferSameZone", False, None, id="gate off"),
+            pytest.param(None, True, None, id="none"),
+            pytest.param("Other", True, None, id="unknown"),
+        ],
+    )
+    def test_values(self, value, gate, wanted):
+        shot = snapshot([pod("a")], subject=service(trafficDistribution=value), prefer_same=gate)
+        assert hints(settled(shot)).get("a") == wanted
+
+    def test_only_ready_endpoints_get_hints(self):
+        shot = snapshot([pod("a", ready=False)], subject=service(trafficDistribution="PreferClose"))
+        assert hints(settled(shot)) == {}
+
+    def test_no_zone_no_hint(self):
+        shot = snapshot([pod("a", node="bare")], nodes={"bare": node("bare")}, subject=close())
+        assert hints(settled(shot)) == {}
+
+    def test_settled_slices_are_not_written_again(self):
+        slices = settled(snapshot(spread(2, 1), subject=close()))
+        assert writes(snapshot(spread(2, 1), slices, close())) == []
+
+    def test_hints_come_and_go_with_the_field(self):
+        slices = settled(snapshot(spread(1, 1)))
+        shot = snapshot(spread(1, 1), slices, close())
+        assert verbs(writes(shot)) == ["Update"]
+        slices = settled(shot)
+        assert verbs(writes(snapshot(spread(1, 1), slices))) == ["Update"]
+        assert hints(settled(snapshot(spread(1, 1), slices))) == {}
+
+    def test_the_annotation_counts_before_the_field(self):
+        subject = service(trafficDistribution="PreferClose", annotations=AUTO)
+        decision = decide(snapshot([pod("a")], subject=subject), "IPv4")
+        assert (decision.topology, decision.distribution) == ("Auto", "")
+        assert [notice.reason for notice in decision.notices] == ["TopologyAwareHintsDisabled"]
+
+
+def close():
+    return service(trafficDistribution="PreferClose")
+
+
+class TestTopology:
+    @pytest.mark.parametrize(
+        ("annotations", "wanted"),
+        [
+            pytest.param({}, False, id="none"),
+            pytest.param(AUTO, True, id="Auto"),
+            pytest.param({"service.kubernetes.io/topology-mode": "auto"}, True, id="auto"),
+            pytest.param({"service.kubernetes.io/topology-mode": "AUTO"}, False, id="AUTO"),
+            pytest.param({"service.kubernetes.io/topology-aware-hints": "Auto"}, True, id="older annotation"),
+            pytest.param({**AUTO, "service.kubernetes.io/topology-aware-hints": "off"}, False, id="older one first"),
+        ],
+    )
+    def test_asked_for(self, annotations, wanted):
+        assert wants_hints(annotations) is wanted
+
+    @pytest.mark.parametrize(
+        ("counts", "ratios", "text"),
+        [
+            pytest.param(
+                (3, 3, 3),
+                None,
+                "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes",
+                id="nodes",
+            ),
+            pytest.param((1, 1), EVEN, "Insufficient number of endpoints (2 endpoints, 3 zones)", id="endpoints"),
+            pytest.param(
+                (2, 1, 1),
+                EVEN,
+                "Unable to allocate minimum required endpoints to each zone without exceeding overload threshold"
+                " (4 endpoints, 3 zones)",
+                id="overload",
+            ),
+        ],
+    )
+    def test_reasons_for_none(self, counts, ratios, text):
+        shot = snapshot(spread(*counts), subject=service(annotations=AUTO), ratios=ratios)
+        decision = decide(shot, "IPv4")
+        (notice,) = decision.notices
+        assert (notice.type, notice.reason) == ("Warning", "TopologyAwareHintsDisabled")
+        assert notice.message == f"{text}, addressType: IPv4"
+        assert decision.zones is None
+        assert hints(settled(shot)) == {}
+
+    def test_an_endpoint_without_zone_forbids_hints(self):
+        nodes = {**NODES, "n1": node("n1")}
+        shot = snapshot(spread(3, 3, 3), subject=service(annotations=AUTO), ratios=EVEN, nodes=nodes)
+        message = decide(shot, "IPv4").notices[0].message
+        assert message == "One or more endpoints do not have a zone specified, addressType: IPv4"
+
+    def test_even_endpoints_stay_in_their_zones(self):
+        shot = snapshot(spread(3, 3, 3), subject=service(annotations=AUTO), ratios=EVEN)
+        decision = decide(shot, "IPv4")
+        assert decision.zones == {"z1": 3, "z2": 3, "z3": 3}
+        (notice,) = decision.notices
+        assert (notice.type, notice.reason) == ("Normal", "TopologyAwareHintsEnabled")
+        assert notice.message == "Topology Aware Hints has been enabled, addressType: IPv4"
+        assert all(zones == (f"z{int(name[1]) + 1}",) for name, zones in hints(settled(shot)).items())
+
+    def test_zones_with_too_many_give_to_those_with_too_few(self):
+        shot = snapshot(spread(7, 1, 1), subject=service(annotations=AUTO), ratios=EVEN)
+        assert decide(shot, "IPv4").zones == {"z1": 3, "z2": 3, "z3": 3}
+        counted = Counter(zone for zones in hints(settled(shot)).values() for zone in zones)
+        assert counted == {"z1": 3, "z2": 3, "z3": 3}
+
+    def test_settled_hints_are_left_alone(self):
+        subject = service(annotations=AUTO)
+        slices = settled(snapshot(spread(7, 1, 1), subject=subject, ratios=EVEN))
+        shot = snapshot(spread(7, 1, 1), slices, subject, ratios=EVEN, hinted=True)
+        assert writes(shot) == []
+        assert decide(shot, "IPv4").notices == ()
+
+    def test_removing_the_annotation_removes_the_hints(self):
+        slices = settled(snapshot(spread(3, 3, 3), subject=service(annotations=AUTO), ratios=EVEN))
+        shot = snapshot(spread(3, 3, 3), slices, ratios=EVEN, hinted=True)
+        assert [notice.message for notice in decide(shot, "IPv4").notices] == [
+            "Topology Aware Hints has been disabled, addressType: IPv4"
+        ]
+        assert hints(settled(shot)) == {}
+
+    def test_hints_for_a_zone_that_is_gone_are_made_anew(self):
+        subject = service(annotations=AUTO)
+        slices = settled(snapshot(spread(3, 3, 3), subject=subject, ratios=EVEN))
+        two = {"z1": 0.5, "z2": 0.5}
+        shot = snapshot(spread(3, 3), slices, subject, ratios=two, hinted=True)
+        assert set(hints(settled(shot)).values()) == {("z1",), ("z2",)}
+
+
+class TestShares:
+    def test_of_cpus(self):
+        nodes = [node("a", "z1", "3"), node("b", "z2", "500m"), node("c", "z2", "500m")]
+        assert zone_ratios(nodes) == {"z1": 0.75, "z2": 0.25}
+
+    @pytest.mark.parametrize(
+        "extra",
+        [node("x", "z3", ready=False), node("x", "")],
+        ids=["unready", "no zone"],
+    )
+    def test_unready_nodes_do_not_count_but_unknown_zones_do(self, extra):
+        nodes = [node("a", "z1"), node("b", "z2"), extra]
+        assert zone_ratios(nodes) == (None if not extra.labels else {"z1": 0.5, "z2": 0.5})
+
+    def test_control_planes_do_not_count(self):
+        control = node("x", "", **{"node-role.kubernetes.io/control-plane": ""})
+        assert zone_ratios([node("a", "z1"), node("b", "z2"), control]) == {"z1": 0.5, "z2": 0.5}
+
+    @pytest.mark.parametrize(
+        "nodes",
+        [[], [node("a", "z1")], [node("a", "z1"), node("b", "z2", cpu="")]],
+        ids=["no nodes", "one zone", "no CPUs"],
+    )
+    def test_unknown(self, nodes):
+        assert zone_ratios(nodes) is None
+
+    @pytest.mark.parametrize(
+        ("counts", "ratios", "wanted"),
+        [
+            pytest.param({}, None, False, id="no hints"),
+            pytest.param({"z1": 1}, None, True, id="no shares any more"),
+            pytest.param({"z1": 5, "z2": 5}, {"z1": 0.5, "z2": 0.5}, False, id="even"),
+            pytest.param({"z1": 10}, {"z1": 0.5, "z2": 0.5}, True, id="new zone"),
+            pytest.param({"z1": 8, "z2": 2}, {"z1": 0.5, "z2": 0.5}, True, id="too few in one"),
+        ],
+    )
+    def test_overloaded(self, counts, ratios, wanted):
+        assert overloaded(counts, ratios) is wanted
+
+    @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 20), min_size=1), st.data())
+    def test_what_is_given_is_received(self, counts, data):
+        total = sum(counts.values())
+        weights = [data.draw(st.integers(1, 5)) for _ in counts]
+        allocations = {
+            zone: Allocation(0, total, total * weight / sum(weights))
+            for zone, weight in zip(counts, weights, strict=True)
+        }
+        giving, receiving = exchanges(allocations, counts)
+        assert sum(giving.values()) == sum(receiving.values())
+        assert not giving.keys() & receiving.keys()
+        assert all(number <= counts[zone] for zone, number in giving.items())
