@@ -3,6 +3,7 @@
 upstream: pkg/controller/daemon
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -36,6 +37,8 @@ from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.store import CONTROLLER, NODE, by_controller, by_node, orphans_of
 
 COLLECT_PERIOD_S = 60.0
+REPORT_PAUSE_S, REPORT_PAUSE_PER_POD_S = 0.25, 0.0005
+"""At least so long after a status the next one is written: so much for each pod, and not more than that."""
 SKEW_S = 1.0
 """Added to minReadySeconds where a ready pod is looked at again, against fractions of a second."""
 ALWAYS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
@@ -67,6 +70,7 @@ class DaemonSetController:
         self._metrics = DaemonSetMetrics(context.metrics)
         self._placements = Placements(comparisons=context.gates.enabled("TaintTolerationComparisonOperators"))
         self._failed_pods = FailedPods()
+        self._reported: dict[str, float] = {}
         self.queue = context.queue("daemonset")
         self.node_queue = context.queue("daemonset-node-updates")
         self._consistency = Consistency(self.queue.add)
@@ -216,7 +220,7 @@ class DaemonSetController:
         now = self._clock.now()
         latest = replace(snapshot, pods=_on_nodes(self._latest(daemon_set, selector, pods)))
         new = status(latest, now, observed=observed)
-        if differs(latest, new):
+        if differs(latest, new) and not self._told_just_now(daemon_set, new):
             await self._write_status(daemon_set, new)
         if daemon_set.spec.min_ready_seconds > 0 and new.number_ready != new.number_available:
             return self._next_check_s(latest, now)
@@ -227,6 +231,20 @@ class DaemonSetController:
         pods = (pod for on_node in snapshot.pods.values() for pod in on_node)
         soonest = pod_rules.next_available_s(pods, min_ready_s, now)
         return soonest if soonest is not None else float(min_ready_s)
+
+    def _told_just_now(self, daemon_set: DaemonSet, new: DaemonSetStatus) -> bool:
+        """While pods come and go by the hundred, not every sync tells: the next one knows better.
+
+        A status that is not written now is written by a sync soon; that of a small DaemonSet is always written.
+        """
+        now, old = self._clock.monotonic(), daemon_set.status
+        pods = max(new.desired_number_scheduled, old.current_number_scheduled + old.number_misscheduled)
+        left = self._reported.get(daemon_set.uid, -math.inf) + min(REPORT_PAUSE_S, pods * REPORT_PAUSE_PER_POD_S) - now
+        if left > 0:
+            self.queue.add_after(daemon_set.key, left)
+            return True
+        self._reported[daemon_set.uid] = now
+        return False
 
     async def _write_status(self, daemon_set: DaemonSet, new: DaemonSetStatus) -> None:
         """Write the status; a conflict is tried once more on the DaemonSet as it is now."""
@@ -258,6 +276,7 @@ class DaemonSetController:
         self._expectations.forget(daemon_set.key)
         self._consistency.forget(daemon_set.key)
         self._placements.forget(daemon_set)
+        self._reported.pop(daemon_set.uid, None)
         self.queue.add(daemon_set.key)
 
     def _node_added(self, node: Node) -> None:
