@@ -64,8 +64,8 @@ class Manager:
         self._clock = clock
         self._rng = rng
         self._show = Observability(config, clock)
-        self._control_monitor = LoopMonitor(clock)
-        self._monitor = LoopMonitor(clock, self._show.registry, yields_to=self._control_monitor)
+        self._control_monitor = LoopMonitor(clock, real_time=True)
+        self._monitor = LoopMonitor(clock, self._show.registry, yields_to=self._control_monitor, real_time=True)
         self._thread = LoopThread("control")
         self._tasks = Tasks(self._failed)
         self._failure: BaseException | None = None

@@ -28,11 +28,20 @@ class LoopMonitor:
     """Watches the loop on which ``run`` runs."""
 
     def __init__(
-        self, clock: Clock, registry: Registry | None = None, *, yields_to: "LoopMonitor | None" = None
+        self,
+        clock: Clock,
+        registry: Registry | None = None,
+        *,
+        yields_to: "LoopMonitor | None" = None,
+        real_time: bool = False,
     ) -> None:
-        """``registry``: where the lag is shown, if it is."""
+        """``registry``: where the lag is shown, if it is.
+
+        ``real_time``: standstills are told in real time, for a clock that is not the same on all threads.
+        """
         self._clock = clock
-        self._last = clock.monotonic()
+        self._monotonic = time.monotonic if real_time else clock.monotonic
+        self._last = self._monotonic()
         self._started = False
         self._yields_to = yields_to
         self._lag = None
@@ -45,14 +54,14 @@ class LoopMonitor:
 
     async def run(self) -> None:
         """Until cancelled."""
-        self._last, self._started = self._clock.monotonic(), True
+        self._last, self._started = self._monotonic(), True
         while True:
             period_s = _COURTEOUS_PERIOD_S if self._pause() else PERIOD_S
             due = self._clock.monotonic() + period_s
             await self._clock.sleep(period_s)
-            self._last = self._clock.monotonic()
+            self._last = self._monotonic()
             if self._lag is not None:
-                self._lag.observe(max(0.0, self._last - due))
+                self._lag.observe(max(0.0, self._clock.monotonic() - due))
 
     def stalled_s(self, now: float) -> float:
         """For how long the loop has not turned. ``now``: monotonic seconds, read on any thread."""
@@ -61,7 +70,7 @@ class LoopMonitor:
     def _pause(self) -> bool:
         """Let the other loop have the interpreter if it stands still; whether it does."""
         other = self._yields_to
-        if other is None or other.stalled_s(self._clock.monotonic()) < _STANDSTILL_S:
+        if other is None or other.stalled_s(self._monotonic()) < _STANDSTILL_S:
             return False
         time.sleep(_PAUSE_S)
         return True
