@@ -70,11 +70,7 @@ class PodWrites:
         """The pod on its node. Raises ApiError 409."""
         pod: Tree = current.copy()
         name, spec, known = current.name, pod["spec"], pod["metadata"]
-        if meta.get("uid") and meta["uid"] != known["uid"]:
-            key = objects.storage_key(self._pods(), current.key)
-            why = f"Precondition failed: UID in precondition: {meta['uid']}, UID in object meta: {known['uid']}"
-            text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
-            raise refusals.conflict(self._pods(), name, text)
+        self._check_identity(current, meta, known)
         if known.get("deletionTimestamp"):
             raise _unbindable(name, f"pod {name} is being deleted, cannot be assigned to a host")
         if spec.get("nodeName"):
@@ -89,6 +85,19 @@ class PodWrites:
         status.pop("nominatedNodeName", None)
         _set_condition(status, {"type": "PodScheduled", "status": "True"}, format_time(self._core.clock.now()))
         return pod
+
+    def _check_identity(self, current: Stored, meta: Tree, known: Tree) -> None:
+        """A binding may say which pod it means, and of which version. Raises ApiError 409."""
+        for what, asked, found in (
+            ("UID", meta.get("uid"), known["uid"]),
+            ("ResourceVersion", meta.get("resourceVersion"), str(current.revision)),
+        ):
+            if not asked or asked == found:
+                continue
+            key = objects.storage_key(self._pods(), current.key)
+            why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}"
+            text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+            raise refusals.conflict(self._pods(), current.name, text)
 
     async def evict(self, call: Call) -> Response:
         """POST .../pods/NAME/eviction. Raises ApiError."""

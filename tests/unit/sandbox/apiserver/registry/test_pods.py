@@ -1,0 +1,60 @@
+"""Binding pods to nodes."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.sandbox.apiserver.conftest import Api
+
+PODS = "/api/v1/namespaces/default/pods"
+
+
+async def new_pod(api: Api, **spec: Any) -> Any:
+    body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+    return await api.json("POST", PODS, body, status=201)
+
+
+def binding(**meta: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "p", **meta}, "target": {"kind": "Node", "name": "n"}}
+
+
+def test_a_bound_pod_is_on_its_node(served: Any) -> None:
+    async def test(api: Api) -> None:
+        pod = await new_pod(api)
+        meta = {"uid": pod["metadata"]["uid"], "resourceVersion": pod["metadata"]["resourceVersion"]}
+        await api.json("POST", f"{PODS}/p/binding", binding(**meta, annotations={"a": "b"}), status=201)
+        found = await api.json("GET", f"{PODS}/p")
+        assert found["spec"]["nodeName"] == "n"
+        assert found["metadata"]["annotations"] == {"a": "b"}
+        assert [c["status"] for c in found["status"]["conditions"] if c["type"] == "PodScheduled"] == ["True"]
+        again = await api.json("POST", f"{PODS}/p/binding", binding(), status=409)
+        assert 'already assigned to node "n"' in again["message"]
+
+    served(test)
+
+
+@pytest.mark.parametrize(
+    ("meta", "message"),
+    [
+        ({"uid": "other"}, "UID in precondition: other, UID in object meta: "),
+        ({"resourceVersion": "1"}, "ResourceVersion in precondition: 1, ResourceVersion in object meta: "),
+    ],
+    ids=["uid", "version"],
+)
+def test_a_binding_of_another_pod_is_refused(served: Any, meta: dict[str, str], message: str) -> None:
+    async def test(api: Api) -> None:
+        await new_pod(api)
+        refused = await api.json("POST", f"{PODS}/p/binding", binding(**meta), status=409)
+        assert message in refused["message"]
+        assert "nodeName" not in (await api.json("GET", f"{PODS}/p"))["spec"]
+
+    served(test)
+
+
+def test_a_gated_pod_is_not_bound(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await new_pod(api, schedulingGates=[{"name": "example.com/wait"}])
+        refused = await api.json("POST", f"{PODS}/p/binding", binding(), status=409)
+        assert "non-empty .spec.schedulingGates" in refused["message"]
+
+    served(test)
