@@ -36,6 +36,7 @@ class CustomResources:
         meta = schemas.builtin.node("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
         self._reader = MetaReader(meta, schemas.normalizers)
         self._kinds: dict[Target, CustomVersion] = {}
+        self._former: dict[Target, CustomVersion] = {}
         self._kept: dict[tuple[object, ...], tuple[list[Served], dict[Target, CustomVersion]]] = {}
         """By state of the definition, in their order."""
         schemas.custom = self
@@ -47,6 +48,7 @@ class CustomResources:
         if wanted == list(kept):
             return
         self._kept = {}
+        self._former |= self._kinds
         self._kinds = {}
         every: list[Served] = []
         versions: dict[str, set[str]] = {}
@@ -89,18 +91,23 @@ class CustomResources:
         """The strategy of a custom kind, or of definitions."""
         if info.gvr.group == GROUP:
             return STRATEGY
-        return self._kinds[target_of(info)].strategy
+        return self._kind(info).strategy
 
     def default(self, info: ResourceInfo, doc: Tree) -> None:
         """Fill in defaults, in place."""
         if info.gvr.group == GROUP:
             default_definition(doc)
         else:
-            self._kinds[target_of(info)].default(doc)
+            self._kind(info).default(doc)
 
     def read(self, info: ResourceInfo, doc: Tree) -> Tree:
         """A stored object, of whatever version, as a resource shows it."""
-        return self._kinds[target_of(info)].read(doc)
+        return self._kind(info).read(doc)
+
+    def _kind(self, info: ResourceInfo) -> CustomVersion:
+        """The kind as it is, or was last: requests and watches may outlive their definition."""
+        target = target_of(info)
+        return self._kinds.get(target) or self._former[target]
 
     # schema.bodies.CustomTypes
 

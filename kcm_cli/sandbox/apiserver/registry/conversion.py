@@ -34,15 +34,15 @@ _EVENT_OPTIONAL = frozenset(["reportingComponent", "reportingInstance", "message
 
 
 def to_storage(served: Served, doc: Tree) -> Tree:
-    """The document in the form that is stored."""
-    if not served.converts:
+    """The document in the form that is stored. Custom objects are the business of ``crd``."""
+    if not served.converts or served.info.custom:
         return doc
     return _CONVERTERS[served.info.gvr][0](doc)
 
 
 def from_storage(served: Served, doc: Tree) -> Tree:
     """A stored document in the form of the resource; never changes the given one."""
-    if not served.converts:
+    if not served.converts or served.info.custom:
         return doc
     return _CONVERTERS[served.info.gvr][1](doc)
 

@@ -33,7 +33,8 @@ class Scaling:
 
     async def get(self, call: Call) -> Response:
         """Raises ApiError 404."""
-        return call.media.document(200, scale_of(call.served, fetch(self._core, call).doc))
+        doc: Tree = self._core.from_storage(call.hub, fetch(self._core, call).doc)
+        return call.media.document(200, scale_of(call.served, doc))
 
     async def update(self, call: Call) -> Response:
         """PUT. Raises ApiError."""
@@ -72,7 +73,7 @@ class Scaling:
         def produce(current: Stored | None) -> Tree:
             if current is None:
                 raise refusals.not_found(call.resource, call.name)
-            doc: Tree = current.copy()
+            doc: Tree = self._core.from_storage(call.hub, current.copy())
             scale = make(codec.decode_doc(codec.encode(scale_of(call.served, doc))))
             replicas = (scale.get("spec") or {}).get("replicas") or 0
             if replicas < 0:
@@ -81,8 +82,8 @@ class Scaling:
             version = (scale.get("metadata") or {}).get("resourceVersion")
             doc["metadata"]["resourceVersion"] = version or str(current.revision)
             set_replicas(call.served, doc, replicas)
-            now = self._core.clock.now()
-            self._core.patching.track_update(call.resource, SCALE, current.doc, doc, options.manager, now)
+            now, old = self._core.clock.now(), self._core.from_storage(call.hub, current.doc)
+            self._core.patching.track_update(call.resource, SCALE, old, doc, options.manager, now)
             return doc
 
         # The parent is what is written; its own rules apply.

@@ -48,6 +48,9 @@ class CustomTypes(Protocol):
     def node(self, target: Target) -> Node:
         """The type of a kind."""
 
+    def default(self, info: ResourceInfo, doc: Doc) -> None:
+        """Fill in the defaults of a kind, in place."""
+
     def decode(self, target: Target, body: "Body", mode: str) -> tuple[Doc, list[str]]:
         """The pruned document of a body, and the warnings."""
 

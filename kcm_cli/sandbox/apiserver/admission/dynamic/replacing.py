@@ -7,7 +7,7 @@ from kcm_cli.sandbox.apiserver.registry.conversion import to_storage
 from kcm_cli.sandbox.apiserver.registry.scale_form import set_replicas
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.schema.bodies import Target
-from kcm_cli.sandbox.apiserver.types import Attributes, Tree
+from kcm_cli.sandbox.apiserver.types import Attributes, ResourceInfo, Tree
 
 
 class Replacer:
@@ -27,8 +27,15 @@ class Replacer:
             set_replicas(view.served, view.attrs.obj, (changed.get("spec") or {}).get("replicas") or 0)
             return
         if kind == view.served.info.kind:
-            defaulting.apply(view.served.info, changed)
+            self._default(view.served.info, changed)
         _replace(view.attrs, to_storage(view.served, changed))
+
+    def _default(self, info: ResourceInfo, changed: Tree) -> None:
+        custom = self._schemas.custom
+        if info.custom and custom is not None:
+            custom.default(info, changed)
+        else:
+            defaulting.apply(info, changed)
 
 
 def _replace(attrs: Attributes, new: Tree) -> None:

@@ -137,6 +137,55 @@ def test_two_versions_show_one_object_each_with_its_own_schema(served: Any) -> N
     served(test)
 
 
+def test_an_object_is_scaled_through_another_version_than_it_was_written_in(served: Any) -> None:
+    async def test(api: Api) -> None:
+        scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
+        parts = {"scale": scale}
+        await define(
+            api, definition(version(subresources=parts), version("v1beta1", storage=False, subresources=parts))
+        )
+        await api.json("POST", THINGS.replace("v1", "v1beta1"), thing(api="v1beta1"), status=201)
+        await api.json("PATCH", f"{THINGS}/a/scale", {"spec": {"replicas": 5}}, headers=MERGE)
+        assert (await api.json("GET", f"{THINGS.replace('v1', 'v1beta1')}/a"))["spec"]["size"] == 5
+
+    served(test)
+
+
+def test_a_watch_tells_of_objects_that_go_with_their_definition(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api, definition(version(), version("v1beta1", storage=False)))
+        watching = await api.watch(THINGS)
+        await api.json("POST", THINGS, thing(), status=201)
+        await api.json("DELETE", f"{DEFINITIONS}/things.x.test")
+        await asyncio.sleep(0.1)
+        assert watching.seen() == [("ADDED", "a"), ("DELETED", "a")]
+        await watching.end()
+
+    served(test)
+
+
+def test_policies_see_and_change_objects_of_kinds_with_several_versions(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api, definition(version(), version("v1beta1", storage=False)))
+        rule = {"apiGroups": ["x.test"], "apiVersions": ["*"], "resources": ["things"], "operations": ["CREATE"]}
+        patch = {"expression": "Object{spec: Object.spec{size: object.spec.size + 1}}"}
+        spec = {
+            "matchConstraints": {"resourceRules": [rule]},
+            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": patch}],
+            "reinvocationPolicy": "Never",
+        }
+        group = "/apis/admissionregistration.k8s.io/v1"
+        name = {"metadata": {"name": "p"}}
+        await api.json("POST", f"{group}/mutatingadmissionpolicies", {**name, "spec": spec}, status=201)
+        binding = {**name, "spec": {"policyName": "p"}}
+        await api.json("POST", f"{group}/mutatingadmissionpolicybindings", binding, status=201)
+        await asyncio.sleep(1)
+        made = await api.json("POST", THINGS, thing(), status=201)
+        assert made["spec"] == {"size": 2, "color": "red"}
+
+    served(test)
+
+
 def test_a_new_default_shows_on_what_is_there_already(served: Any) -> None:
     async def test(api: Api) -> None:
         await define(api)
