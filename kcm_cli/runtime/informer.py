@@ -202,7 +202,7 @@ class Informer(Generic[T]):
 
     def _replace(self, found: dict[str, T], version: str) -> None:
         """Make the store equal to a complete set. atomic: no await."""
-        for key in self.store.keys() - found.keys():
+        for key in sorted(self.store.keys() - found.keys()):
             self._remove(key)
         for obj in found.values():
             self._put(obj)

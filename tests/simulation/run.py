@@ -39,8 +39,8 @@ def random_faults(world: World) -> Faults:
     )
 
 
-async def story(world: World) -> None:
-    """One run. Raises NotSettled."""
+async def story(world: World) -> int:
+    """One run; the revision of the store at its end. Raises NotSettled."""
     work = Workload(world, world.rng)
     manager = world.manager(random_faults(world))
     for _ in range(STEPS):
@@ -55,6 +55,7 @@ async def story(world: World) -> None:
         await settle(world, work)
     finally:
         await _kill(manager)
+    return world.server.store.revision
 
 
 async def settle(world: World, work: Workload) -> None:
@@ -82,10 +83,13 @@ def main() -> int:
     started = time.monotonic()
     for seed in seeds:
         try:
-            simulate(seed, story)
+            revision = simulate(seed, story)
         except NotSettled as error:
             failed.append(seed)
-            print(f"seed {seed}: {error}")
+            print(f"seed {seed}: {error}", flush=True)
+        else:
+            if args.seed is not None:
+                print(f"seed {seed}: settled at revision {revision}", flush=True)
     print(f"{len(seeds) - len(failed)} settled, {len(failed)} did not {failed}, {time.monotonic() - started:.0f} s")
     return 1 if failed else 0
 

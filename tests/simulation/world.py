@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
+from typing import TypeVar
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
@@ -29,6 +30,7 @@ from kcm_cli.sandbox.embedded import EmbeddedServer
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NAMESPACE = "sim"
+T = TypeVar("T")
 
 
 @cache
@@ -125,15 +127,15 @@ def _resource(path: str):  # type: ignore[no-untyped-def]  # any resource by its
     return Resource(gvr, "", PartialObject, gvr.plural != "namespaces")
 
 
-def simulate(seed: int, story: Callable[[World], Awaitable[None]]) -> None:
-    """Run a story on a fresh world, on virtual time."""
+def simulate(seed: int, story: Callable[[World], Awaitable[T]]) -> T:
+    """Run a story on a fresh world, on virtual time; what it returns."""
 
-    async def whole() -> None:
+    async def whole() -> T:
         world = World(seed)
         await world.start()
         try:
-            await story(world)
+            return await story(world)
         finally:
             await world.stop()
 
-    run(whole())
+    return run(whole())

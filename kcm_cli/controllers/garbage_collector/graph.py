@@ -139,7 +139,7 @@ class Graph:
         added = tuple(ref for uid, ref in after.items() if uid not in before)
         node.owners = owners
         self._add_to_owners(node, added, effects)
-        for uid in before.keys() - after.keys():
+        for uid in sorted(before.keys() - after.keys()):
             owner = self._nodes.get(uid)
             if owner is not None:
                 owner.dependents.pop(node.identity.uid, None)

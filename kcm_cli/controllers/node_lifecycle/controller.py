@@ -125,7 +125,7 @@ class NodeLifecycleController:
             if node.name not in self._known:
                 await self._register(node)
             self._queue_of(node)
-        for name in self._known.keys() - {node.name for node in nodes}:
+        for name in sorted(self._known.keys() - {node.name for node in nodes}):
             gone = self._known.pop(name)
             self._tell(gone, "RemovingNode", f"Removing Node {name} from Controller")
         looked = await asyncio.gather(*(self._look_at(node) for node in nodes))
@@ -252,7 +252,7 @@ class NodeLifecycleController:
         for zone, ready in zones.items():
             bad, states[zone] = plan.zone_state(ready, self._threshold)
             self._metrics.zone(zone, len(ready), bad)
-        for zone in self._zones.keys() - zones.keys():
+        for zone in sorted(self._zones.keys() - zones.keys()):
             self._metrics.zone(zone, 0, 0)
         if not states:
             self._zones = {}

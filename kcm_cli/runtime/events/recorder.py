@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 from dataclasses import replace
+from zlib import crc32
 
 from kcm_cli.api.core import EVENTS, Event
 from kcm_cli.component.clock import Clock
@@ -47,7 +48,7 @@ class EventWriter:
     def put(self, correlator: Correlator, component: str, notice: Notice) -> None:
         entry = (correlator, component, notice, format_time(self._clock.now()))
         try:
-            self._lanes[hash(notice.ref.uid) % LANES].put_nowait(entry)
+            self._lanes[crc32(notice.ref.uid.encode()) % LANES].put_nowait(entry)
         except asyncio.QueueFull:
             log.info("Event dropped, too many are waiting", extra={"fields": {"reason": notice.reason}})
 

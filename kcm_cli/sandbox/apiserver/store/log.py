@@ -21,7 +21,7 @@ class EventLog:
         self._events: list[Event] = []
         self._cut = 0  # How many events were cut off: positions count from the first event ever.
         self.floor = floor
-        self._sleepers: set[Watcher] = set()
+        self._sleepers: dict[Watcher, None] = {}
         self.watchers = 0
 
     @property
@@ -35,7 +35,7 @@ class EventLog:
         if len(self._events) > 2 * self._keep:
             self._drop(len(self._events) - self._keep)
         if self._sleepers:
-            sleepers, self._sleepers = self._sleepers, set()
+            sleepers, self._sleepers = self._sleepers, {}
             for watcher in sleepers:
                 watcher.wake()
 
@@ -63,11 +63,11 @@ class EventLog:
 
     def sleep(self, watcher: "Watcher") -> None:
         """Wake this watcher at the next event."""
-        self._sleepers.add(watcher)
+        self._sleepers[watcher] = None
 
     def leave(self, watcher: "Watcher") -> None:
         """Do not wake this watcher any more."""
-        self._sleepers.discard(watcher)
+        self._sleepers.pop(watcher, None)
 
     def _check(self, revision: int) -> None:
         if revision < self.floor:
