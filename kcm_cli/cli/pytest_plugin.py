@@ -1,0 +1,27 @@
+"""The pytest plugin: the sandbox's fixtures, with the controllers in it."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kcm_cli.sandbox.pytest_plugin import kcm_kubeconfig, kcm_namespace, kcm_options, kcm_sandbox
+
+if TYPE_CHECKING:
+    from kcm_cli.sandbox.hosted import Companion
+    from kcm_cli.sandbox.run import Sandbox
+
+__all__ = ["kcm_companion", "kcm_kubeconfig", "kcm_namespace", "kcm_options", "kcm_sandbox"]
+
+
+@pytest.fixture(scope="session")
+def kcm_companion() -> "Companion | None":
+    """The controllers."""
+    return _run_controllers
+
+
+async def _run_controllers(sandbox: "Sandbox", stop: asyncio.Event, flags: tuple[str, ...]) -> int:
+    from kcm_cli.cli.sandbox_manager import SandboxManager  # imported here: pytest loads this module everywhere
+
+    alone = ("--leader-elect=false", "--secure-port=0")
+    return await SandboxManager(sandbox, (*alone, *flags)).run(stop, quiet=True)

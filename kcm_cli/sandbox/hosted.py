@@ -1,0 +1,212 @@
+"""A sandbox on a thread of its own: serves over TLS as any API server does, and its time can be moved forward.
+
+For tests in this process: any client, synchronous or not, on any loop, can talk to it.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.sandbox.nodes import commands
+from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+from kcm_cli.sandbox.warp import PATIENCE_S, WarpLoop
+
+T = TypeVar("T")
+Companion = Callable[[Sandbox, asyncio.Event, tuple[str, ...]], Awaitable[object]]
+"""Something that runs with a sandbox until the event is set: the controllers, with these flags."""
+START_S, STOP_S = 30.0, 10.0
+POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class HostOptions:
+    """What a hosted sandbox is made of. ``flags``: of the controllers, as after ``--`` on the command line."""
+
+    nodes: int = 3
+    flags: tuple[str, ...] = ()
+
+
+class SandboxError(Exception):
+    """The sandbox could not be started, or ended too soon."""
+
+
+class HostedSandbox:
+    """See the module. ``start``, use from any thread, ``stop``."""
+
+    def __init__(self, options: HostOptions, companion: Companion | None = None) -> None:
+        self._options = options
+        self._companion = companion
+        self._folder = Path(tempfile.mkdtemp(prefix="kcm-test-"))
+        self._thread = threading.Thread(target=self._serve, name="kcm sandbox", daemon=True)
+        self._started = threading.Event()
+        self._error: BaseException | None = None
+        self._loop: WarpLoop
+        self._stop: asyncio.Event
+        self._clock: LoopClock
+        self._client: Client
+        self.token = secrets.token_urlsafe(24)
+        self.url = ""
+
+    @property
+    def kubeconfig(self) -> str:
+        """The path of the administrator's kubeconfig."""
+        return str(self._folder / "kubeconfig")
+
+    def start(self) -> None:
+        """Returns when clients are served. Raises SandboxError."""
+        self._thread.start()
+        if not self._started.wait(START_S):
+            raise SandboxError(f"the sandbox did not start within {START_S:g} s")
+        self._check()
+
+    def stop(self) -> None:
+        """End it, within seconds."""
+        if self._thread.is_alive():
+            with contextlib.suppress(RuntimeError):  # it has ended just now
+                self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(STOP_S)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # -- time
+
+    def advance(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
+        """Let seconds pass in the cluster, at once. ``patience``: real seconds that others get for each of them.
+
+        Returns when all that was due in that time has happened inside of the cluster.
+        """
+        self._check()
+        self._loop.advance(seconds, patience_s=patience)
+
+    async def advance_async(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
+        """The same for tests on a loop of their own, which goes on meanwhile."""
+        await asyncio.to_thread(self.advance, seconds, patience=patience)
+
+    def now(self) -> datetime:
+        """The time in the cluster."""
+        return self.call(self._now())
+
+    def wait(self, condition: Callable[[], T], timeout: float = 10.0) -> T:
+        """Ask again and again, in real time, until the answer is true; the answer. Raises TimeoutError."""
+        deadline = time.monotonic() + timeout
+        while not (answer := condition()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not true after {timeout:g} s")
+            time.sleep(POLL_S)
+        return answer
+
+    # -- nodes and namespaces
+
+    def add_node(self, name: str = "", *, capacity: str = "") -> str:
+        """Add a node; its name. ``capacity``: such as cpu=8,memory=16Gi."""
+        if name:
+            self.call(commands.add(self._client, name, capacity=capacity))
+            return name
+        return self.call(commands.add_some(self._client, 1, capacity=capacity))[0]
+
+    def remove_node(self, name: str) -> None:
+        self.call(commands.remove(self._client, name))
+
+    def fail_node(self, name: str) -> None:
+        """Stop a node's heartbeats and all that happens on it."""
+        self.call(commands.fail(self._client, name))
+
+    def recover_node(self, name: str) -> None:
+        self.call(commands.recover(self._client, name))
+
+    def make_namespace(self, name: str) -> None:
+        """Make a namespace, and wait until pods can be made in it."""
+        self.call(self._make_namespace(name))
+
+    def drop_namespace(self, name: str) -> None:
+        """Delete a namespace; its contents go in the background."""
+        with contextlib.suppress(NotFound):
+            self.call(self._client.delete(NAMESPACES, "", name))
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something on the sandbox's loop, and wait for it. Raises what it raises."""
+        if self._error is not None or not self._thread.is_alive():
+            work.close()
+            self._check()
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    # -- on the thread
+
+    def _serve(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=self._make_loop) as runner:
+                runner.run(self._live())
+        except BaseException as error:  # noqa: BLE001 - told to whoever waits, on another thread
+            self._error = error
+        finally:
+            self._started.set()
+
+    def _make_loop(self) -> WarpLoop:
+        self._loop = WarpLoop()
+        return self._loop
+
+    async def _live(self) -> None:
+        self._stop = asyncio.Event()
+        self._clock = LoopClock(datetime.now(UTC))
+        options = SandboxOptions(port=0, token=self.token, nodes=self._options.nodes)
+        sandbox = Sandbox(options, self._clock)
+        sandbox.prepare()
+        try:
+            await sandbox.serve()
+            sandbox.write_kubeconfig(Path(self.kubeconfig))
+            self.url = sandbox.url
+            await self._serve_until_stopped(sandbox)
+        finally:
+            await sandbox.stop()
+
+    async def _serve_until_stopped(self, sandbox: Sandbox) -> None:
+        cluster = sandbox.cluster()
+        self._client = cluster.admin
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(cluster.run(), name="simulation")]
+            if self._companion is not None:
+                work = self._companion(sandbox, self._stop, self._options.flags)
+                tasks.append(group.create_task(self._accompany(work), name="controllers"))
+            self._started.set()
+            await self._stop.wait()
+            tasks[0].cancel()
+
+    async def _accompany(self, work: Awaitable[object]) -> None:
+        await work
+        if not self._stop.is_set():
+            raise SandboxError("the controllers have ended; what is wrong is on standard error")
+
+    async def _make_namespace(self, name: str) -> None:
+        doc: Doc = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        await self._client.create(NAMESPACES, "", doc)
+        account: Doc = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+        with contextlib.suppress(AlreadyExists):  # the controllers may be faster
+            await self._client.create(SERVICE_ACCOUNTS, name, account)
+
+    async def _now(self) -> datetime:
+        return self._clock.now()
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise SandboxError("the sandbox has ended") from self._error
+        if not self._thread.is_alive():
+            raise SandboxError("the sandbox is not running")
+
+
+def unique_name(prefix: str) -> str:
+    """A name that no other test has."""
+    return f"{prefix}-{os.getpid()}-{secrets.token_hex(4)}"

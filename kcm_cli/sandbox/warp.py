@@ -1,0 +1,86 @@
+"""An event loop in real time whose clock can be moved forward.
+
+``advance`` lets seconds pass at once: the loop works off whatever is ready, jumps to its next timer, works again,
+and so on until the seconds have passed and nothing is left to do. Timers go off in their order, so a program on this
+loop lives through an hour as it would have, only faster. What is outside of the loop (other processes and threads) does
+not; ``patience_s`` gives it some real time for each second of a journey.
+"""
+
+import asyncio
+import selectors
+import threading
+from concurrent.futures import Future
+
+PATIENCE_S = 0.001
+REST_S = 1.0
+"""After so much time that was jumped over, what is outside of the loop is given its bit of real time."""
+
+
+class _Journey:
+    """One ``advance`` under way."""
+
+    def __init__(self, seconds: float, patience_s: float) -> None:
+        self.left_s = seconds
+        self.patience_s = patience_s
+        self.since_rest_s = REST_S
+        self.done: Future[None] = Future()
+
+
+class _WarpSelector(selectors.DefaultSelector):
+    """Waits as usual, and while a journey is under way jumps where it would have waited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.offset_s = 0.0
+        self.journey: _Journey | None = None
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        journey = self.journey
+        if journey is None:
+            return super().select(timeout)
+        ready = super().select(0)
+        if ready or (timeout is not None and timeout <= 0):
+            return ready
+        if journey.left_s <= 0 or journey.since_rest_s >= REST_S:
+            journey.since_rest_s = 0.0
+            ready = super().select(journey.patience_s)
+            if ready:
+                return ready
+        if journey.left_s <= 0:
+            self.journey = None
+            journey.done.set_result(None)
+            return []
+        jump_s = journey.left_s if timeout is None else min(timeout, journey.left_s)
+        journey.left_s -= jump_s
+        journey.since_rest_s += jump_s
+        self.offset_s += jump_s
+        return []
+
+
+class WarpLoop(asyncio.SelectorEventLoop):
+    """See the module."""
+
+    def __init__(self) -> None:
+        self._warp = _WarpSelector()
+        self._turn = threading.Lock()
+        super().__init__(self._warp)
+
+    def time(self) -> float:
+        return super().time() + self._warp.offset_s
+
+    def advance(self, seconds: float, *, patience_s: float = PATIENCE_S) -> None:
+        """Let seconds pass on this loop. Called from another thread; one journey at a time.
+
+        Raises ValueError for a negative or endless time, RuntimeError on the loop's own thread.
+        """
+        if not 0 <= seconds < float("inf"):
+            raise ValueError(f"time can be advanced by a number of seconds, not by {seconds}")
+        if threading.get_ident() == self._thread_id:  # type: ignore[attr-defined]  # set while the loop runs
+            raise RuntimeError("advance blocks: call it from another thread than the sandbox's")
+        with self._turn:
+            journey = _Journey(seconds, patience_s)
+            self.call_soon_threadsafe(self._depart, journey)
+            journey.done.result()
+
+    def _depart(self, journey: _Journey) -> None:
+        self._warp.journey = journey
