@@ -38,8 +38,9 @@ def validate_job_status(new: Tree, old: Tree) -> list[FieldError]:
     if changed("Finished", "terminating") and _FINISHED in states and status.get("terminating", 0) > 0:
         detail = "terminating>0 is invalid for finished job"
         found.append(errors.invalid("status.terminating", status["terminating"], detail))
-    if changed("ready", "active") and status.get("ready", 0) > status.get("active", 0):
-        found.append(errors.invalid("status.ready", status["ready"], "cannot set more ready pods than active"))
+    ready = status.get("ready")
+    if changed("ready", "active") and ready is not None and ready > status.get("active", 0):
+        found.append(errors.invalid("status.ready", ready, "cannot set more ready pods than active"))
     found += _success(spec, states)
     return found + _transition(spec, status, known, states, before)
 

@@ -45,7 +45,11 @@ def not_above(holder: Tree, fields: tuple[str, ...], limit: str, path: str) -> l
     """Counters of a status that another counter bounds; ``limit`` is that one's name."""
     most = holder.get(limit, 0)
     detail = f"cannot be greater than {path}.{limit}"
-    return [errors.invalid(f"{path}.{field}", holder[field], detail) for field in fields if holder.get(field, 0) > most]
+    return [
+        errors.invalid(f"{path}.{field}", holder.get(field, 0), detail)
+        for field in fields
+        if holder.get(field, 0) > most
+    ]
 
 
 def not_decremented(new: Tree, old: Tree, field: str, path: str) -> list[FieldError]:

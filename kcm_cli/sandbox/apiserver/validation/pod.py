@@ -166,7 +166,7 @@ def _without_updatable(spec: Tree, known: Tree) -> Tree:
     """The new spec with the old values of all that may change."""
     munged = dict(spec)
     for field in ("containers", "initContainers"):
-        if field in spec:
+        if spec.get(field):
             pairs = zip(spec[field], known[field], strict=True)
             munged[field] = [_with_image(container, before) for container, before in pairs]
     for field in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
