@@ -1,0 +1,201 @@
+"""The three controllers of endpoints in a whole sandbox, on virtual time; also where writes fail."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.core import SERVICES
+from kcm_cli.api.discovery import ENDPOINT_SLICES
+from kcm_cli.api.endpoints import ENDPOINTS
+from kcm_cli.controllers.endpoints.config import EndpointsConfig
+from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
+from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play
+
+__all__ = ["certificates", "play"]
+
+NAMES = ("endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller")
+
+
+class Story:
+    """A Service ``web`` and the questions of the tests."""
+
+    def __init__(self, world: World, *, limit: int = 3, batch_s: float = 0.0) -> None:
+        self.world = world
+        self.configs = (
+            EndpointsConfig(updates_batch_period_s=batch_s),
+            EndpointSliceConfig(max_endpoints_per_slice=limit, updates_batch_period_s=batch_s),
+            EndpointSliceMirroringConfig(),
+        )
+
+    def running(self, **options: Any) -> Any:
+        return controllers(self.world, *self.configs, names=NAMES, **options)
+
+    async def service(self, name: str = "web", **spec: Any) -> None:
+        body = {"selector": {"app": "web"}, "ports": [{"port": 80}]} | spec
+        await self.world.create(SERVICES, {"metadata": {"name": name}, "spec": body})
+
+    async def pods(self, *numbers: int) -> None:
+        for number in numbers:
+            await self.world.pod(f"p{number}", {"labels": {"app": "web"}})
+
+    async def listed(self, kind: Any) -> list[dict[str, Any]]:
+        return json.loads(await self.world.client.list_page(kind, "default"))["items"]  # type: ignore[no-any-return]
+
+    async def placed(self) -> list[list[str]]:
+        """Ready pods by slice."""
+        return [
+            sorted(
+                endpoint["targetRef"]["name"]
+                for endpoint in slice_.get("endpoints") or ()
+                if endpoint["conditions"]["ready"]
+            )
+            for slice_ in await self.listed(ENDPOINT_SLICES)
+        ]
+
+    async def ready(self) -> list[str]:
+        """Ready pods in the Endpoints."""
+        found = await self.listed(ENDPOINTS)
+        subsets = [subset for each in found for subset in each.get("subsets", [])]
+        return sorted(address["targetRef"]["name"] for subset in subsets for address in subset.get("addresses", []))
+
+    async def versions(self) -> dict[str, str]:
+        found = [*await self.listed(ENDPOINT_SLICES), *await self.listed(ENDPOINTS)]
+        return {each["metadata"]["uid"]: each["metadata"]["resourceVersion"] for each in found}
+
+
+def names(*numbers: int) -> list[str]:
+    return sorted(f"p{number}" for number in numbers)
+
+
+def test_a_life(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.service()
+            await world.wait(3)
+            assert await story.placed() == [[]]
+            await story.pods(*range(7))
+            await world.wait(30)
+            placed = await story.placed()
+            assert sorted(sum(placed, [])) == names(*range(7))
+            assert max(map(len, placed)) <= 3
+            assert await story.ready() == names(*range(7))
+            await world.delete(PODS, "p3")
+            await world.wait(60)
+            assert sorted(sum(await story.placed(), [])) == names(0, 1, 2, 4, 5, 6)
+            await world.delete(SERVICES, "web")
+            await world.wait(5)
+            assert await story.listed(ENDPOINTS) == []
+
+    play(life)
+
+
+def test_a_restart_writes_nothing(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.service()
+            await story.service("db", clusterIP="None")
+            await story.pods(*range(5))
+            await world.wait(30)
+        before = await story.versions()
+        assert before
+        async with story.running():
+            await world.wait(30)
+        assert await story.versions() == before
+
+    play(life)
+
+
+def test_leftovers_of_services_that_went_unseen(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        leader = {"control-plane.alpha.kubernetes.io/leader": "{}"}
+        await world.create(ENDPOINTS, {"metadata": {"name": "lost"}})
+        await world.create(ENDPOINTS, {"metadata": {"name": "lock", "annotations": leader}})
+        async with story.running():
+            await world.wait(5)
+        assert [each["metadata"]["name"] for each in await story.listed(ENDPOINTS)] == ["lock"]
+
+    play(life)
+
+
+def test_slices_of_others_are_repaired_or_left_alone(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.service()
+            await story.pods(0, 1)
+            await world.wait(30)
+            (slice_,) = await story.listed(ENDPOINT_SLICES)
+            await world.patch(ENDPOINT_SLICES, slice_["metadata"]["name"], {"endpoints": []})
+            await world.wait(5)
+            assert await story.placed() == [names(0, 1)]
+            await world.delete(ENDPOINT_SLICES, slice_["metadata"]["name"])
+            await world.wait(5)
+            assert await story.placed() == [names(0, 1)]
+
+    play(life)
+
+
+def test_changes_within_the_batch_period_are_one_write(play):
+    async def life(world: World) -> None:
+        story = Story(world, limit=100, batch_s=60.0)
+        async with story.running():
+            await story.service()
+            await world.wait(5)
+            await story.pods(*range(5))
+            await world.wait(40)
+            assert await story.placed() == [[]]
+            await world.wait(60)
+            assert await story.placed() == [names(*range(5))]
+            (slice_,) = await story.listed(ENDPOINT_SLICES)
+            assert slice_["metadata"]["generation"] == 2
+
+    play(life)
+
+
+def test_mirrored_endpoints_follow_their_service(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        subsets = [{"addresses": [{"ip": "10.9.9.9"}, {"ip": "fd00::1"}], "ports": [{"port": 80}]}]
+        async with story.running():
+            await world.wait(5)  # what is there at the start, and has no Service, is a leftover
+            await world.create(ENDPOINTS, {"metadata": {"name": "ext"}, "subsets": subsets})
+            await world.wait(5)
+            assert await story.listed(ENDPOINT_SLICES) == []
+            await story.service("ext", selector=None)
+            await world.wait(5)
+            assert {slice_["addressType"] for slice_ in await story.listed(ENDPOINT_SLICES)} == {"IPv4", "IPv6"}
+            await world.patch(ENDPOINTS, "ext", {"subsets": None})
+            await world.wait(5)
+            assert await story.listed(ENDPOINT_SLICES) == []
+
+    play(life)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_requests_and_answers(play, seed):
+    """Half of the writes fail, sent or not: in the end everything is in its place, once."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        transport = Faulty(world.server.transport(), random.Random(seed), 0.5)
+        async with story.running(transport=transport):
+            await story.service()
+            await story.pods(*range(8))
+            await world.wait(300)
+            await world.delete(PODS, "p1")
+            await story.pods(8)
+            await world.wait(1800)
+            assert transport.faults
+            placed = await story.placed()
+            assert sorted(sum(placed, [])) == names(0, 2, 3, 4, 5, 6, 7, 8)
+            assert max(map(len, placed)) <= 3
+            assert await story.ready() == names(0, 2, 3, 4, 5, 6, 7, 8)
+
+    play(life)
