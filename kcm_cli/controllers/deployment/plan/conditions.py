@@ -12,6 +12,7 @@ from kcm_cli.api.core import Condition
 from kcm_cli.controllers.deployment.plan import names, spec
 from kcm_cli.controllers.deployment.plan.draft import Draft
 from kcm_cli.machinery.times import format_time
+from kcm_cli.planning import conditions
 
 
 def condition(type_: str, status: str, reason: str, message: str, now: datetime) -> Condition:
@@ -20,17 +21,12 @@ def condition(type_: str, status: str, reason: str, message: str, now: datetime)
 
 
 def find(status: DeploymentStatus, type_: str) -> Condition | None:
-    return next((found for found in status.conditions if found.type == type_), None)
+    return conditions.find(status.conditions, type_)
 
 
 def put(status: DeploymentStatus, new: Condition) -> DeploymentStatus:
     """Set a condition, at the end; one with the same status and reason is left as it is."""
-    current = find(status, new.type)
-    if current is not None and current.status == new.status:
-        if current.reason == new.reason:
-            return status
-        new = msgspec.structs.replace(new, last_transition_time=current.last_transition_time)
-    return replace(status, new)
+    return msgspec.structs.replace(status, conditions=conditions.moved(status.conditions, new))
 
 
 def replace(status: DeploymentStatus, new: Condition) -> DeploymentStatus:
@@ -39,8 +35,7 @@ def replace(status: DeploymentStatus, new: Condition) -> DeploymentStatus:
 
 
 def remove(status: DeploymentStatus, type_: str) -> DeploymentStatus:
-    kept = tuple(found for found in status.conditions if found.type != type_)
-    return status if len(kept) == len(status.conditions) else msgspec.structs.replace(status, conditions=kept)
+    return msgspec.structs.replace(status, conditions=conditions.removed(status.conditions, type_))
 
 
 def paused_or_resumed(draft: Draft, now: datetime) -> None:

@@ -3,7 +3,7 @@
 from kcm_cli.api.apps import Deployment, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.intstr import scaled_value
+from kcm_cli.planning import rollout
 
 
 def replicas_of(deployment: Deployment) -> int:
@@ -23,12 +23,9 @@ def rolling(deployment: Deployment) -> bool:
 def fenceposts(deployment: Deployment) -> tuple[int, int]:
     """(max surge, max unavailable) in pods; if both round to zero one pod may be unavailable."""
     update = deployment.spec.strategy.rolling_update
-    desired = replicas_of(deployment)
-    surge = update.max_surge if update is not None and update.max_surge is not None else 0
-    unavailable = update.max_unavailable if update is not None and update.max_unavailable is not None else 0
-    more = scaled_value(surge, desired, round_up=True)
-    fewer = scaled_value(unavailable, desired, round_up=False)
-    return (more, fewer) if more or fewer else (0, 1)
+    surge = update.max_surge if update is not None else None
+    unavailable = update.max_unavailable if update is not None else None
+    return rollout.fenceposts(surge, unavailable, replicas_of(deployment))
 
 
 def max_surge(deployment: Deployment) -> int:
