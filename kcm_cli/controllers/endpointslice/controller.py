@@ -8,7 +8,7 @@ upstream: pkg/controller/endpointslice
 """
 
 from kcm_cli.api.core import NODES, PODS, SERVICES, Node, Service
-from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
+from kcm_cli.api.discovery import ENDPOINT_SLICES, IPV4, IPV6, EndpointSlice
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice.metrics import SliceMetrics
 from kcm_cli.controllers.endpointslice.plan import MANAGER, Decision, decide, stages
@@ -99,17 +99,16 @@ class EndpointSliceController:
     async def _reconcile(self, key: str, service: Service, slices: tuple[EndpointSlice, ...]) -> None:
         """Bring each address type in order, then delete the slices of types that the Service has no more.
         Raises SliceSyncError with all that failed."""
-        pods = tuple(self._selected.pods_of(service))
-        time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
-        nodes = self._nodes_of({pod.spec.node_name for pod in pods})
         types = address_types(service)
-        problems: list[str] = []
-        causes: list[Exception] = []
         unsupported = [slice_ for slice_ in slices if slice_.address_type not in types]
         for slice_ in unsupported:
             self.zones.forget(key, slice_.address_type)
+        pods = tuple(self._selected.pods_of(service))
+        time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
+        nodes = self._nodes_of({pod.spec.node_name for pod in pods})
+        problems: list[str] = []
         for address_type in types:
-            snapshot = Snapshot(
+            shot = Snapshot(
                 service,
                 pods,
                 nodes,
@@ -121,24 +120,28 @@ class EndpointSliceController:
                 self._prefer_same,
                 self._memos.setdefault(key, {}).setdefault(address_type, Memo()),
             )
-            decision = decide(snapshot, address_type)
-            self._note(key, address_type, decision)
-            failure = await self._writes.run(key, Plan(stages(snapshot, decision.changes)))
-            problems += decision.problems
-            if failure is None:
-                self._metrics.written(decision)
-            elif not namespace_terminating(failure.error):
-                problems.append(failure.text(f"Service {key}"))
-                causes.append(failure.error)
-            for notice in decision.notices:
-                self._recorder.emit(notice)
+            problems += await self._bring_about(key, address_type, shot)
         for slice_ in unsupported:
             failure = await self._writes.run(key, Plan((Stage((deletion(slice_),)),)))
             if failure is not None:
                 problems.append(f"error deleting {slice_.name} EndpointSlice for Service {key}: {failure.error}")
-                causes.append(failure.error)
         if problems:
-            raise SliceSyncError(problems) from (causes[0] if causes else None)
+            raise SliceSyncError(problems)
+
+    async def _bring_about(self, key: str, address_type: str, shot: Snapshot) -> list[str]:
+        """Decide on one address type and write; returns what went wrong. In a namespace that is going away nothing
+        is wrong."""
+        decision = decide(shot, address_type)
+        self._note(key, address_type, decision)
+        failure = await self._writes.run(key, Plan(stages(shot, decision.changes)))
+        for notice in decision.notices:
+            self._recorder.emit(notice)
+        problems = list(decision.problems)
+        if failure is None:
+            self._metrics.written(decision)
+        elif not namespace_terminating(failure.error):
+            problems.append(failure.text(f"Service {key}"))
+        return problems
 
     def _note(self, key: str, address_type: str, decision: Decision) -> None:
         self._metrics.decided(key, address_type, decision)
@@ -164,3 +167,5 @@ class EndpointSliceController:
         self._memos.pop(key, None)
         self._metrics.forget(key)
         self._tracker.forget(key)
+        for address_type in (IPV4, IPV6):
+            self.zones.forget(key, address_type)

@@ -71,8 +71,8 @@ def decide(snapshot: Snapshot, address_type: str) -> Decision:
     for ports, (group, before) in packed.items():
         _add(changes, group)
         if ports in wanted.groups:
-            slices = before + len(group.create) - len(group.delete)
-            efficiency[ports] = Efficiency(len(wanted.groups[ports]), slices)
+            after = before + len(group.create) - len(group.delete)
+            efficiency[ports] = Efficiency(len(wanted.groups[ports]), after)
     if len(changes.delete) == len(existing) and not changes.create:
         _keep_placeholder(snapshot, address_type, changes)
         efficiency[()] = Efficiency(0, 1)
