@@ -16,8 +16,9 @@ KCM = (sys.executable, "-m", "kcm_cli.cli.main")
 
 
 def run(*args: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """A process of its own, as a shell would start it."""
-    return subprocess.run([*KCM, *args], capture_output=True, text=True, timeout=60, env={**os.environ, **(env or {})})
+    """A process of its own, as a shell would start it (test runners set COLUMNS; a pipe has no width)."""
+    own = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    return subprocess.run([*KCM, *args], capture_output=True, text=True, timeout=60, env={**own, **(env or {})})
 
 
 @pytest.mark.parametrize(
