@@ -1,0 +1,1 @@
+"""What the horizontal-pod-autoscaler-controller decides, as pure functions."""

@@ -1,0 +1,224 @@
+"""How fast the wanted number of replicas is followed: stabilization, rates, and the limits of the spec.
+
+The memory is a value: every function that adds to it returns a new one, without what no window reaches any more.
+
+upstream: pkg/controller/podautoscaler/horizontal.go#normalizeDesiredReplicas, #normalizeDesiredReplicasWithBehaviors
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import msgspec
+
+from kcm_cli.api.autoscaling import Behavior, ScalingPolicy, ScalingRules
+
+_UP = ScalingRules(0, "Max", (ScalingPolicy("Pods", 4, 15), ScalingPolicy("Percent", 100, 15)))
+_DOWN = ScalingRules(None, "Max", (ScalingPolicy("Percent", 100, 15),))
+_LOWEST, _HIGHEST = -(2**31), 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A number (a recommendation, or the size of a change) and when it was made."""
+
+    number: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was recommended and done for one autoscaler."""
+
+    recommendations: tuple[Mark, ...] = ()
+    ups: tuple[Mark, ...] = ()
+    downs: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The sizes that are asked for and allowed."""
+
+    current: int
+    desired: int
+    minimum: int
+    maximum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A number with the reason and message of the condition that tells it."""
+
+    replicas: int
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """The size to go to, and why: ``able`` for AbleToScale, ``limited`` for ScalingLimited."""
+
+    able: Verdict
+    limited: Verdict
+    history: History
+
+    @property
+    def is_limited(self) -> bool:
+        return self.limited.replicas != self.able.replicas
+
+
+def normalized(
+    behavior: Behavior | None, bounds: Bounds, history: History, now: datetime, down_window_s: float
+) -> Normalized:
+    """Bring a recommendation within what stability, rates and the spec allow."""
+    if behavior is None:
+        stable = _highest_recent(bounds, history, now, down_window_s)
+        kept = _remembered(history, bounds.desired, now, down_window_s)
+        return Normalized(stable, _within_rules(replace(bounds, desired=stable.replicas)), kept)
+    up, down = rules(behavior)
+    up_s = float(up.stabilization_window_seconds or 0)
+    given = down.stabilization_window_seconds
+    down_s = float(int(down_window_s) if given is None else given)
+    stable = _stabilized(bounds, history, now, up_s, down_s)
+    limited = _within_rates(replace(bounds, desired=stable.replicas), history, now, (up, down))
+    return Normalized(stable, limited, _remembered(history, bounds.desired, now, max(up_s, down_s)))
+
+
+def rules(behavior: Behavior) -> tuple[ScalingRules, ScalingRules]:
+    """For scaling up and down, with the API's defaults for what is not set."""
+    return _defaulted(behavior.scale_up, _UP), _defaulted(behavior.scale_down, _DOWN)
+
+
+def first_seen(history: History | None, current: int, now: datetime) -> History:
+    """The memory; for an autoscaler that is new here, the current size counts as recommended."""
+    return History((Mark(current, now),)) if history is None else history
+
+
+def scaled(history: History, behavior: Behavior | None, before: int, after: int, now: datetime) -> History:
+    """Remember a change of size, for the rates."""
+    if behavior is None:
+        return history
+    up, down = rules(behavior)
+    if after > before:
+        ups = (*_since(history.ups, now, _longest(up)), Mark(after - before, now))
+        return replace(history, ups=ups)
+    downs = (*_since(history.downs, now, _longest(down)), Mark(before - after, now))
+    return replace(history, downs=downs)
+
+
+def _defaulted(given: ScalingRules | None, default: ScalingRules) -> ScalingRules:
+    if given is None:
+        return default
+    window = given.stabilization_window_seconds
+    return msgspec.structs.replace(
+        given,
+        stabilization_window_seconds=default.stabilization_window_seconds if window is None else window,
+        select_policy=given.select_policy or default.select_policy,
+        policies=given.policies or default.policies,
+    )
+
+
+def _longest(rules: ScalingRules) -> float:
+    return max((policy.period_seconds for policy in rules.policies), default=0)
+
+
+def _since(marks: Iterable[Mark], now: datetime, seconds: float) -> tuple[Mark, ...]:
+    start = now - timedelta(seconds=seconds)
+    return tuple(mark for mark in marks if mark.at >= start)
+
+
+def _remembered(history: History, desired: int, now: datetime, seconds: float) -> History:
+    return replace(history, recommendations=(*_since(history.recommendations, now, seconds), Mark(desired, now)))
+
+
+def _ready(desired: int) -> Verdict:
+    return Verdict(desired, "ReadyForNewScale", "recommended size matches current size")
+
+
+def _highest_recent(bounds: Bounds, history: History, now: datetime, seconds: float) -> Verdict:
+    recent = _since(history.recommendations, now, seconds)
+    highest = max((mark.number for mark in recent), default=bounds.desired)
+    return _ready(bounds.desired) if highest <= bounds.desired else _down_stabilized(highest)
+
+
+def _down_stabilized(replicas: int) -> Verdict:
+    text = "recent recommendations were higher than current one, applying the highest recent recommendation"
+    return Verdict(replicas, "ScaleDownStabilized", text)
+
+
+def _stabilized(bounds: Bounds, history: History, now: datetime, up_s: float, down_s: float) -> Verdict:
+    """The current size, moved as little as the recommendations of both windows demand."""
+    lowest = min((bounds.desired, *_numbers(history.recommendations, now, up_s)))
+    highest = max((bounds.desired, *_numbers(history.recommendations, now, down_s)))
+    replicas = min(max(bounds.current, lowest), highest)
+    if replicas == bounds.desired:
+        return _ready(replicas)
+    if bounds.desired < bounds.current:
+        return _down_stabilized(replicas)
+    text = "recent recommendations were lower than current one, applying the lowest recent recommendation"
+    return Verdict(replicas, "ScaleUpStabilized", text)
+
+
+def _numbers(marks: Iterable[Mark], now: datetime, seconds: float) -> tuple[int, ...]:
+    start = now - timedelta(seconds=seconds)
+    return tuple(mark.number for mark in marks if mark.at > start)
+
+
+def _fits(replicas: int) -> Verdict:
+    return Verdict(replicas, "DesiredWithinRange", "the desired count is within the acceptable range")
+
+
+def _too_few(minimum: int) -> Verdict:
+    return Verdict(minimum, "TooFewReplicas", "the desired replica count is less than the minimum replica count")
+
+
+def _at_most(maximum: int, rate: int) -> Verdict:
+    if maximum > rate:
+        text = "the desired replica count is increasing faster than the maximum scale rate"
+        return Verdict(rate, "ScaleUpLimit", text)
+    return Verdict(maximum, "TooManyReplicas", "the desired replica count is more than the maximum replica count")
+
+
+def _within_rules(bounds: Bounds) -> Verdict:
+    """Without a behavior: at most double, or four."""
+    most = _at_most(bounds.maximum, max(2 * bounds.current, 4))
+    if bounds.desired < bounds.minimum:
+        return _too_few(bounds.minimum)
+    return most if bounds.desired > most.replicas else _fits(bounds.desired)
+
+
+def _within_rates(bounds: Bounds, history: History, now: datetime, both: tuple[ScalingRules, ScalingRules]) -> Verdict:
+    if bounds.desired > bounds.current:
+        rate = max(_limit(bounds.current, history, now, both[0], 1), bounds.current)
+        most = _at_most(bounds.maximum, rate)
+        return most if bounds.desired > most.replicas else _fits(bounds.desired)
+    if bounds.desired < bounds.current:
+        rate = min(_limit(bounds.current, history, now, both[1], -1), bounds.current)
+        text = "the desired replica count is decreasing faster than the maximum scale rate"
+        slow = Verdict(rate, "ScaleDownLimit", text)
+        least = slow if bounds.minimum < rate else _too_few(bounds.minimum)
+        return least if bounds.desired < least.replicas else _fits(bounds.desired)
+    return _fits(bounds.desired)
+
+
+def _limit(current: int, history: History, now: datetime, rules: ScalingRules, sign: int) -> int:
+    """How far the policies let the size go up (``sign`` 1) or down (-1) now."""
+    if rules.select_policy == "Disabled":
+        return current
+    proposals = [_proposal(current, history, now, policy, sign) for policy in rules.policies]
+    farthest = (rules.select_policy != "Min") == (sign > 0)
+    if farthest:
+        return max(proposals, default=_LOWEST)
+    return min(proposals, default=_HIGHEST)
+
+
+def _proposal(current: int, history: History, now: datetime, policy: ScalingPolicy, sign: int) -> int:
+    """One policy's limit, from the size that there was when its period began."""
+    period = policy.period_seconds
+    start = current - sum(_numbers(history.ups, now, period)) + sum(_numbers(history.downs, now, period))
+    if policy.type == "Pods":
+        return start + sign * policy.value
+    if sign > 0:
+        return math.ceil(start * (1 + policy.value / 100))
+    return int(start * (1 - policy.value / 100))

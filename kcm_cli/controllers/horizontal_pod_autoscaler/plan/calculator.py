@@ -1,0 +1,246 @@
+"""From metrics to a number of replicas. Values are thousandths throughout; averages are cut towards zero.
+
+upstream: pkg/controller/podautoscaler/replica_calculator.go, metrics/utilization.go
+Not as upstream: where there are no pods to divide by, the average is 0 rather than an overflow.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from kcm_cli.api.core import Pod
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.pods import is_ready, ready_condition
+
+MAX_INT32 = 2**31 - 1
+MAX_INT64 = 2**63 - 1
+CPU = "cpu"
+
+
+class Uncomputable(Exception):
+    """There is no number of replicas to be had; the text goes into events and conditions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The value of one pod: measured at ``at`` over the ``window`` before."""
+
+    value: int
+    at: datetime | None = None
+    window: timedelta = timedelta(0)
+
+
+Samples = Mapping[str, Sample]
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerances:
+    """How far the ratio of usage to target may be below and above 1 before anything happens."""
+
+    down: float
+    up: float
+
+    def within(self, ratio: float) -> bool:
+        return 1.0 - self.down <= ratio <= 1.0 + self.up
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When CPU samples of young pods count."""
+
+    now: datetime
+    initialization_s: float
+    readiness_delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Replicas wanted and, for the status, the average usage and (percent) utilization."""
+
+    replicas: int
+    usage: int
+    utilization: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The pods by what their samples are good for."""
+
+    ready: int
+    unready: frozenset[str]
+    missing: frozenset[str]
+    ignored: frozenset[str]
+
+
+def group(pods: Iterable[Pod], samples: Samples, resource: str, timing: Timing) -> Groups:
+    """Sort the pods: those on their way out, those that are not ready for measuring, those without a sample."""
+    ready = 0
+    unready: set[str] = set()
+    missing: set[str] = set()
+    ignored: set[str] = set()
+    for pod in pods:
+        sample = samples.get(pod.name)
+        if pod.deleting or pod.status.phase == "Failed":
+            ignored.add(pod.name)
+        elif pod.status.phase == "Pending":
+            unready.add(pod.name)
+        elif sample is None:
+            missing.add(pod.name)
+        elif resource == CPU and _too_young(pod, sample, timing):
+            unready.add(pod.name)
+        else:
+            ready += 1
+    return Groups(ready, frozenset(unready), frozenset(missing), frozenset(ignored))
+
+
+def _too_young(pod: Pod, sample: Sample, timing: Timing) -> bool:
+    """Whether the CPU that a pod burns may still be that of its start."""
+    condition = ready_condition(pod)
+    if condition is None or pod.status.start_time is None:
+        return True
+    started = parse_time(pod.status.start_time)
+    changed = parse_time(condition.last_transition_time) if condition.last_transition_time else None
+    unready = condition.status == "False"
+    if started + timedelta(seconds=timing.initialization_s) > timing.now:
+        early = changed is not None and (sample.at is None or sample.at < changed + sample.window)
+        return unready or early
+    delay = timedelta(seconds=timing.readiness_delay_s)
+    return unready and (changed is None or started + delay > changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What every calculation by pods needs."""
+
+    current: int
+    pods: Sequence[Pod]
+    tolerances: Tolerances
+    timing: Timing
+
+
+def by_utilization(
+    scope: Scope, samples: Samples, request: Callable[[], Mapping[str, int]], target: int, resource: str
+) -> Result:
+    """By the percentage that pods use of what they request (asked for once pods are measured). Raises Uncomputable."""
+    groups, measured = _measured(scope, samples, resource)
+    requests = request()
+    ratio, utilization, average = _utilization(measured, requests, target)
+    fallback = {name: requests[name] * max(100, target) // 100 for name in groups.missing}
+    replicas = _settled(scope, groups, ratio)
+    if replicas is None:
+        filled = _filled(measured, groups, ratio, fallback)
+        replicas = _rechecked(scope, ratio, _utilization(filled, requests, target)[0], len(filled))
+    return Result(replicas, average, utilization)
+
+
+def by_average(scope: Scope, samples: Samples, target: int, resource: str = "") -> Result:
+    """By the average value of the pods. Raises Uncomputable."""
+    groups, measured = _measured(scope, samples, resource)
+    average = _average(measured)
+    ratio = _ratio(average, target)
+    replicas = _settled(scope, groups, ratio)
+    if replicas is None:
+        filled = _filled(measured, groups, ratio, dict.fromkeys(groups.missing, target))
+        replicas = _rechecked(scope, ratio, _ratio(_average(filled), target), len(filled))
+    return Result(replicas, average)
+
+
+def by_value(scope: Scope, usage: int, target: int) -> Result:
+    """By one value for all pods together. Raises Uncomputable where ready pods are to be counted and there are none."""
+    ratio = _ratio(usage, target)
+    if scope.current == 0:
+        return Result(_ceil(ratio), usage)
+    if scope.tolerances.within(ratio):
+        return Result(scope.current, usage)
+    some_pods(scope.pods)
+    ready = sum(1 for pod in scope.pods if pod.status.phase == "Running" and is_ready(pod))
+    return Result(_ceil(ratio * ready), usage)
+
+
+def by_value_per_pod(replicas: int, usage: int, target: int, tolerances: Tolerances) -> Result:
+    """By one value that is shared by the pods there are (``replicas``)."""
+    wanted = replicas
+    if replicas == 0 or not tolerances.within(_ratio(usage, target * replicas)):
+        wanted = _ceil(_ratio(usage, target))
+    average = MAX_INT64 if usage >= MAX_INT64 else -(-usage // replicas) if replicas else 0
+    return Result(wanted, average)
+
+
+def total(values: Iterable[int]) -> int:
+    """The sum, at most what 64 bits hold."""
+    return min(sum(values), MAX_INT64)
+
+
+def some_pods(pods: Sequence[Pod]) -> None:
+    """Raises Uncomputable without pods."""
+    if not pods:
+        raise Uncomputable("no pods returned by selector while calculating replica count")
+
+
+def _measured(scope: Scope, samples: Samples, resource: str) -> tuple[Groups, dict[str, Sample]]:
+    some_pods(scope.pods)
+    groups = group(scope.pods, samples, resource, scope.timing)
+    left_out = groups.ignored | groups.unready
+    measured = {name: sample for name, sample in samples.items() if name not in left_out}
+    if not measured:
+        raise Uncomputable("did not receive metrics for targeted pods (pods might be unready)")
+    return groups, measured
+
+
+def _settled(scope: Scope, groups: Groups, ratio: float) -> int | None:
+    """The answer where every pod was measured; None where some have to be guessed."""
+    if groups.missing or (groups.unready and ratio > 1.0):
+        return None
+    return scope.current if scope.tolerances.within(ratio) else _ceil(ratio * groups.ready)
+
+
+def _filled(measured: Samples, groups: Groups, ratio: float, fallback: Mapping[str, int]) -> Samples:
+    """The samples, and the cautious guess for the pods without: nothing when scaling up, the target when down."""
+    filled = dict(measured)
+    if ratio < 1.0:
+        filled.update((name, Sample(fallback[name])) for name in groups.missing)
+    elif ratio > 1.0:
+        filled.update((name, Sample(0)) for name in groups.missing | groups.unready)
+    return filled
+
+
+def _rechecked(scope: Scope, ratio: float, guessed: float, count: int) -> int:
+    """No change where the guesses leave too little of it, or would turn its direction."""
+    current = scope.current
+    if scope.tolerances.within(guessed) or ratio < 1.0 < guessed or guessed < 1.0 < ratio:
+        return current
+    wanted = _ceil(guessed * count)
+    if (guessed < 1.0 and wanted > current) or (guessed > 1.0 and wanted < current):
+        return current
+    return wanted
+
+
+def _utilization(samples: Samples, requests: Mapping[str, int], target: int) -> tuple[float, int, int]:
+    known = [(sample.value, requests[name]) for name, sample in samples.items() if name in requests]
+    requested = sum(request for _, request in known)
+    if requested == 0:
+        raise Uncomputable("no metrics returned matched known pods")
+    used = sum(value for value, _ in known)
+    percent = _quotient(used * 100, requested)
+    return _ratio(percent, target), percent, _quotient(used, len(known))
+
+
+def _average(samples: Samples) -> int:
+    return _quotient(sum(sample.value for sample in samples.values()), len(samples))
+
+
+def _quotient(dividend: int, divisor: int) -> int:
+    """Cut towards zero."""
+    quotient = abs(dividend) // abs(divisor)
+    return quotient if (dividend < 0) == (divisor < 0) else -quotient
+
+
+def _ratio(usage: int, target: int) -> float:
+    if target == 0:
+        return math.inf if usage > 0 else 0.0
+    return usage / target
+
+
+def _ceil(number: float) -> int:
+    return MAX_INT32 if number >= MAX_INT32 else math.ceil(number)

@@ -1,0 +1,100 @@
+"""The thing that is scaled, by its scale subresource, whatever its kind.
+
+upstream: pkg/controller/podautoscaler/horizontal.go#scaleForResourceMappings
+"""
+
+from dataclasses import dataclass
+
+from kcm_cli.api.autoscaling import Scale, TargetReference
+from kcm_cli.api.resource import Resource
+from kcm_cli.component.clock import Clock
+from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import refusal
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import ApiError, Conflict
+from kcm_cli.rest.mapper import Mapper, NoMatch
+from kcm_cli.rest.transport import TransportError
+
+_ATTEMPTS = 5
+_PAUSE_S = 0.01
+
+
+class ScaleFailed(Exception):
+    """The scale cannot be read or written; ``text`` of ``by_spec`` ones is the autoscaler's fault."""
+
+    def __init__(self, text: str, *, by_spec: bool = False) -> None:
+        super().__init__(text)
+        self.by_spec = by_spec
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A scale as it was read, and where."""
+
+    resource: Resource[Scale]
+    namespace: str
+    name: str
+    doc: Doc
+
+    @property
+    def scale(self) -> Scale:
+        return codec.decode(codec.encode(self.doc), Scale)
+
+
+class Targets:
+    """Reads and writes scales."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._mapper = Mapper(client, clock)
+
+    async def read(self, namespace: str, ref: TargetReference) -> Held:
+        """Raises ScaleFailed."""
+        if ref.api_version.count("/") > 1:
+            raise ScaleFailed(f"unexpected GroupVersion string: {ref.api_version}", by_spec=True)
+        group = ref.api_version.rpartition("/")[0]
+        try:
+            served = await self._mapper.kind(group, ref.kind)
+            resource: Resource[Scale] = Resource(served.gvr, "Scale", Scale, served.namespaced)
+            place = namespace if served.namespaced else ""
+            return Held(resource, place, ref.name, await self._get(resource, place, ref.name))
+        except ApiError as error:
+            raise ScaleFailed(str(error)) from None
+        except (NoMatch, TransportError, codec.DecodeError, ValueError) as error:
+            raise ScaleFailed(str(error)) from None
+
+    async def write(self, held: Held, replicas: int) -> None:
+        """Set the number of replicas; over conflicts. Raises ScaleFailed."""
+        doc = held.doc
+        for attempt in range(_ATTEMPTS):
+            spec = doc.get("spec")
+            wanted = {**doc, "spec": {**(spec if isinstance(spec, dict) else {}), "replicas": replicas}}
+            try:
+                await self._client.update(held.resource, held.namespace, held.name, wanted, subresource="scale")
+            except Conflict as error:
+                if attempt == _ATTEMPTS - 1:
+                    raise ScaleFailed(str(error)) from None
+            except (ApiError, TransportError, codec.DecodeError) as error:
+                raise ScaleFailed(str(error)) from None
+            else:
+                return
+            await self._clock.sleep(_PAUSE_S)
+            doc = await self._again(held, doc)
+
+    async def _again(self, held: Held, doc: Doc) -> Doc:
+        try:
+            return await self._get(held.resource, held.namespace, held.name)
+        except ScaleFailed:
+            return doc  # the write that follows says what is wrong
+
+    async def _get(self, resource: Resource[Scale], namespace: str, name: str) -> Doc:
+        try:
+            return await self._client.get_doc(resource, namespace, name, subresource="scale")
+        except ApiError as error:
+            gvr = resource.gvr
+            named = f"{gvr.plural}.{gvr.group} {name}" if gvr.group else f"{gvr.plural} {name}"
+            raise ScaleFailed(refusal(error, gvr.path(namespace, name, "scale"), named)) from None
+        except (TransportError, codec.DecodeError) as error:
+            raise ScaleFailed(str(error)) from None
