@@ -71,6 +71,7 @@ CONTROLLERS: tuple[Descriptor, ...] = (
         name="horizontal-pod-autoscaler-controller",
         alias="horizontalpodautoscaling",
         client="horizontal-pod-autoscaler",
+        source="horizontal-pod-autoscaler",
     ),
     Descriptor(
         name="disruption-controller", alias="disruption", client="disruption-controller", source="controllermanager"

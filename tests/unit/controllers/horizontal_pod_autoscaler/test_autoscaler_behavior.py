@@ -1,0 +1,109 @@
+"""Stabilization, rates and limits."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.api.autoscaling import Behavior, ScalingPolicy, ScalingRules
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan import behavior
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.behavior import Bounds, History, Mark
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def ago(seconds: int) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def limited(rules: Behavior | None, bounds: Bounds, history: History = History()) -> tuple[int, str]:  # noqa: B008
+    result = behavior.normalized(rules, bounds, history, NOW, 300)
+    return result.limited.replicas, result.limited.reason
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        pytest.param(Bounds(3, 5, 1, 10), (5, "DesiredWithinRange"), id="fits"),
+        pytest.param(Bounds(3, 9, 1, 10), (6, "ScaleUpLimit"), id="at most double"),
+        pytest.param(Bounds(1, 9, 1, 10), (4, "ScaleUpLimit"), id="or four"),
+        pytest.param(Bounds(8, 12, 1, 10), (10, "TooManyReplicas"), id="maximum"),
+        pytest.param(Bounds(8, 1, 2, 10), (2, "TooFewReplicas"), id="minimum"),
+    ],
+)
+def test_without_behavior(bounds: Bounds, expected: tuple[int, str]) -> None:
+    assert limited(None, bounds) == expected
+
+
+PODS_2 = ScalingRules(0, "Max", (ScalingPolicy("Pods", 2, 60),))
+TWO = (ScalingPolicy("Pods", 2, 60), ScalingPolicy("Percent", 50, 60))
+
+
+@pytest.mark.parametrize(
+    ("rules", "bounds", "history", "expected"),
+    [
+        pytest.param(Behavior(), Bounds(2, 20, 1, 30), History(), (6, "ScaleUpLimit"), id="defaults"),
+        pytest.param(Behavior(PODS_2), Bounds(4, 9, 1, 30), History(), (6, "ScaleUpLimit"), id="pods"),
+        pytest.param(
+            Behavior(PODS_2), Bounds(4, 9, 1, 30), History(ups=(Mark(2, ago(30)),)), (4, "ScaleUpLimit"), id="used up"
+        ),
+        pytest.param(
+            Behavior(PODS_2), Bounds(4, 9, 1, 30), History(ups=(Mark(2, ago(61)),)), (6, "ScaleUpLimit"), id="expired"
+        ),
+        pytest.param(
+            Behavior(ScalingRules(0, "Max", TWO)), Bounds(10, 30, 1, 30), History(), (15, "ScaleUpLimit"), id="max"
+        ),
+        pytest.param(
+            Behavior(ScalingRules(0, "Min", TWO)), Bounds(10, 30, 1, 30), History(), (12, "ScaleUpLimit"), id="min"
+        ),
+        pytest.param(
+            Behavior(None, ScalingRules(0, "Max", TWO)),
+            Bounds(10, 1, 1, 30),
+            History(),
+            (5, "ScaleDownLimit"),
+            id="down",
+        ),
+        pytest.param(
+            Behavior(None, ScalingRules(0, "Min", TWO)),
+            Bounds(10, 1, 1, 30),
+            History(),
+            (8, "ScaleDownLimit"),
+            id="slow",
+        ),
+        pytest.param(
+            Behavior(None, ScalingRules(0, "Disabled")),
+            Bounds(10, 1, 1, 30),
+            History(),
+            (10, "ScaleDownLimit"),
+            id="off",
+        ),
+    ],
+)
+def test_rates(rules: Behavior, bounds: Bounds, history: History, expected: tuple[int, str]) -> None:
+    assert limited(rules, bounds, history) == expected
+
+
+@pytest.mark.parametrize(
+    ("rules", "desired", "marks", "able"),
+    [
+        pytest.param(None, 2, (Mark(4, ago(10)),), (4, "ScaleDownStabilized"), id="highest recent"),
+        pytest.param(None, 2, (Mark(4, ago(301)),), (2, "ReadyForNewScale"), id="too old"),
+        pytest.param(Behavior(), 2, (Mark(4, ago(10)),), (4, "ScaleDownStabilized"), id="default window down"),
+        pytest.param(
+            Behavior(ScalingRules(60)), 9, (Mark(6, ago(10)),), (6, "ScaleUpStabilized"), id="lowest recent up"
+        ),
+        pytest.param(Behavior(), 9, (Mark(6, ago(10)),), (9, "ReadyForNewScale"), id="no window up"),
+    ],
+)
+def test_stabilization(rules: Behavior | None, desired: int, marks: tuple[Mark, ...], able: tuple[int, str]) -> None:
+    result = behavior.normalized(rules, Bounds(5, desired, 1, 20), History(marks), NOW, 300)
+    assert (result.able.replicas, result.able.reason) == able
+    assert result.history.recommendations[-1] == Mark(desired, NOW)
+
+
+@given(st.integers(1, 50), st.integers(0, 100), st.integers(1, 5), st.integers(10, 60), st.booleans())
+def test_never_beyond_the_spec(current: int, desired: int, minimum: int, maximum: int, rated: bool) -> None:
+    current = max(min(current, maximum), minimum)
+    size, _ = limited(Behavior() if rated else None, Bounds(current, desired, minimum, maximum))
+    assert minimum <= size <= maximum

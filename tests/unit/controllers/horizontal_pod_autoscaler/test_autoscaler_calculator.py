@@ -1,0 +1,129 @@
+"""From metrics to replicas: each rule once."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.api.core import Condition, Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan import calculator
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import (
+    Sample,
+    Scope,
+    Timing,
+    Tolerances,
+    Uncomputable,
+)
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.requests import requests
+from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.machinery.times import format_time
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TIMING = Timing(NOW, 120, 10)
+OLD = 3600
+
+
+def pod(name: str, *, phase: str = "Running", ready: str = "True", age: int = OLD, changed: int = OLD - 60) -> Pod:
+    """A pod that started ``age`` seconds ago and whose readiness changed ``changed`` seconds ago."""
+    condition = Condition("Ready", ready, last_transition_time=_ago(changed))
+    asks = ResourceRequirements(requests={"cpu": "1"})
+    spec = PodSpec(containers=(Container("c", resources=asks),))
+    status = PodStatus(phase=phase, start_time=_ago(age), conditions=(condition,))
+    return Pod(metadata=ObjectMeta(name=name, namespace="ns"), spec=spec, status=status)
+
+
+def _ago(seconds: int) -> str:
+    return format_time(NOW - timedelta(seconds=seconds))
+
+
+def scope(*pods: Pod, current: int | None = None) -> Scope:
+    return Scope(len(pods) if current is None else current, pods, Tolerances(0.1, 0.1), TIMING)
+
+
+def samples(*values: int | None, window: int = 30) -> dict[str, Sample]:
+    at = NOW - timedelta(seconds=5)
+    return {
+        f"p{n}": Sample(value, at, timedelta(seconds=window)) for n, value in enumerate(values) if value is not None
+    }
+
+
+def utilized(where: Scope, used: dict[str, Sample], target: int) -> calculator.Result:
+    return calculator.by_utilization(
+        where, used, lambda: requests(where.pods, "cpu", "", pod_level=True), target, "cpu"
+    )
+
+
+THREE = (pod("p0"), pod("p1"), pod("p2"))
+
+
+@pytest.mark.parametrize(
+    ("pods", "values", "target", "replicas"),
+    [
+        pytest.param(THREE, (300, 500, 700), 30, 5, id="up"),
+        pytest.param(THREE, (100, 300, 500), 50, 2, id="down"),
+        pytest.param(THREE, (510, 520, 530), 50, 3, id="within tolerance"),
+        pytest.param(THREE, (300, 500, None), 30, 3, id="missing counts as idle when up"),
+        pytest.param(THREE, (100, 100, None), 50, 3, id="missing counts as full when down"),
+        pytest.param((*THREE[:2], pod("p2", phase="Pending")), (900, 900, None), 30, 6, id="pending idle when up"),
+        pytest.param((*THREE[:2], pod("p2", phase="Failed")), (600, 600, 600), 30, 4, id="failed ignored"),
+        pytest.param((*THREE[:2], pod("p2", ready="False", age=60)), (100, 100, 900), 50, 1, id="young unready"),
+    ],
+)
+def test_by_utilization(pods: tuple[Pod, ...], values: tuple[int | None, ...], target: int, replicas: int) -> None:
+    assert utilized(scope(*pods), samples(*values), target).replicas == replicas
+
+
+def test_the_status_tells_usage_and_percentage() -> None:
+    result = utilized(scope(*THREE), samples(300, 500, 700), 30)
+    assert (result.usage, result.utilization) == (500, 50)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "window", "ready"),
+    [
+        pytest.param({}, 30, 1, id="old"),
+        pytest.param({"ready": "False"}, 30, 1, id="was ready once"),
+        pytest.param({"ready": "False", "changed": OLD - 5}, 30, 0, id="never ready"),
+        pytest.param({"age": 100, "changed": 90}, 30, 1, id="young, measured since"),
+        pytest.param({"age": 100, "changed": 20}, 30, 0, id="young, window began before"),
+    ],
+)
+def test_cpu_of_young_pods(kwargs: dict[str, int], window: int, ready: int) -> None:
+    groups = calculator.group([pod("p0", **kwargs)], samples(1, window=window), "cpu", TIMING)
+    assert (groups.ready, len(groups.unready)) == (ready, 1 - ready)
+
+
+def test_errors() -> None:
+    with pytest.raises(Uncomputable, match="no pods returned by selector"):
+        utilized(scope(), samples(1), 50)
+    with pytest.raises(Uncomputable, match="did not receive metrics"):
+        utilized(scope(pod("p0")), {}, 50)
+    with pytest.raises(Uncomputable, match="missing request for memory in container c of Pod p0"):
+        requests([pod("p0")], "memory", "", pod_level=True)
+    with pytest.raises(Uncomputable, match="container x not found in Pod p0"):
+        requests([pod("p0")], "cpu", "x", pod_level=True)
+
+
+def test_by_average() -> None:
+    assert calculator.by_average(scope(*THREE), samples(10_000, 20_000, 30_000), 15_000).replicas == 4
+    assert calculator.by_average(scope(*THREE), samples(10_000, 10_000, None), 20_000).replicas == 2
+
+
+def test_by_one_value() -> None:
+    assert calculator.by_value(scope(*THREE), 20_000, 10_000).replicas == 6
+    assert calculator.by_value(scope(*THREE), 10_500, 10_000).replicas == 3
+    assert calculator.by_value(scope(current=0), 15_000, 10_000).replicas == 2
+    shared = calculator.by_value_per_pod(3, 8_600, 2_150, Tolerances(0.1, 0.1))
+    assert (shared.replicas, shared.usage) == (4, 2867)
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=8), st.integers(1, 200))
+def test_never_against_the_direction_of_the_usage(values: list[int], target: int) -> None:
+    pods = tuple(pod(f"p{n}") for n in range(len(values)))
+    result = utilized(scope(*pods), samples(*values), target)
+    assert result.utilization is not None
+    if result.utilization > target:
+        assert result.replicas >= len(pods)
+    else:
+        assert result.replicas <= len(pods)
