@@ -82,5 +82,14 @@ class WarpLoop(asyncio.SelectorEventLoop):
             self.call_soon_threadsafe(self._depart, journey)
             journey.done.result()
 
+    def close(self) -> None:
+        """Break what connections are left, and end."""
+        left = list(self._transports.values()) if not self.is_closed() else []  # type: ignore[attr-defined]
+        for transport in left:
+            transport.abort()
+        if left:
+            self.run_until_complete(asyncio.sleep(0))  # they close their sockets in the next turn
+        super().close()
+
     def _depart(self, journey: _Journey) -> None:
         self._warp.journey = journey

@@ -1,0 +1,82 @@
+"""A loop in real time whose clock can be moved forward."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kcm_cli.sandbox.warp import WarpLoop
+
+
+@pytest.fixture
+def loop() -> Iterator[WarpLoop]:
+    made = WarpLoop()
+    thread = threading.Thread(target=made.run_forever, daemon=True)
+    thread.start()
+    yield made
+    made.call_soon_threadsafe(made.stop)
+    thread.join(5)
+    made.close()
+
+
+def on(loop: WarpLoop, work):
+    return asyncio.run_coroutine_threadsafe(work, loop).result(5)
+
+
+def test_timers_go_off_in_their_order_and_at_their_times(loop: WarpLoop) -> None:
+    seen: list[tuple[str, float]] = []
+
+    async def sleeper(name: str, seconds: float) -> None:
+        start = loop.time()
+        await asyncio.sleep(seconds)
+        seen.append((name, round(loop.time() - start)))
+
+    for name, seconds in (("c", 3000), ("a", 1000), ("b", 2000)):
+        asyncio.run_coroutine_threadsafe(sleeper(name, seconds), loop)
+    real = time.monotonic()
+    loop.advance(2500, patience_s=0)
+    assert seen == [("a", 1000), ("b", 2000)]
+    loop.advance(600, patience_s=0)
+    assert seen == [("a", 1000), ("b", 2000), ("c", 3000)]
+    assert time.monotonic() - real < 5
+
+
+def test_what_a_timer_starts_is_over_when_advance_returns(loop: WarpLoop) -> None:
+    seen: list[int] = []
+
+    async def chain() -> None:
+        await asyncio.sleep(10)
+        for number in range(100):
+            await asyncio.sleep(0)
+            seen.append(number)
+
+    asyncio.run_coroutine_threadsafe(chain(), loop)
+    loop.advance(11, patience_s=0)
+    assert len(seen) == 100
+
+
+def test_between_journeys_time_is_real(loop: WarpLoop) -> None:
+    async def now() -> float:
+        return loop.time()
+
+    start, real = on(loop, now()), time.monotonic()
+    on(loop, asyncio.sleep(0.05))
+    assert on(loop, now()) - start == pytest.approx(time.monotonic() - real, abs=0.05)
+    loop.advance(100, patience_s=0)
+    assert on(loop, now()) - start >= 100
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("inf"), float("nan")])
+def test_only_a_number_of_seconds_will_do(loop: WarpLoop, seconds: float) -> None:
+    with pytest.raises(ValueError, match="time can be advanced"):
+        loop.advance(seconds)
+
+
+def test_the_loop_itself_cannot_wait_for_its_own_time(loop: WarpLoop) -> None:
+    async def wrong() -> None:
+        loop.advance(1)
+
+    with pytest.raises(RuntimeError, match="another thread"):
+        on(loop, wrong())
