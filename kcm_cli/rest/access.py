@@ -88,18 +88,15 @@ async def _from_kubeconfig(chosen: kubeconfig.Chosen, clock: Clock, environ: Map
     if not server.startswith("https://"):  # nothing secret goes over plain HTTP
         return Access(server, proxy=proxy, impersonation=_impersonation(chosen.user))
     modules = asyncio_config.load()
-    with tempfile.TemporaryDirectory(prefix="kcm-") as inline:
+    with tempfile.TemporaryDirectory(prefix="kcm-") as inline, modules.own_temp_files():
         loader = modules.KubeConfigLoader(
             config_dict=kubeconfig.minimal(chosen, server),
             config_base_path=str(chosen.path.absolute().parent),
             temp_file_path=inline,
         )
         configuration = modules.Configuration()
-        try:
-            await _load(modules, loader, configuration, chosen)
-            files = _tls_files(configuration, Path(inline))
-        finally:
-            modules.remove_temp_files()
+        await _load(modules, loader, configuration, chosen)
+        files = _tls_files(configuration, Path(inline))
     return Access(
         server,
         files,

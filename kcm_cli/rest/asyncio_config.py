@@ -41,7 +41,21 @@ class ConfigModules:
         self.ConfigException: type[Exception] = exceptions.ConfigException
         # It logs what it raises: once is enough.
         logging.getLogger(kube_config.__name__).setLevel(logging.CRITICAL)
-        self.remove_temp_files: Any = kube_config._cleanup_temp_files
+        self._kube_config: Any = kube_config
+
+    @contextmanager
+    def own_temp_files(self) -> Iterator[None]:
+        """Remove the temporary files made within, and leave those alone that this process made elsewhere.
+
+        The loader shares them by content with everybody in the process: an operator's tests, for example.
+        """
+        module = self._kube_config
+        others, module._temp_files = module._temp_files, {}
+        try:
+            yield
+        finally:
+            module._cleanup_temp_files()
+            module._temp_files = others
 
 
 _once = threading.Lock()
