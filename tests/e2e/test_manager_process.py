@@ -342,7 +342,7 @@ def pair(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         f"--authorization-kubeconfig={cluster.kubeconfig}",
         "--leader-elect-resource-name=other",
     )
-    for port, more in zip(ports, (asking, ()), strict=True):
+    for port, more in zip(ports, (asking, ("--leader-elect-resource-name=another",)), strict=True):
         words = [f"--kubeconfig={cluster.kubeconfig}", f"--secure-port={port}", *QUICK[:3], *more]
         chosen = "--controllers=garbage-collector-controller"
         with (folder / str(port)).open("wb") as log:
