@@ -14,6 +14,7 @@ test: lint unit e2e ## everything CI runs
 
 lint: $(READY)
 	$(BIN)/ruff check kcm_cli tests
+	$(BIN)/ruff format --check -q kcm_cli tests
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 

@@ -47,8 +47,7 @@ _c_identifier = re.compile(_C_IDENTIFIER).fullmatch
 _percent = re.compile(_PERCENT).fullmatch
 
 _KEY_RULE = (
-    "must consist of alphanumeric characters, '-', '_' or '.', "
-    "and must start and end with an alphanumeric character"
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
 )
 _SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
@@ -211,9 +210,7 @@ def relaxed_env_var_name(value: str) -> list[str]:
     if not value:
         return ["environment variable name must be non-empty"]
     if not value.isascii() or not value.isprintable() or "=" in value:
-        return [
-            "a valid environment variable name must consist only of printable ASCII characters other than '='"
-        ]
+        return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
     return []
 
 

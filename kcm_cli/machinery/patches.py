@@ -139,9 +139,7 @@ def _replace(root: object, operation: Doc) -> object:
     try:
         container[_existing(container, key)] = value
     except PatchError:
-        raise PatchError(
-            f"replace operation does not apply: doc is missing key: {path}: {_MISSING}"
-        ) from None
+        raise PatchError(f"replace operation does not apply: doc is missing key: {path}: {_MISSING}") from None
     return root
 
 
@@ -157,9 +155,7 @@ def _move(root: object, operation: Doc) -> None:
     path = _pointer(operation, "path", "move operation failed to decode path")
     target = _find(root, path)
     if target is None:
-        raise PatchError(
-            f"move operation does not apply: doc is missing destination path: {path}: {_MISSING}"
-        )
+        raise PatchError(f"move operation does not apply: doc is missing destination path: {path}: {_MISSING}")
     _insert(*target, value, f"error in move for path: '{path}'")
 
 
@@ -172,9 +168,7 @@ def _copy(root: object, operation: Doc) -> None:
     path = _pointer(operation, "path", f"copy operation failed to decode path: {_MISSING}")
     target = _find(root, path)
     if target is None:
-        raise PatchError(
-            f"copy operation does not apply: doc is missing destination path: {path}: {_MISSING}"
-        )
+        raise PatchError(f"copy operation does not apply: doc is missing destination path: {path}: {_MISSING}")
     _insert(*target, copy(value), "error while adding value during copy")
 
 

@@ -33,6 +33,12 @@ GO = {
     "idle": {"cpu_s_per_min": 0.5, "rss_mib": [150, 179]},
 }
 PODS = 1000
+START_S = 60.0
+SETTLE_S = 2.0
+"""What a load leaves behind (status writes, the namespaces of a new cluster) is not part of the next figure."""
+LOADS = ("burst", "scaledown", "wide", "cascade", "configmaps", "idle")
+AFTER = {"scaledown": "burst", "cascade": "wide"}
+"""Loads that take away what another has made."""
 Check = Callable[[], Awaitable[bool]]
 
 
@@ -110,7 +116,7 @@ class Bench:
         self._process = psutil.Process(process.pid)
         await self._until(self._pods(name, 1))
         self._say("startup", seconds=time.monotonic() - started, cpu_s=self._cpu(), rss_mib=self._rss())
-        await asyncio.sleep(3)
+        await asyncio.sleep(SETTLE_S)
 
     async def burst(self) -> None:
         self._big = name = await self._namespace("burst")
@@ -129,7 +135,7 @@ class Bench:
         path = f"/apis/apps/v1/namespaces/{name}/deployments"
         bodies = [(path, deployment(f"d{n}", name, 5)) for n in range(PODS // 5)]
         await self._measure("wide", self._api.many("POST", bodies), self._pods(name, PODS))
-        await asyncio.sleep(2)
+        await asyncio.sleep(SETTLE_S)
 
     async def cascade(self) -> None:
         path = f"/apis/apps/v1/namespaces/{self._wide}/deployments"
@@ -142,13 +148,13 @@ class Bench:
         path = f"/api/v1/namespaces/{name}/configmaps"
         bodies = [(path, {"metadata": {"name": f"big{n}"}, "data": {"k": "v" * 524288}}) for n in range(100)]
         await self._api.many("POST", bodies)
-        await asyncio.sleep(20)
+        await asyncio.sleep(20)  # a cache that keeps them has them by now
         self._say("configmaps", rss_mib=self._rss(), rss_growth_mib=self._rss() - before)
 
     async def idle(self) -> None:
-        await asyncio.sleep(10)
+        await asyncio.sleep(10)  # for the last load's tail
         before = self._cpu()
-        await asyncio.sleep(60)
+        await asyncio.sleep(60)  # the minute that is measured
         self._say("idle", cpu_s_per_min=self._cpu() - before, rss_mib=self._rss())
 
     async def _measure(self, scenario: str, load: Awaitable[object], done: Check) -> None:
@@ -216,9 +222,8 @@ def with_sandbox(scenarios: list[str]) -> None:
         options = ["--nodes", "0", "--no-manager", "--port", str(port), "--token", "bench", "--kubeconfig", config]
         sandbox = subprocess.Popen([*kcm, "sandbox", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            while not Path(config).exists():
-                time.sleep(0.1)
-            time.sleep(2)
+            _wait_for(sandbox, Path(config))
+            time.sleep(SETTLE_S)
             limits = ["--kube-api-qps", "5000", "--kube-api-burst", "10000"]
             command = [*kcm, "--kubeconfig", config, "--secure-port", "0", "--leader-elect=false", *limits]
             asyncio.run(measure(f"https://127.0.0.1:{port}", "bench", command, scenarios))
@@ -227,14 +232,28 @@ def with_sandbox(scenarios: list[str]) -> None:
             sandbox.wait(20)
 
 
+def _wait_for(sandbox: subprocess.Popen[bytes], config: Path) -> None:
+    """Until the sandbox has written its kubeconfig, which it does when it serves. Ends the program if it cannot."""
+    deadline = time.monotonic() + START_S
+    while not config.exists():
+        if sandbox.poll() is not None or time.monotonic() > deadline:
+            sys.exit("The sandbox did not start; `kcm sandbox --port 16443` says why.")
+        time.sleep(0.1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server")
     parser.add_argument("--token", default="")
-    parser.add_argument("--scenarios", default="burst,scaledown,wide,cascade,configmaps,idle")
+    parser.add_argument("--scenarios", default=",".join(LOADS))
     parser.add_argument("command", nargs=argparse.REMAINDER, help="-- CMD, the manager to measure")
     args = parser.parse_args()
     scenarios = [name for name in args.scenarios.split(",") if name]
+    for position, name in enumerate(scenarios):
+        if name not in LOADS:
+            parser.error(f"--scenarios: {name!r} is none of {', '.join(LOADS)}")
+        if name in AFTER and AFTER[name] not in scenarios[:position]:
+            parser.error(f"--scenarios: {name} needs {AFTER[name]} before it")
     if args.server:
         command = [word for word in args.command if word != "--"]
         asyncio.run(measure(args.server, args.token, command, scenarios))

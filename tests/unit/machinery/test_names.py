@@ -88,9 +88,7 @@ def test_names_what_is_wrong(check, value, messages):
     assert check(value) == messages
 
 
-@pytest.mark.parametrize(
-    "check", [names.dns1123_label, names.dns1035_label, names.label_value, names.percent]
-)
+@pytest.mark.parametrize("check", [names.dns1123_label, names.dns1035_label, names.label_value, names.percent])
 def test_a_trailing_newline_is_no_part_of_a_name(check):
     assert check("a1%\n") != []
 

@@ -8,43 +8,19 @@ from collections.abc import Mapping, Sequence
 
 from kcm_cli.api.policy_expressions import environment, problem, variable_type
 from kcm_cli.machinery import cel
+from kcm_cli.machinery.cel.lexer import RESERVED
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 Variables = Mapping[str, cel.Type] | None
 """The types of a policy's variables; None for one without any."""
 
-_RESERVED = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
 _identifier = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
 
 
 def is_identifier(name: str) -> bool:
     """Whether a variable can have this name."""
-    return bool(_identifier(name)) and name not in _RESERVED
+    return bool(_identifier(name)) and name not in RESERVED
 
 
 def validate_expression(

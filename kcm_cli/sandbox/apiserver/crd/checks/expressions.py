@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kcm_cli.machinery import cel
+from kcm_cli.machinery.cel.lexer import RESERVED
 from kcm_cli.machinery.cel.parser import parse
 from kcm_cli.machinery.cel.types import (
     BOOL,
@@ -30,31 +31,6 @@ from kcm_cli.sandbox.apiserver.crd.structural import Structural, structural
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 
 _SELF = "selfType"
-_RESERVED = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _NAME = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 _SPECIAL = re.compile(r"__|[-./]")
@@ -165,7 +141,7 @@ class _Types:
 
 def _escaped(name: str) -> str:
     """A field's name as expressions write it; empty where they cannot."""
-    if name in _RESERVED:
+    if name in RESERVED:
         return f"__{name}__"
     if not _NAME.fullmatch(name):
         return ""
