@@ -16,6 +16,8 @@ MODULES = [
     for package in pkgutil.iter_modules(kcm_cli.controllers.__path__)
     if importlib.util.find_spec(f"kcm_cli.controllers.{package.name}.metrics") is not None
 ]
+OTHERS = {"limit": 100}
+"""What the classes take besides the registry."""
 
 
 def declared(module: str) -> Iterator[Description]:
@@ -23,8 +25,9 @@ def declared(module: str) -> Iterator[Description]:
     registry = Registry()
     before = {family.description.name for family in registry.families()}
     for _, one in inspect.getmembers(importlib.import_module(module), inspect.isclass):
-        if one.__module__ == module and list(inspect.signature(one).parameters) == ["registry"]:
-            one(registry)
+        leading, *others = inspect.signature(one).parameters or [""]
+        if one.__module__ == module and leading == "registry":
+            one(registry, **{name: OTHERS[name] for name in others})
     for family in registry.families():
         if family.description.name not in before:
             yield family.description
@@ -33,7 +36,9 @@ def declared(module: str) -> Iterator[Description]:
 @pytest.mark.parametrize("module", MODULES)
 def test_declared_as_in_the_original(module: str, reference: Callable[[str], list[dict[str, object]]]) -> None:
     facts = {str(fact["name"]): fact for fact in reference("metrics.json")}
-    for description in declared(module):
+    descriptions = list(declared(module))
+    assert descriptions
+    for description in descriptions:
         fact = facts[description.name]
         assert description.kind == fact["type"]
         assert sorted(description.labels) == fact["labels"]
