@@ -12,7 +12,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, PartialObject
 from kcm_cli.planning.actions import Create, Delete, Patch, Path, Update, Value, changed
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import Conflict
+from kcm_cli.rest.errors import Conflict, NotFound
 
 T = TypeVar("T", bound=Object)
 
@@ -91,5 +91,8 @@ async def retry_on_conflict(
         except Conflict:
             if attempt == attempts - 1:
                 raise
-        obj = await client.get(resource, obj.namespace, obj.name)
+        fresh = await client.get(resource, obj.namespace, obj.name)
+        if fresh.uid != obj.uid:
+            raise NotFound(404, "NotFound", f"{resource} {obj.key} with uid {obj.uid} is gone")
+        obj = fresh
     raise AssertionError("unreachable: the last attempt returns or raises")

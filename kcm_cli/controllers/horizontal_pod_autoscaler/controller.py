@@ -220,8 +220,9 @@ class AutoscalerController:
             told = f"couldn't convert selector into a corresponding internal selector object: {error}"
             raise self._refused(draft, "InvalidSelector", told) from None
         hpa = draft.hpa
-        others = self._selectors.setdefault(hpa.namespace, {})
-        others[hpa.name] = selector
+        others = self._selectors.get(hpa.namespace, {})
+        if hpa.name in others:  # it may have been deleted while its target was asked for
+            others[hpa.name] = selector
         pods = tuple(pod for pod in self._pods.store.list(hpa.namespace) if selector.matches(pod.labels))
         names = [name for name, other in others.items() if any(other.matches(pod.labels) for pod in pods)]
         if len(names) > 1:

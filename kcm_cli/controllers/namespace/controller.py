@@ -12,7 +12,7 @@ from kcm_cli.controllers.namespace.plan import conditions, wait_s
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import with_resync
-from kcm_cli.planning.actions import Path, Update, Value
+from kcm_cli.planning.actions import Path, Value
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.workqueue import RetryLimiter
 
@@ -63,13 +63,13 @@ class NamespaceController:
         new = conditions(namespace.status.conditions, remains, self._clock.now())
         if new != namespace.status.conditions:
             changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(new)}
-            await writes.update(self._client, Update(NAMESPACES, namespace, changes, "status"))
+            doc = writes.edited(namespace, changes)
+            namespace = await self._client.update(NAMESPACES, "", namespace.name, doc, subresource="status")
         if remains.content_errors or remains.discovery_error:
             raise ContentRemains("; ".join([*remains.content_errors, remains.discovery_error]))
         if remains.estimate_s:
             return wait_s(remains.estimate_s)
-        fresh = await self._client.get(NAMESPACES, "", namespace.name)
-        await writes.retry_on_conflict(self._client, NAMESPACES, fresh, _finalized, subresource="finalize")
+        await writes.retry_on_conflict(self._client, NAMESPACES, namespace, _finalized, subresource="finalize")
         return None
 
     def changed(self, namespace: Namespace) -> None:

@@ -139,7 +139,7 @@ class NodeLifecycleController:
         self._known[node.name] = node
         self._tell(node, "RegisteredNode", f"Registered Node {node.name} in Controller")
         self._queue_of(node)
-        await self._reachable(node)
+        await self._try_reachable(node)
 
     async def _look_at(self, node: Node) -> Condition | None:
         """Update one node's health; returns its Ready condition as it is now. Errors wait for the next look."""
@@ -201,6 +201,13 @@ class NodeLifecycleController:
         if keys:
             await self._taint(node, set(), keys)
         self._queue_of(node).remove(node.name)
+
+    async def _try_reachable(self, node: Node) -> None:
+        """The same where nobody catches errors; a taint that stays is looked at again with the node's health."""
+        try:
+            await self._reachable(node)
+        except (ApiError, TransportError) as error:
+            log.error("Node's taints were not removed", extra={"fields": {"node": node.name, "err": str(error)}})
 
     async def _taint(self, node: Node, add: set[str], remove: set[str]) -> None:
         for attempt in range(ATTEMPTS):
@@ -265,7 +272,7 @@ class NodeLifecycleController:
         if change.let_off:
             log.warning("All nodes are unhealthy: nothing is evicted until one recovers")
             for node in nodes:
-                await self._reachable(node)
+                await self._try_reachable(node)
         if change.restart:
             now = self._clock.now()
             for name, health in self._health.items():
@@ -282,7 +289,7 @@ class NodeLifecycleController:
     async def evict(self) -> None:
         """Taint the nodes that wait, at each zone's rate."""
         while True:
-            for zone, queue in self._queues.items():
+            for zone, queue in tuple(self._queues.items()):  # a zone may come while a node is tainted
                 await self._evict_next(zone, queue)
             await self._clock.sleep(TAINT_PERIOD_S if any(self._queues.values()) else self._period_s / 5)
 

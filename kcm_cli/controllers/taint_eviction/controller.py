@@ -79,11 +79,11 @@ class TaintEvictionController:
             return None
         now = self._clock.monotonic()
         eviction = self._eviction(pod, scheduled, stays, now)
+        self._scheduled[key] = eviction  # until it is done: a try that fails does not give the pod its time again
         if eviction.due > now:
-            self._scheduled[key] = eviction
             return eviction.due - now
-        self._scheduled.pop(key, None)
         await self._evict(pod, eviction)
+        self._scheduled.pop(key, None)
         return None
 
     def _eviction(self, pod: Pod, scheduled: Eviction | None, stays: float, now: float) -> Eviction:
