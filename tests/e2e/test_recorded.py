@@ -4,6 +4,7 @@
 so does a named one that passes: the lists can only shrink.
 """
 
+import fnmatch
 import re
 import subprocess
 import sys
@@ -37,6 +38,9 @@ def run(kit: Path, url: str, token: str, *options: str) -> tuple[set[str], set[s
     passed = set(re.findall(r"^OK (\S+)", done.stdout, re.M))
     failed = set(re.findall(r"^FAILED (\S+)", done.stdout, re.M))
     assert passed or failed, done.stdout + done.stderr
+    last = f"{len(passed)} passed, {len(failed)} failed"
+    assert done.stdout.splitlines()[-1] == last, f"it did not run to its end:\n{done.stdout[-20000:]}{done.stderr}"
+    assert done.returncode == (1 if failed else 0), done.stderr
     return passed, failed, done.stdout
 
 
@@ -46,6 +50,7 @@ def known(name: str) -> set[str]:
 
 
 def judge(passed: set[str], failed: set[str], gaps: set[str], text: str) -> None:
+    assert gaps <= passed | failed, f"{sorted(gaps - passed - failed)} did not run: take them out of the list"
     assert not failed - gaps, f"{sorted(failed - gaps)} failed:\n{text[-20000:]}"
     assert not passed & gaps, f"{sorted(passed & gaps)} hold now: take them out of the list"
 
@@ -71,6 +76,7 @@ def test_controllers_get_by_with_their_service_accounts(shared: Path, start_sand
     )
     chosen = tuple(word for name in only for word in ("--only", name))
     passed, failed, text = run(shared / "golden", sandbox.url, sandbox.token, *chosen, "--patience", "2")
+    assert [pattern for pattern in only if not fnmatch.filter(passed | failed, pattern)] == []
     judge(passed, failed, set(), text)
     assert '" cannot ' not in sandbox.log, "a controller asked for a verb that its role does not grant"
 
