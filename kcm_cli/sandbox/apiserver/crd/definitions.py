@@ -5,10 +5,10 @@ upstream: apiextensions-apiserver pkg/apis/apiextensions/v1/defaults.go, pkg/reg
 
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.crd.checks.definition import validate, validate_status, validate_update
 from kcm_cli.sandbox.apiserver.crd.definition import FINALIZER, set_condition
 from kcm_cli.sandbox.apiserver.crd.formats import recognized
-from kcm_cli.sandbox.apiserver.crd.same import same
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.types import Tree
 

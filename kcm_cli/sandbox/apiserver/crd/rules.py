@@ -17,11 +17,11 @@ from kcm_cli.machinery import cel
 from kcm_cli.machinery.cel.values import NONE, CelError, Optional, Value
 from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.same import same
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
 from kcm_cli.sandbox.apiserver.crd.expressions import uses
 from kcm_cli.sandbox.apiserver.crd.findings import invalid, shown
-from kcm_cli.sandbox.apiserver.crd.same import same
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.crd.values import ABSENT
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree

@@ -12,9 +12,9 @@ from typing import Any
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.regexps import compile_go
+from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.crd.findings import Findings, number
 from kcm_cli.sandbox.apiserver.crd.formats import check_of, recognized
-from kcm_cli.sandbox.apiserver.crd.same import same
 
 ABSENT = object()
 """No old value that a value could be compared with."""

@@ -9,10 +9,10 @@ from typing import Protocol
 from kcm_cli.machinery import names
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.crd.embedded import has_embedded, validate_embedded
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.lists import has_list_types, repeated
-from kcm_cli.sandbox.apiserver.crd.same import same
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.crd.values import ABSENT, Checker
 from kcm_cli.sandbox.apiserver.refusals import invalid_kind

@@ -17,6 +17,7 @@ from sortedcontainers import SortedDict
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.store.errors import AlreadyExists, Compacted, Conflict, NotFound
 from kcm_cli.sandbox.apiserver.store.log import EventLog, Watcher
 from kcm_cli.sandbox.apiserver.store.stored import Event, EventType, Recent, Stored, object_key
@@ -139,7 +140,7 @@ class Store:
         current = self._current(collection, namespace, name, expected)
         metadata = _metadata(doc)
         metadata["resourceVersion"] = str(current.revision)
-        if doc == current.doc:
+        if doc == current.doc and same(doc, current.doc):
             return current
         return self._put(gvr, collection, "MODIFIED", self._version(namespace, name, doc), current)
 

@@ -6,11 +6,11 @@ upstream: apiextensions-apiserver pkg/apiserver/schema/defaulting/validation.go
 from collections.abc import Iterator
 
 from kcm_cli.machinery.patches import copy
+from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.crd import shape
 from kcm_cli.sandbox.apiserver.crd.embedded import validate_embedded
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.rules import rules_of
-from kcm_cli.sandbox.apiserver.crd.same import same
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural
 from kcm_cli.sandbox.apiserver.crd.values import Checker
 from kcm_cli.sandbox.apiserver.types import FieldError

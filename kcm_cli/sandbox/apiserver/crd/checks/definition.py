@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from kcm_cli.machinery import names
+from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.crd.approval import approval, is_protected
 from kcm_cli.sandbox.apiserver.crd.checks.defaults import unpruned
 from kcm_cli.sandbox.apiserver.crd.checks.names import (
@@ -29,7 +30,6 @@ from kcm_cli.sandbox.apiserver.crd.checks.spec import Spec, Version, go_versions
 from kcm_cli.sandbox.apiserver.crd.checks.structure import check_structure, parts, unsupported
 from kcm_cli.sandbox.apiserver.crd.definition import APPROVED, holds
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
-from kcm_cli.sandbox.apiserver.crd.same import same
 from kcm_cli.sandbox.apiserver.crd.structural import structural
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kcm_cli.machinery import go_json
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.crd.same import same
+from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _SHARED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")

@@ -163,6 +163,15 @@ def test_a_watch_shows_exactly_the_writes_and_the_past_can_be_listed(
         assert [s.data for s in store.scan(PODS, namespace, at=revision)] == state
 
 
+@pytest.mark.parametrize(("before", "after"), [(1, True), (0, False), (1, 1.0)])
+def test_a_change_of_nothing_but_a_type_is_a_write(before: object, after: object) -> None:
+    store = Store()
+    first = store.create(PODS, "a", "p", doc("p", "a", x=[{"y": before}]))
+    second = store.update(PODS, "a", "p", doc("p", "a", x=[{"y": after}]))
+    assert second.revision == first.revision + 1
+    assert second.doc["x"][0]["y"] is after
+
+
 def test_survives_a_restart(tmp_path: Path) -> None:
     store = Store(SqliteJournal(tmp_path / "data"))
     store.create(PODS, "a", "p", doc("p", "a", x=1))

@@ -1,0 +1,20 @@
+"""Equality of JSON values that tells booleans, integers and fractions apart."""
+
+import pytest
+
+from kcm_cli.machinery.same import same
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "equal"),
+    [
+        ({"a": [1, "x", None]}, {"a": [1, "x", None]}, True),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        ({"a": [1]}, {"a": [True]}, False),
+        (1, 1.0, False),
+        ({"a": None}, {}, False),
+        ([1, 2], [1], False),
+    ],
+)
+def test_only_what_stands_the_same_in_json_is_the_same(left: object, right: object, equal: bool) -> None:
+    assert same(left, right) is equal
