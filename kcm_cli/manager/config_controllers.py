@@ -18,24 +18,33 @@ class Named(Protocol):
     def alias(self) -> str: ...
     @property
     def default_enabled(self) -> bool: ...
+    @property
+    def cloud_only(self) -> bool: ...
+    @property
+    def built(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
 class KnownControllers:
-    """The canonical names, those that are off by default, and the former name of each that had one."""
+    """The canonical names, those that are off by default, and the former name of each that had one.
+
+    unbuilt: those that could run here and have no code yet.
+    """
 
     names: tuple[str, ...] = ()
     off_by_default: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = field(default_factory=dict)
+    unbuilt: frozenset[str] = frozenset()
 
 
 def known_of(descriptors: Iterable[Named]) -> KnownControllers:
-    """What the controller map says about names."""
+    """What the controller map says about names. Looks for each controller's module: once per start, not more."""
     all_of = tuple(descriptors)
     return KnownControllers(
         tuple(d.name for d in all_of),
         frozenset(d.name for d in all_of if not d.default_enabled),
         {d.alias: d.name for d in all_of if d.alias},
+        frozenset(d.name for d in all_of if not d.cloud_only and not d.built),
     )
 
 

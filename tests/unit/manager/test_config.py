@@ -6,7 +6,8 @@ import pytest
 
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.manager.config import Config, ConfigError, load
-from kcm_cli.manager.config_controllers import KnownControllers
+from kcm_cli.manager.config_controllers import KnownControllers, known_of
+from kcm_cli.manager.controller_map import CONTROLLERS
 
 KNOWN = KnownControllers(
     ("deployment-controller", "job-controller", "token-cleaner-controller"),
@@ -227,6 +228,48 @@ def test_a_renamed_flag_works() -> None:
     completed = config("--experimental-cluster-signing-duration=1h")
     assert completed.component.certificatesigningrequest_signing.duration_s == 3600.0
     assert "use --cluster-signing-duration" in completed.warnings[0]
+
+
+UNBUILT = KnownControllers(
+    ("node-ipam-controller", "ephemeral-volume-controller", "job-controller"),
+    frozenset(),
+    {"nodeipam": "node-ipam-controller"},
+    frozenset({"node-ipam-controller", "ephemeral-volume-controller"}),
+)
+
+
+def test_options_of_unbuilt_controllers_warn_once_each() -> None:
+    args = ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16", "--concurrent-job-syncs=9"]
+    assert load([*args, "--concurrent-ephemeralvolume-syncs=9"], UNBUILT).warnings == (
+        "--cluster-cidr, --allocate-node-cidrs: set, but node-ipam-controller is not built yet, so they have no effect",
+        "--concurrent-ephemeralvolume-syncs: set, but ephemeral-volume-controller is not built yet, "
+        "so it has no effect",
+    )
+
+
+def test_options_of_unbuilt_controllers_warn_by_their_place_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD + "NodeIPAMController: {ServiceCIDR: 10.1.0.0/16, NodeCIDRMaskSize: 25}\n")
+    (warning,) = load([f"--config={file}", "--node-cidr-mask-size=26"], UNBUILT).warnings
+    assert warning.startswith("NodeIPAMController.ServiceCIDR, --node-cidr-mask-size: set, but")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        pytest.param(["--allocate-node-cidrs=false"], id="at its default"),
+        pytest.param(["--node-cidr-mask-size=25", "--controllers=*,-nodeipam"], id="off"),
+        pytest.param(["--concurrent-job-syncs=9"], id="built"),
+    ],
+)
+def test_options_that_ask_nothing_of_unbuilt_controllers_are_quiet(args: list[str]) -> None:
+    assert load(args, UNBUILT).warnings == ()
+
+
+def test_cloud_controllers_are_not_missed() -> None:
+    unbuilt = known_of(CONTROLLERS).unbuilt
+    assert "service-lb-controller" not in unbuilt
+    assert "job-controller" not in unbuilt
 
 
 def test_the_present_name_goes_before_the_former() -> None:
