@@ -1,0 +1,35 @@
+"""Transports that fail as a test says."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+
+from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
+
+
+class Refusing:
+    """Fails the requests that ``refuses`` says yes to, before they are sent; ``before`` runs first on each."""
+
+    def __init__(
+        self,
+        inner: Transport,
+        refuses: Callable[[Request], bool],
+        before: Callable[[Request], Awaitable[None]] | None = None,
+    ) -> None:
+        self._inner = inner
+        self._refuses = refuses
+        self._before = before
+        self.refused = 0
+
+    async def send(self, request: Request) -> Response:
+        if self._before is not None:
+            await self._before(request)
+        if self._refuses(request):
+            self.refused += 1
+            raise TransportError("the connection was lost")
+        return await self._inner.send(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
