@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("kcm", derandomize=True, deadline=None)
+settings.load_profile("kcm")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("KCM_SHARED", ROOT.parent / "shared"))
