@@ -11,6 +11,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import TLSFilesError
+from kcm_cli.rest.pool import KEEPALIVE_S
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.tls import FILES_PERIOD_S, TLSFiles
@@ -62,7 +63,6 @@ def test_a_request_goes_and_an_answer_comes(run, serving, authority, plain):
                 ("accept", "x"),
                 ("accept-encoding", "identity"),
                 ("content-length", "4"),
-                ("content-type", "application/octet-stream"),
                 ("host", f"127.0.0.1:{server.port}"),
                 ("user-agent", "kcm"),
             ]
@@ -378,9 +378,192 @@ def test_impersonation_is_sent_with_every_value(run, serving, authority):
     run(main())
 
 
+async def hurried(asked, writer):
+    writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\nWarning: a\r\nwarning: b\r\nContent-Length: 2\r\n\r\n{}")
+
+
+def test_interim_answers_are_passed_over_and_repeated_headers_joined(run, serving, authority):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = hurried
+            for _ in range(2):
+                response = await made.send(POST)
+                assert (response.status, response.body, response.headers["warning"]) == (200, b"{}", "a, b")
+                assert "link" not in response.headers
+            assert server.connections == 1
+
+    run(main())
+
+
+async def until_close(asked, writer):
+    writer.write(b"HTTP/1.1 200 OK\r\n\r\nall of it")
+    await writer.drain()
+    writer.close()
+
+
+def test_a_body_may_end_with_its_connection(run, serving, authority):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = until_close
+            assert (await made.send(POST)).body == b"all of it"
+            assert await read(made) == b"all of it"
+            assert server.connections == 2
+
+    run(main())
+
+
+async def nonsense(asked, writer):
+    writer.write(b"SSH-2.0-server\r\n\r\n")
+
+
+def test_what_is_no_answer_is_a_lost_connection(run, serving, authority, plain):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = nonsense
+            with pytest.raises(ConnectionLost, match="connection lost: "):
+                await made.send(POST)
+            server.answer = plain()
+            assert (await made.send(POST)).status == 200
+
+    run(main())
+
+
+def closing_once(plain):
+    """Answers the first request, hangs up on the second, and answers all others."""
+    asked_so_far = []
+
+    async def answer(asked, writer):
+        asked_so_far.append(asked)
+        await (hang_up if len(asked_so_far) == 2 else plain())(asked, writer)
+
+    return answer
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_a_kept_connection_that_is_closed_is_replaced(run, serving, authority, plain, method):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = closing_once(plain)
+            await made.send(GET)
+            assert (await made.send(Request(method, "/api"))).status == 200
+            assert len(server.asked) == 3
+
+    run(main())
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_what_may_not_happen_twice_is_sent_once(run, serving, authority, plain, method):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = closing_once(plain)
+            await made.send(GET)
+            with pytest.raises(ConnectionLost):
+                await made.send(Request(method, "/api"))
+            assert len(server.asked) == 2
+
+    run(main())
+
+
+def test_a_request_given_up_takes_its_connection_along(run, serving, authority, plain):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer = silent
+            given_up = asyncio.create_task(made.send(GET))
+            while not server.asked:
+                await asyncio.sleep(0.01)
+            given_up.cancel()
+            server.answer = plain(b"mine")
+            assert (await made.send(GET)).body == b"mine"
+            assert server.connections == 2
+
+    run(main())
+
+
+async def flood(asked, writer):
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for number in range(256):
+        writer.write(b"10000\r\n%s\r\n" % (b"%c" % number * 65536))
+        await writer.drain()
+        flood.sent = number
+    writer.write(b"0\r\n\r\n")
+
+
+def test_a_stream_that_nobody_reads_holds_its_server_back(run, serving, authority, plain):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            server.answer, flood.sent = flood, -1
+            async with made.stream(GET) as stream:
+                before = -2
+                while flood.sent != before:
+                    before = flood.sent
+                    await asyncio.sleep(0.1)
+                assert flood.sent < 255
+                body = b"".join([chunk async for chunk in stream.chunks])
+            assert body == b"".join(b"%c" % number * 65536 for number in range(256))
+            server.answer = plain()
+            async with made.stream(GET) as stream:
+                assert [chunk async for chunk in stream.chunks] == [b"{}"]
+            assert server.connections == 1
+
+    run(main())
+
+
+def test_a_header_that_cannot_be_sent_is_named(run, serving, authority):
+    async def main():
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path)) as made,
+        ):
+            with pytest.raises(Unreachable, match="header authorization .*line break"):
+                await made.send(Request("GET", "/api", headers={"authorization": "Bearer a\r\nx: y"}))
+            assert not server.asked
+
+    run(main())
+
+
+def test_idle_connections_are_closed(run, serving, authority):
+    async def main():
+        clock = SteppedClock()
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path), clock) as made,
+        ):
+            await made.send(GET)
+            clock.ahead += KEEPALIVE_S
+            made._requests._sweep()
+            while server.open:
+                await asyncio.sleep(0.01)
+            assert (await made.send(GET)).status == 200
+
+    run(main())
+
+
 async def tunnel(reader, writer, seen):
-    seen.append((await reader.readuntil(b"\r\n\r\n")).split()[1].decode())
-    host, _, port = seen[-1].rpartition(":")
+    lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+    seen += [lines[0].split()[1], *(line for line in lines if line.startswith("proxy-"))]
+    host, _, port = seen[0].rpartition(":")
     up_reader, up_writer = await asyncio.open_connection(host, int(port))
     writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
 
@@ -392,21 +575,56 @@ async def tunnel(reader, writer, seen):
     await asyncio.gather(pump(reader, up_writer), pump(up_reader, writer))
 
 
-def test_a_proxy_is_a_tunnel(serving, authority):
+def test_a_proxy_is_a_tunnel(run, serving, authority):
     async def main():
         seen = []
         proxy = await asyncio.start_server(lambda r, w: tunnel(r, w, seen), "127.0.0.1", 0)
-        url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        url = f"http://jane:p%40ss@127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
         async with (
             serving(authority.issue("server", "127.0.0.1")) as server,
             session(server, TLSFiles(ca_file=authority.path), proxy=url) as made,
         ):
             assert (await made.send(GET)).status == 200
-            assert seen == [f"127.0.0.1:{server.port}"]
+            assert seen == [f"127.0.0.1:{server.port}", "proxy-authorization: Basic amFuZTpwQHNz"]
         await asyncio.sleep(0.05)
         proxy.close()
 
-    asyncio.run(asyncio.wait_for(main(), 20))
+    run(main())
+
+
+async def no_tunnel(reader, writer):
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno")
+    await writer.drain()
+    writer.close()
+
+
+def test_a_proxy_that_refuses_is_named(run, serving, authority):
+    async def main():
+        proxy = await asyncio.start_server(no_tunnel, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path), proxy=url) as made,
+        ):
+            with pytest.raises(Unreachable, match="the proxy refused: it answered 407"):
+                await made.send(POST)
+        proxy.close()
+
+    run(main())
+
+
+def test_a_proxy_forwards_plain_http(run, serving):
+    async def main():
+        async with serving(None) as proxy:
+            access = Access("http://api.example:8080", proxy=f"http://127.0.0.1:{proxy.port}")
+            made = Session(access, LoopClock())
+            assert (await made.send(GET)).status == 200
+            await made.close()
+            assert proxy.asked[0].line == "GET http://api.example:8080/api HTTP/1.1"
+            assert proxy.asked[0].header("host") == "api.example:8080"
+
+    run(main())
 
 
 def broken_files(authority, another, fault):

@@ -1,0 +1,216 @@
+"""One HTTP/1.1 connection of a client, straight on httptools: one request, then its answer, then the next.
+
+Guarantees: an exchange ends with a whole answer or with Lost; a stream that nobody reads holds back its
+server; a connection on which something unexpected happened is not ``free`` again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from typing import cast
+
+import httptools
+
+from kcm_cli.rest.transport import Response
+
+MOST_UNREAD = 256 * 1024
+"""Bytes of a stream that are taken in before they are read."""
+
+
+class Lost(ConnectionError):
+    """The connection ended before the answer did.
+
+    answered: whether a part of the answer had come. why: what the system says, None where the server closed it.
+    """
+
+    def __init__(self, *, answered: bool, why: Exception | None = None) -> None:
+        super().__init__("the server closed the connection")
+        self.answered = answered
+        self.why = why
+
+
+class Incoming:
+    """An answer that is on its way. Its head is there first; ``read`` gives the body bit by bit."""
+
+    __slots__ = ("_connection", "_failure", "_ready", "_unread", "chunks", "ended", "head", "headers", "status")
+
+    def __init__(self, connection: "Connection", head: asyncio.Future[None]) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.head = head
+        self.chunks: deque[bytes] = deque()
+        self.ended = False
+        self._unread = 0
+        self._failure: Exception | None = None
+        self._ready: asyncio.Future[None] | None = None
+        self._connection = connection
+
+    async def read(self) -> bytes:
+        """What has come since; empty at the end. Raises Lost or HttpParserError."""
+        while not self.chunks:
+            if self._failure is not None:
+                raise self._failure
+            if self.ended:
+                return b""
+            self._ready = asyncio.get_running_loop().create_future()
+            await self._ready
+        data = self.chunks.popleft() if len(self.chunks) == 1 else b"".join(self.chunks)
+        self.chunks.clear()
+        self._unread = 0
+        self._connection.resume()
+        return data
+
+    def add(self, data: bytes) -> bool:
+        """Whether there is room for more."""
+        self.chunks.append(data)
+        self._unread += len(data)
+        self._wake()
+        return self._unread <= MOST_UNREAD
+
+    def end(self, failure: Exception | None = None) -> None:
+        """Nothing more comes."""
+        self.ended, self._failure = failure is None, failure
+        if not self.head.done():
+            self.head.set_result(None) if failure is None else self.head.set_exception(failure)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_result(None)
+
+
+class Connection(asyncio.Protocol):
+    """Use ``ask`` for a whole answer or ``open`` for a stream, while ``free``."""
+
+    def __init__(self) -> None:
+        self.used = False
+        self._parser = httptools.HttpResponseParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._incoming: Incoming | None = None
+        self._whole = False
+        self._bodiless = False
+        self._until_close = False
+        self._keep = True
+        self._paused = False
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        assert self._transport is not None
+        return self._transport
+
+    @property
+    def free(self) -> bool:
+        """Whether the next request may go here."""
+        return self._keep and self._incoming is None and self._transport is not None
+
+    async def ask(self, data: bytes, *, bodiless: bool = False) -> Response:
+        """Send a request as it goes over the wire; its answer. Raises Lost or HttpParserError.
+
+        bodiless: the answer has no body, whatever its headers say (CONNECT).
+        """
+        incoming = self._send(data, whole=True, bodiless=bodiless)
+        await incoming.head
+        return Response(incoming.status, incoming.headers, b"".join(incoming.chunks))
+
+    async def open(self, data: bytes) -> Incoming:
+        """The same for an answer that is read as it comes."""
+        incoming = self._send(data, whole=False)
+        await incoming.head
+        return incoming
+
+    def close(self) -> None:
+        """Give up the connection, and what is under way on it."""
+        self._keep = False
+        if self._transport is None:
+            return
+        if self._incoming is None:
+            self._transport.close()
+        else:
+            self._transport.abort()
+
+    def resume(self) -> None:
+        """Take in more."""
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+
+    def _send(self, data: bytes, *, whole: bool, bodiless: bool = False) -> Incoming:
+        if self._transport is None:
+            raise Lost(answered=False)
+        self._incoming = incoming = Incoming(self, asyncio.get_running_loop().create_future())
+        self._whole, self._bodiless, self._until_close = whole, bodiless, False
+        self._transport.write(data)
+        return incoming
+
+    def _finish(self, failure: Exception | None = None) -> None:
+        incoming, self._incoming = self._incoming, None
+        self.used = True
+        self.resume()
+        if incoming is not None:
+            incoming.end(failure)
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
+
+    def data_received(self, data: bytes) -> None:
+        if self._incoming is None:
+            self.close()  # an answer to nothing: the server gives up an idle connection
+            return
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._finish(error)
+            self.close()
+
+    def eof_received(self) -> None:
+        self._keep = False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport, self._keep = None, False
+        if self._until_close and exc is None:
+            self._finish()
+        elif self._incoming is not None:
+            self._finish(Lost(answered=self._incoming.status > 0, why=exc))
+
+    # httptools' callbacks
+
+    def on_message_begin(self) -> None:
+        if self._incoming is not None:
+            self._incoming.headers = {}
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._incoming is not None:
+            headers, key, text = self._incoming.headers, name.decode("latin-1").lower(), value.decode("latin-1")
+            headers[key] = text if key not in headers else f"{headers[key]}, {text}"
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        incoming = self._incoming
+        if incoming is None or status < 200:
+            return
+        incoming.status = status
+        if self._bodiless:
+            self._parser = httptools.HttpResponseParser(self)
+            self._finish()
+            return
+        self._until_close = _until_close(status, incoming.headers)
+        if not self._whole:
+            incoming.head.set_result(None)
+
+    def on_body(self, body: bytes) -> None:
+        if self._incoming is not None and not self._incoming.add(body) and not self._whole and not self._paused:
+            self._paused = True
+            self.transport.pause_reading()
+
+    def on_message_complete(self) -> None:
+        if self._incoming is not None and self._incoming.status:
+            self._keep = self._keep and self._parser.should_keep_alive()
+            self._finish()
+
+
+def _until_close(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether the body ends with the connection."""
+    bodiless = status in (204, 304)
+    return not bodiless and "content-length" not in headers and "transfer-encoding" not in headers

@@ -1,0 +1,94 @@
+"""Opens connections to one API server: addresses raced, peers that vanish noticed, TLS, a proxy's tunnel.
+
+upstream: staging/src/k8s.io/client-go/transport
+"""
+
+import asyncio
+import socket
+import ssl
+from urllib.parse import SplitResult, urlsplit
+
+import aiohappyeyeballs
+
+from kcm_cli.rest.access import Access
+from kcm_cli.rest.connection import Connection
+from kcm_cli.rest.encoding import connect
+
+CONNECT_TIMEOUT_S = 30.0
+_STAGGER_S = 0.3
+_PROBES = (
+    (socket.TCP_KEEPIDLE, 30),
+    (socket.TCP_KEEPINTVL, 15),
+    (socket.TCP_KEEPCNT, 3),
+    (socket.TCP_USER_TIMEOUT, 45_000),
+)
+_AddressInfo = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[str | int, ...]]
+
+
+class ProxyRefused(Exception):
+    """The proxy makes no tunnel."""
+
+
+class Dialer:
+    """``dial`` gives a connection on which requests to the server can be sent."""
+
+    def __init__(self, access: Access) -> None:
+        self._server = urlsplit(access.server)
+        self._proxy = urlsplit(access.proxy) if access.proxy else None
+        self._name = access.server_name or self._server.hostname or ""
+
+    async def dial(self, context: ssl.SSLContext | None) -> Connection:
+        """Raises OSError (ssl.SSLError and socket.gaierror are such) or ProxyRefused."""
+        if self._proxy is None:
+            return await _connected(self._server, context, self._name)
+        tls = context if self._proxy.scheme == "https" else None
+        connection = await _connected(self._proxy, tls, self._proxy.hostname or "")
+        if context is not None:
+            try:
+                await self._tunnel(connection, self._proxy, context)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    async def _tunnel(self, connection: Connection, proxy: SplitResult, context: ssl.SSLContext) -> None:
+        host, port = _host_port(self._server)
+        answer = await connection.ask(connect(host, port, proxy.geturl()), bodiless=True)
+        if answer.status != 200:
+            raise ProxyRefused(f"it answered {answer.status}")
+        loop = asyncio.get_running_loop()
+        inner = await loop.start_tls(connection.transport, connection, context, server_hostname=self._name)
+        assert inner is not None
+        connection.connection_made(inner)
+        connection.used = False
+
+
+async def _connected(url: SplitResult, context: ssl.SSLContext | None, name: str) -> Connection:
+    loop = asyncio.get_running_loop()
+    host, port = _host_port(url)
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    made = await aiohappyeyeballs.start_connection(
+        found, happy_eyeballs_delay=_STAGGER_S, interleave=1, loop=loop, socket_factory=_socket
+    )
+    try:
+        _, connection = await loop.create_connection(
+            Connection, sock=made, ssl=context, server_hostname=name if context is not None else None
+        )
+    except BaseException:
+        made.close()
+        raise
+    return connection
+
+
+def _host_port(url: SplitResult) -> tuple[str, int]:
+    return url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+
+
+def _socket(address: _AddressInfo) -> socket.socket:
+    """A socket that notices within a minute that its peer is gone, as client-go's HTTP/2 pings do."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _PROBES:
+        made.setsockopt(socket.IPPROTO_TCP, option, value)
+    return made

@@ -1,0 +1,56 @@
+"""Requests as they go over the wire."""
+
+import base64
+from urllib.parse import quote, unquote, urlencode, urlsplit
+
+from kcm_cli.rest.access import Access
+from kcm_cli.rest.transport import Request, Unreachable
+
+_SAFE_PATH = "/:@!$&'()*+,;=-._~"
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+class Encoder:
+    """Encodes requests to one server."""
+
+    def __init__(self, access: Access) -> None:
+        url = urlsplit(access.server)
+        host = url.netloc.rpartition("@")[2]
+        self._prefix = quote(unquote(url.path), safe=_SAFE_PATH)
+        fixed = [("host", host), ("accept-encoding", "identity"), *access.impersonation]
+        if access.proxy and url.scheme == "http":
+            self._prefix = f"http://{host}{self._prefix}"
+            fixed += authorization(access.proxy)
+        self._fixed = "".join(f"{name}: {_single(name, value)}\r\n" for name, value in fixed)
+
+    def encode(self, request: Request) -> bytes:
+        """Head and body. Raises Unreachable for a header that cannot be sent."""
+        path = self._prefix + quote(request.path, safe=_SAFE_PATH)
+        if request.query:
+            path = f"{path}?{urlencode(request.query)}"
+        lines = "".join([f"{name}: {_single(name, value)}\r\n" for name, value in request.headers.items()])
+        if request.body or request.method in _WITH_BODY:
+            lines = f"{lines}content-length: {len(request.body)}\r\n"
+        return f"{request.method} {path} HTTP/1.1\r\n{self._fixed}{lines}\r\n".encode() + request.body
+
+
+def connect(host: str, port: int, proxy: str) -> bytes:
+    """What asks a proxy for a tunnel."""
+    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in authorization(proxy))
+    return f"CONNECT {target} HTTP/1.1\r\nhost: {target}\r\n{lines}\r\n".encode()
+
+
+def authorization(proxy: str) -> list[tuple[str, str]]:
+    """The header for the user that a proxy's URL names, if it names one."""
+    url = urlsplit(proxy)
+    if url.username is None:
+        return []
+    pair = f"{unquote(url.username)}:{unquote(url.password or '')}"
+    return [("proxy-authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")]
+
+
+def _single(name: str, value: str) -> str:
+    if "\n" in value or "\r" in value or "\0" in value:
+        raise Unreachable(f"the header {name} cannot be sent: its value holds a line break")
+    return value

@@ -1,0 +1,56 @@
+"""What went wrong with a connection, in words of one line."""
+
+import os
+import ssl
+
+import httptools
+
+from kcm_cli.rest.connection import Lost
+from kcm_cli.rest.dialing import CONNECT_TIMEOUT_S, ProxyRefused
+from kcm_cli.rest.errors import one_line
+from kcm_cli.rest.transport import ConnectionLost, TimedOut, TransportError, Unreachable, Untrusted
+
+ASKING = (Lost, OSError, TimeoutError, httptools.HttpParserError, httptools.HttpParserUpgrade)
+"""What a request on a connection may end with."""
+DIALING = (*ASKING, ProxyRefused)
+"""What the making of a connection may end with."""
+
+
+def unreachable(what: str, error: Exception) -> Unreachable:
+    """No connection could be made. ``what``: the request."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            return Untrusted(f"{what}: the server's certificate is not trusted: {error.verify_message}")
+        case ssl.SSLError():
+            return Untrusted(f"{what}: TLS handshake failed: {_reason(error)}")
+        case TimeoutError():
+            return Unreachable(f"{what}: no connection within {CONNECT_TIMEOUT_S:.0f}s")
+        case ProxyRefused():
+            return Unreachable(f"{what}: the proxy refused: {error}")
+        case _:
+            return Unreachable(f"{what}: {_reason(error)}")
+
+
+def broken(what: str, error: Exception) -> TransportError:
+    """A connection broke under a request."""
+    match error:
+        case TimeoutError():
+            return TimedOut(f"{what}: no answer in time")
+        case Lost(why=None, answered=False):
+            return ConnectionLost(f"{what}: the server closed the connection")
+        case _:
+            return ConnectionLost(f"{what}: connection lost: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, Lost) and error.why is not None:
+        error = error.why
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno).lower()
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    if isinstance(error, ConnectionError) and not str(error):
+        return "the connection was closed"
+    return one_line(error)
