@@ -1,6 +1,7 @@
 """The pytest plugin: the sandbox's fixtures, with the controllers in it."""
 
 import asyncio
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,8 +21,8 @@ def kcm_companion() -> "Companion | None":
     return _run_controllers
 
 
-async def _run_controllers(sandbox: "Sandbox", stop: asyncio.Event, flags: tuple[str, ...]) -> int:
+def _run_controllers(sandbox: "Sandbox", stop: asyncio.Event, flags: tuple[str, ...]) -> Awaitable[int]:
     from kcm_cli.cli.sandbox_manager import SandboxManager  # imported here: pytest loads this module everywhere
 
     alone = ("--leader-elect=false", "--secure-port=0")
-    return await SandboxManager(sandbox, (*alone, *flags)).run(stop, quiet=True)
+    return SandboxManager(sandbox, (*alone, *flags)).run(stop, quiet=True)

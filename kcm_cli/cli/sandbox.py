@@ -5,12 +5,12 @@ of its own would not run any faster, for the interpreter runs one at a time, and
 """
 
 import asyncio
+import shlex
 import signal
 import sqlite3
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import uvloop
 
@@ -25,7 +25,13 @@ _FLAGS = (
     Flag("port", INT, 6443, "The port of the API server; 0 takes a free one.", "Sandbox"),
     Flag("bind-address", STRING, "127.0.0.1", "The address on which the API server listens.", "Sandbox"),
     Flag("token", STRING, "", "A bearer token of the administrator; without one, certificates alone serve.", "Sandbox"),
-    Flag("kubeconfig", STRING, "", "A file to which the administrator's kubeconfig is written.", "Sandbox"),
+    Flag(
+        "kubeconfig",
+        STRING,
+        "",
+        "Where the administrator's kubeconfig goes, beside what the file has already; without it, where the data is.",
+        "Sandbox",
+    ),
     Flag("data-dir", STRING, "", "A directory that keeps the cluster; without one it is gone at the end.", "Sandbox"),
     Flag("nodes", INT, 3, "How many nodes are simulated; with 0 there is no scheduler, either.", "Sandbox"),
     Flag("no-manager", BOOL, False, "Leave the controllers out.", "Sandbox"),
@@ -95,17 +101,22 @@ async def _run(command: Command) -> int:
         loop.add_signal_handler(number, stop.set)
     sandbox = Sandbox(command.options)
     try:
-        sandbox.prepare()
-        if command.options.kubeconfig:
-            sandbox.write_kubeconfig(Path(command.options.kubeconfig))
-    except DirectoryInUse as error:
-        return fail([str(error)])
-    except (OSError, sqlite3.Error, ValueError) as error:
-        return fail([_cannot_start(command.options, error)])
-    try:
-        return await _serve(command, sandbox, stop)
+        problem = _prepare(sandbox)
+        return fail([problem]) if problem else await _serve(command, sandbox, stop)
     finally:
         await sandbox.stop()
+
+
+def _prepare(sandbox: Sandbox) -> str:
+    """What is wrong, if anything."""
+    try:
+        sandbox.prepare()
+        sandbox.write_kubeconfig()
+    except DirectoryInUse as error:
+        return str(error)
+    except (OSError, sqlite3.Error, ValueError) as error:
+        return _cannot_start(sandbox.options, error)
+    return ""
 
 
 async def _serve(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int:
@@ -120,7 +131,7 @@ async def _serve(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int
         except ConfigError as error:
             return fail(error.problems)
     await sandbox.serve()
-    sys.stdout.write(f"kcm sandbox serves on {sandbox.url}\n")
+    sys.stdout.write(f"kcm sandbox serves on {sandbox.url}\nexport KUBECONFIG={shlex.quote(str(sandbox.kubeconfig))}\n")
     sys.stdout.flush()
     simulation = None
     if command.options.nodes > 0:

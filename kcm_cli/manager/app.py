@@ -20,10 +20,11 @@ from kcm_cli.engine.descriptor import StartError
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.controller_map import ControllerMapError
 from kcm_cli.manager.errors import RunError
-from kcm_cli.manager.lifecycle import Manager, innermost
+from kcm_cli.manager.lifecycle import Manager
 from kcm_cli.rest.errors import AccessError, ApiError
 from kcm_cli.rest.probe import NotHealthy
 from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.tasks import innermost
 
 log = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.probe import wait_until_healthy
 from kcm_cli.runtime.leader import HEALTH_CHECK
 from kcm_cli.runtime.loop_monitor import SWITCH_INTERVAL_S, LoopMonitor
-from kcm_cli.runtime.tasks import Stopped, Tasks, unless
+from kcm_cli.runtime.tasks import Stopped, Tasks, innermost, unless
 
 log = logging.getLogger(__name__)
 
@@ -268,13 +268,6 @@ async def unless_done(stop: asyncio.Event, work: "asyncio.Task[None]") -> None:
     finally:
         waiter.cancel()
         await asyncio.wait([waiter])
-
-
-def innermost(error: BaseException) -> BaseException:
-    """The first error in nested groups."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def by_type(config: object) -> Mapping[type, object]:

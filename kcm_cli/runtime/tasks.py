@@ -29,6 +29,13 @@ async def unless(stop: asyncio.Event, work: Coroutine[object, object, T]) -> T:
         await asyncio.wait((task, waiter))
 
 
+def innermost(error: BaseException) -> BaseException:
+    """The first error in nested groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 class Tasks:
     """A growing set of background tasks with one end."""
 

@@ -7,13 +7,9 @@ import random
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Transport
-from kcm_cli.sandbox.apiserver.admission import Admission
-from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
-from kcm_cli.sandbox.apiserver.schema import Schemas
-from kcm_cli.sandbox.apiserver.security.assembly import Security
+from kcm_cli.sandbox.apiserver.assembly import assemble
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.apiserver.server import ApiServer, Parts
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.transport import InProcessTransport
@@ -27,10 +23,7 @@ class EmbeddedServer:
     def __init__(self, clock: Clock, rng: random.Random, certificates: Certificates) -> None:
         self._certificates = certificates
         self.store = Store(None)
-        security = Security.assemble(self.store, clock, rng, certificates, tokens={}, address="127.0.0.1:6443")
-        catalog, schemas = Catalog(), Schemas()
-        admission = Admission(self.store, clock, rng, security.authorizer, catalog, schemas)
-        self.api = ApiServer(Parts(self.store, clock, rng, security, catalog, schemas, admission))
+        self.api = assemble(self.store, clock, rng, certificates, tokens={}, address="127.0.0.1:6443")
 
     async def start(self) -> None:
         """Make the objects that every cluster has."""

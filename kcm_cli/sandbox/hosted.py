@@ -15,20 +15,22 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.runtime.tasks import innermost
 from kcm_cli.sandbox.nodes import commands
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 from kcm_cli.sandbox.warp import PATIENCE_S, WarpLoop
 
 T = TypeVar("T")
 Companion = Callable[[Sandbox, asyncio.Event, tuple[str, ...]], Awaitable[object]]
-"""Something that runs with a sandbox until the event is set: the controllers, with these flags."""
+"""Something that runs with a sandbox until the event is set: the controllers, with these flags. Bad flags are an error
+of the call, not of the work that it returns."""
 START_S, STOP_S = 30.0, 10.0
 POLL_S = 0.02
 
@@ -46,17 +48,18 @@ class SandboxError(Exception):
 
 
 class HostedSandbox:
-    """See the module. ``start``, use from any thread, ``stop``."""
+    """See the module. ``start``, use from any thread, ``stop``; a ``with`` statement does both."""
 
     def __init__(self, options: HostOptions, companion: Companion | None = None) -> None:
         self._options = options
         self._companion = companion
-        self._folder = Path(tempfile.mkdtemp(prefix="kcm-test-"))
+        self._folder = Path()
         self._thread = threading.Thread(target=self._serve, name="kcm sandbox", daemon=True)
         self._started = threading.Event()
+        self._stop = asyncio.Event()
         self._error: BaseException | None = None
+        self._main: asyncio.Task[None] | None = None
         self._loop: WarpLoop
-        self._stop: asyncio.Event
         self._clock: LoopClock
         self._client: Client
         self.token = secrets.token_urlsafe(24)
@@ -68,19 +71,33 @@ class HostedSandbox:
         return str(self._folder / "kubeconfig")
 
     def start(self) -> None:
-        """Returns when clients are served. Raises SandboxError."""
+        """Returns when clients are served. Raises SandboxError, with nothing left of the attempt."""
+        self._folder = Path(tempfile.mkdtemp(prefix="kcm-test-"))
+        self._loop = WarpLoop()
         self._thread.start()
-        if not self._started.wait(START_S):
-            raise SandboxError(f"the sandbox did not start within {START_S:g} s")
-        self._check()
+        try:
+            if not self._started.wait(START_S):
+                raise SandboxError(f"the sandbox did not start within {START_S:g} s")
+            self._check()
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
-        """End it, within seconds."""
+        """End it, within seconds. May be called at any time."""
         if self._thread.is_alive():
             with contextlib.suppress(RuntimeError):  # it has ended just now
-                self._loop.call_soon_threadsafe(self._stop.set)
+                self._loop.call_soon_threadsafe(self._end)
             self._thread.join(STOP_S)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder.is_absolute():
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     # -- time
 
@@ -148,26 +165,27 @@ class HostedSandbox:
 
     def _serve(self) -> None:
         try:
-            with asyncio.Runner(loop_factory=self._make_loop) as runner:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
                 runner.run(self._live())
         except BaseException as error:  # noqa: BLE001 - told to whoever waits, on another thread
             self._error = error
         finally:
             self._started.set()
 
-    def _make_loop(self) -> WarpLoop:
-        self._loop = WarpLoop()
-        return self._loop
+    def _end(self) -> None:
+        self._stop.set()
+        if self._main is not None and not self._started.is_set():
+            self._main.cancel()
 
     async def _live(self) -> None:
-        self._stop = asyncio.Event()
+        self._main = asyncio.current_task()
         self._clock = LoopClock(datetime.now(UTC))
-        options = SandboxOptions(port=0, token=self.token, nodes=self._options.nodes)
+        options = SandboxOptions(port=0, token=self.token, kubeconfig=self.kubeconfig, nodes=self._options.nodes)
         sandbox = Sandbox(options, self._clock)
-        sandbox.prepare()
         try:
+            sandbox.prepare()
             await sandbox.serve()
-            sandbox.write_kubeconfig(Path(self.kubeconfig))
+            sandbox.write_kubeconfig()
             self.url = sandbox.url
             await self._serve_until_stopped(sandbox)
         finally:
@@ -176,14 +194,14 @@ class HostedSandbox:
     async def _serve_until_stopped(self, sandbox: Sandbox) -> None:
         cluster = sandbox.cluster()
         self._client = cluster.admin
+        work = self._companion(sandbox, self._stop, self._options.flags) if self._companion else None
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(cluster.run(), name="simulation")]
-            if self._companion is not None:
-                work = self._companion(sandbox, self._stop, self._options.flags)
-                tasks.append(group.create_task(self._accompany(work), name="controllers"))
+            simulation = group.create_task(cluster.run(), name="simulation")
+            if work is not None:
+                group.create_task(self._accompany(work), name="controllers")
             self._started.set()
             await self._stop.wait()
-            tasks[0].cancel()
+            simulation.cancel()
 
     async def _accompany(self, work: Awaitable[object]) -> None:
         await work
@@ -202,7 +220,7 @@ class HostedSandbox:
 
     def _check(self) -> None:
         if self._error is not None:
-            raise SandboxError("the sandbox has ended") from self._error
+            raise SandboxError(f"the sandbox has ended: {innermost(self._error)}") from self._error
         if not self._thread.is_alive():
             raise SandboxError("the sandbox is not running")
 

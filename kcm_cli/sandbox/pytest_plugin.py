@@ -36,15 +36,12 @@ def kcm_sandbox(kcm_options: "HostOptions", kcm_companion: "Companion | None") -
     """A fresh cluster for this session. KUBECONFIG names it, so that clients find it by themselves."""
     from kcm_cli.sandbox.hosted import HostedSandbox
 
-    sandbox = HostedSandbox(kcm_options, kcm_companion)
-    sandbox.start()
-    with pytest.MonkeyPatch.context() as patch:
+    with HostedSandbox(kcm_options, kcm_companion) as sandbox, pytest.MonkeyPatch.context() as patch:
         patch.setenv("KUBECONFIG", sandbox.kubeconfig)
         for name in _READ_AT_IMPORT:
             if name in sys.modules:
                 patch.setattr(sys.modules[name], "KUBE_CONFIG_DEFAULT_LOCATION", sandbox.kubeconfig)
         yield sandbox
-    sandbox.stop()
 
 
 @pytest.fixture
@@ -53,9 +50,11 @@ def kcm_namespace(kcm_sandbox: "HostedSandbox") -> Iterator[str]:
     from kcm_cli.sandbox.hosted import unique_name
 
     name = unique_name("test")
-    kcm_sandbox.make_namespace(name)
-    yield name
-    kcm_sandbox.drop_namespace(name)
+    try:
+        kcm_sandbox.make_namespace(name)
+        yield name
+    finally:
+        kcm_sandbox.drop_namespace(name)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from kcm_cli.component.generic_config import GenericConfig
 from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.metrics import Registry
-from kcm_cli.manager.lifecycle import by_type, innermost
+from kcm_cli.manager.lifecycle import by_type
 from kcm_cli.manager.loop_thread import LoopThread
 from kcm_cli.manager.migration import DEFAULT_LEADERS, Lock, locks
 from kcm_cli.manager.notify import READY, notify
@@ -75,8 +75,3 @@ def test_configuration_is_found_by_type() -> None:
     assert table[GenericConfig] is component.generic
     assert table[type(component.generic.leader_election)] is component.generic.leader_election
     assert table[type(component.deployment)] is component.deployment
-
-
-def test_the_first_error_of_nested_groups() -> None:
-    error = ValueError("x")
-    assert innermost(ExceptionGroup("a", [ExceptionGroup("b", [error])])) is error

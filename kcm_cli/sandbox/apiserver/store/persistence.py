@@ -6,6 +6,7 @@ corrupts more than SQLite's WAL allows. That is the promise of a sandbox, at a t
 per write.
 """
 
+import contextlib
 import fcntl
 import os
 import sqlite3
@@ -34,12 +35,15 @@ class SqliteJournal:
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = _locked(directory / "lock")
-        self._database = sqlite3.connect(directory / "state.db", isolation_level=None, check_same_thread=False)
-        os.chmod(directory / "state.db", 0o600)
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("PRAGMA synchronous=OFF")
-        self._database.executescript(_SCHEMA)
+        with contextlib.ExitStack() as taken:
+            taken.callback(os.close, _locked(directory / "lock"))
+            database = sqlite3.connect(directory / "state.db", isolation_level=None, check_same_thread=False)
+            self._database = taken.enter_context(contextlib.closing(database))
+            os.chmod(directory / "state.db", 0o600)
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=OFF")
+            self._database.executescript(_SCHEMA)
+            self._taken = taken.pop_all()
 
     def load(self) -> tuple[int, Iterable[tuple[GVR, str, str, int, bytes]]]:
         (revision,) = self._database.execute("SELECT revision FROM state").fetchone()
@@ -64,8 +68,7 @@ class SqliteJournal:
         self._database.execute("DELETE FROM objects WHERE resource=?", (_text(gvr),))
 
     def close(self) -> None:
-        self._database.close()
-        os.close(self._lock)
+        self._taken.close()
 
     def _objects(self) -> Iterator[tuple[GVR, str, str, int, bytes]]:
         rows = self._database.execute("SELECT resource, namespace, name, revision, data FROM objects")

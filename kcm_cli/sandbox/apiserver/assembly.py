@@ -1,0 +1,30 @@
+"""An API server put together from its parts: the one place that knows all of them."""
+
+import random
+from collections.abc import Mapping
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.sandbox.apiserver.admission import Admission
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.schema import Schemas
+from kcm_cli.sandbox.apiserver.security.assembly import Security
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.server import ApiServer, Parts
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import User
+
+
+def assemble(
+    store: Store,
+    clock: Clock,
+    rng: random.Random,
+    certificates: Certificates,
+    *,
+    tokens: Mapping[str, User],
+    address: str,
+) -> ApiServer:
+    """tokens: static bearer tokens. address: host:port by which the server calls itself."""
+    security = Security.assemble(store, clock, rng, certificates, tokens=tokens, address=address)
+    catalog, schemas = Catalog(), Schemas()
+    admission = Admission(store, clock, rng, security.authorizer, catalog, schemas)
+    return ApiServer(Parts(store, clock, rng, security, catalog, schemas, admission))

@@ -1,0 +1,94 @@
+"""Kubeconfig files that the sandbox writes.
+
+A file that is there already keeps what it has of other clusters: our entries join it, and its current context becomes
+ours, as ``kubectl config`` would do it. One that cannot be read is left alone.
+"""
+
+import base64
+import os
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.security.certificates import KeyPair
+
+CLUSTER = "kcm-sandbox"
+_LISTS = ("clusters", "users", "contexts")
+
+
+def document(name: str, url: str, ca: bytes, user: Doc) -> Doc:
+    """A kubeconfig with one cluster, and one user and context of this name."""
+    cluster: Doc = {"server": url, "certificate-authority-data": _base64(ca)}
+    context: Doc = {"cluster": CLUSTER, "user": name}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": CLUSTER, "cluster": cluster}],
+        "users": [{"name": name, "user": user}],
+        "contexts": [{"name": name, "context": context}],
+        "current-context": name,
+    }
+
+
+def identity(pair: KeyPair) -> Doc:
+    """The user that has this certificate."""
+    return {"client-certificate-data": _base64(pair.certificate), "client-key-data": _base64(pair.key)}
+
+
+def join(path: Path, ours: Doc) -> None:
+    """Put our entries into a file, which is made where it is missing. Raises OSError, ValueError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        text = ""
+    write(path, joined(_read(path, text), ours) if text.strip() else ours)
+
+
+def joined(there: Doc, ours: Doc) -> Doc:
+    """What is there with our entries in the place of those of their names. Raises ValueError."""
+    result = {**ours, **there, "current-context": ours["current-context"]}
+    for key in _LISTS:
+        entries, new = _named(there.get(key), key), _named(ours[key], key)
+        kept = [new.pop(name, entry) for name, entry in entries.items()]
+        result[key] = [*kept, *new.values()]
+    return result
+
+
+def write(path: Path, config: Doc) -> None:
+    """Write a file that its owner alone can read, in one step: nobody sees half of it. Raises OSError."""
+    target = path.resolve()
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # mode 0600
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            yaml.safe_dump(config, file, sort_keys=False)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _read(path: Path, text: str) -> Doc:
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is there already and is not YAML") from error
+    if not isinstance(found, dict) or found.get("kind", "Config") != "Config":
+        raise ValueError(f"{path} is there already and is no kubeconfig")
+    return found
+
+
+def _named(entries: object, key: str) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for entry in entries if isinstance(entries, list) else []:
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if not isinstance(name, str):
+            raise ValueError(f"the kubeconfig that is there already has an entry without name in {key}")
+        found.setdefault(name, entry)
+    return found
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -1,0 +1,76 @@
+"""A sandbox on a thread: what a start that fails leaves behind, and what it says."""
+
+import asyncio
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.sandbox import hosted
+from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions, SandboxError
+from kcm_cli.sandbox.run import Sandbox
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where private folders are made in this test."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "kcm sandbox"]
+
+
+def nothing_is_left(folder: Path) -> bool:
+    return not list(folder.iterdir()) and not threads()
+
+
+async def ends_at_once(sandbox: Sandbox, stop: asyncio.Event, flags: tuple[str, ...]) -> None:
+    return None
+
+
+def refuses(sandbox: Sandbox, stop: asyncio.Event, flags: tuple[str, ...]) -> asyncio.Future[None]:
+    raise ValueError(f"no such flags: {flags}")
+
+
+def test_a_sandbox_that_was_never_started_has_nothing_to_stop(temporary: Path) -> None:
+    HostedSandbox(HostOptions()).stop()
+    assert nothing_is_left(temporary)
+
+
+def test_it_ends_with_its_with_statement(temporary: Path) -> None:
+    with HostedSandbox(HostOptions(nodes=0)) as sandbox:
+        assert Path(sandbox.kubeconfig).exists()
+        assert threads()
+    assert nothing_is_left(temporary)
+    sandbox.stop()
+
+
+def test_a_failed_start_says_why_and_leaves_nothing(temporary: Path) -> None:
+    sandbox = HostedSandbox(HostOptions(nodes=0, flags=("--x",)), refuses)
+    with pytest.raises(SandboxError, match="no such flags.*--x"):
+        sandbox.start()
+    assert nothing_is_left(temporary)
+    sandbox.stop()
+
+
+def test_a_start_that_takes_too_long_leaves_nothing(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def for_ever(self: Sandbox) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Sandbox, "serve", for_ever)
+    monkeypatch.setattr(hosted, "START_S", 0.1)
+    sandbox = HostedSandbox(HostOptions(nodes=0))
+    with pytest.raises(SandboxError, match="within 0.1 s"):
+        sandbox.start()
+    assert nothing_is_left(temporary)
+
+
+def test_controllers_that_end_too_soon_are_an_error_of_the_next_call(temporary: Path) -> None:
+    with HostedSandbox(HostOptions(nodes=0), ends_at_once) as sandbox:
+        sandbox.wait(lambda: not threads())
+        with pytest.raises(SandboxError, match="controllers have ended"):
+            sandbox.make_namespace("a")
+    assert nothing_is_left(temporary)

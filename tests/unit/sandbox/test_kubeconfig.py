@@ -1,0 +1,85 @@
+"""Writing into kubeconfig files: what others have in them stays."""
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kcm_cli.sandbox import kubeconfig
+
+OURS = kubeconfig.document("kcm-sandbox", "https://127.0.0.1:6443", b"CA", {"token": "T"})
+THEIRS = """
+apiVersion: v1
+kind: Config
+clusters: [{name: work, cluster: {server: "https://work"}}]
+users: [{name: me, user: {token: mine}}]
+contexts: [{name: work, context: {cluster: work, user: me, namespace: n}}]
+current-context: work
+preferences: {colors: true}
+"""
+
+
+def written(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "config"
+    kubeconfig.join(path, OURS)
+    assert written(path) == OURS
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [one.name for one in path.parent.iterdir()] == ["config"]
+
+
+def test_an_empty_file_is_a_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("\n")
+    kubeconfig.join(path, OURS)
+    assert written(path) == OURS
+
+
+def test_other_clusters_stay_and_ours_is_the_current_one(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(THEIRS)
+    kubeconfig.join(path, OURS)
+    found, theirs = written(path), yaml.safe_load(THEIRS)
+    for key in ("clusters", "users", "contexts"):
+        assert found[key] == [*theirs[key], *OURS[key]]  # type: ignore[misc]
+    assert found["current-context"] == "kcm-sandbox"
+    assert found["preferences"] == {"colors": True}
+
+
+def test_an_earlier_sandbox_is_replaced_in_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    kubeconfig.join(path, kubeconfig.document("kcm-sandbox", "https://127.0.0.1:1", b"OLD", {"token": "OLD"}))
+    kubeconfig.join(path, OURS)
+    assert written(path) == OURS
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text(THEIRS)
+    (tmp_path / "config").symlink_to(tmp_path / "real")
+    kubeconfig.join(tmp_path / "config", OURS)
+    assert (tmp_path / "config").is_symlink()
+    assert len(written(tmp_path / "real")["clusters"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [", "is not YAML"),
+        ("just text", "is no kubeconfig"),
+        ("kind: Pod", "is no kubeconfig"),
+        ("clusters: [{cluster: {}}]", "without name in clusters"),
+    ],
+    ids=["not YAML", "text", "another kind", "no name"],
+)
+def test_what_is_no_kubeconfig_is_left_alone(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=words):
+        kubeconfig.join(path, OURS)
+    assert path.read_text() == text
+    assert len(list(tmp_path.iterdir())) == 1

@@ -1,0 +1,91 @@
+"""Starting and ending a sandbox: whatever was begun is given back, however far it came."""
+
+import asyncio
+import socket
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.sandbox.apiserver.store import DirectoryInUse
+from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where private folders are made in this test."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def stopped(sandbox: Sandbox) -> None:
+    asyncio.run(sandbox.stop())
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_stop_before_prepare_does_nothing() -> None:
+    stopped(Sandbox(SandboxOptions(port=0)))
+
+
+def test_stop_gives_back_what_prepare_took(temporary: Path) -> None:
+    sandbox = Sandbox(SandboxOptions(port=0))
+    sandbox.prepare()
+    assert list(temporary.iterdir())
+    stopped(sandbox)
+    assert not list(temporary.iterdir())
+    again = Sandbox(SandboxOptions(port=sandbox.port))
+    again.prepare()
+    stopped(again)
+
+
+def test_a_taken_port_gives_the_data_directory_back(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        sandbox = Sandbox(SandboxOptions(port=taken.getsockname()[1], data_dir=str(tmp_path / "data")))
+        with pytest.raises(OSError, match="in use"):
+            sandbox.prepare()
+        stopped(sandbox)
+    again = Sandbox(SandboxOptions(port=0, data_dir=str(tmp_path / "data")))
+    again.prepare()
+    stopped(again)
+
+
+def test_keys_that_cannot_be_read_give_the_port_back(tmp_path: Path) -> None:
+    (tmp_path / "data" / "pki").mkdir(parents=True)
+    for name in ("ca.crt", "ca.key"):
+        (tmp_path / "data" / "pki" / name).write_text("no key")
+    sandbox = Sandbox(SandboxOptions(port=0, data_dir=str(tmp_path / "data")))
+    with pytest.raises(ValueError):
+        sandbox.prepare()
+    stopped(sandbox)
+    assert is_free(sandbox.port)
+    with socket.create_server(("127.0.0.1", sandbox.port)):
+        pass
+
+
+def test_a_database_that_is_none_leaves_no_lock_behind(tmp_path: Path) -> None:
+    (tmp_path / "state.db").write_text("no database, but long enough to be looked at")
+    options = SandboxOptions(port=0, data_dir=str(tmp_path))
+    for _ in range(2):
+        sandbox = Sandbox(options)
+        with pytest.raises(sqlite3.DatabaseError):
+            sandbox.prepare()
+        stopped(sandbox)
+
+
+def test_a_directory_in_use_stays_its_users(tmp_path: Path) -> None:
+    options = SandboxOptions(port=0, data_dir=str(tmp_path))
+    first, second = Sandbox(options), Sandbox(options)
+    first.prepare()
+    with pytest.raises(DirectoryInUse):
+        second.prepare()
+    stopped(second)
+    with pytest.raises(DirectoryInUse):
+        Sandbox(options).prepare()
+    stopped(first)
