@@ -33,11 +33,9 @@ class ConfigModules:
         if not hasattr(sys.modules[_CLIENT], "Configuration"):
             vars(sys.modules[_CLIENT]).update(Configuration=configuration.Configuration, ApiClient=None)
         kube_config = importlib.import_module(f"{_ROOT}.config.kube_config")
-        incluster = importlib.import_module(f"{_ROOT}.config.incluster_config")
         exceptions = importlib.import_module(f"{_ROOT}.config.config_exception")
         self.Configuration: Any = configuration.Configuration
         self.KubeConfigLoader: Any = kube_config.KubeConfigLoader
-        self.InClusterConfigLoader: Any = incluster.InClusterConfigLoader
         self.ConfigException: type[Exception] = exceptions.ConfigException
         # It logs what it raises: once is enough.
         logging.getLogger(kube_config.__name__).setLevel(logging.CRITICAL)

@@ -7,6 +7,7 @@ upstream: staging/src/k8s.io/client-go/transport/token_source.go
 """
 
 import asyncio
+import base64
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -117,6 +118,11 @@ class Renewing:
 def bearer(token: str) -> str:
     """The header of a bearer token."""
     return f"Bearer {token}"
+
+
+def basic(user: str, password: str) -> str:
+    """The header of a name and a password."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode('ascii')}"
 
 
 def from_file(path: Path, clock: Clock) -> Renewing:

@@ -1,9 +1,9 @@
 """Requests as they go over the wire."""
 
-import base64
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from kcm_cli.rest.access import Access
+from kcm_cli.rest.credentials import basic
 from kcm_cli.rest.transport import Request, Unreachable
 
 _SAFE_PATH = "/:@!$&'()*+,;=-._~"
@@ -46,8 +46,7 @@ def authorization(proxy: str) -> list[tuple[str, str]]:
     url = urlsplit(proxy)
     if url.username is None:
         return []
-    pair = f"{unquote(url.username)}:{unquote(url.password or '')}"
-    return [("proxy-authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")]
+    return [("proxy-authorization", basic(unquote(url.username), unquote(url.password or "")))]
 
 
 def _single(name: str, value: str) -> str:

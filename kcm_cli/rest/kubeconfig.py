@@ -1,4 +1,4 @@
-"""What a kubeconfig must look like, checked before kubernetes-asyncio reads it: each fault gets one clear line.
+"""What a kubeconfig must look like, checked before it is used: each fault gets one clear line.
 
 upstream: staging/src/k8s.io/client-go/tools/clientcmd/{client_config,validation}.go
 """
@@ -103,6 +103,14 @@ class Chosen(msgspec.Struct, frozen=True):
     cluster: Cluster
     user: User
 
+    @property
+    def folder(self) -> Path:
+        """What relative paths in the file start from."""
+        return self.path.absolute().parent
+
+    def __str__(self) -> str:
+        return f'kubeconfig {self.path}: context "{self.context}"'
+
 
 def read(path: Path, *, context: str = "", server: str = "") -> Chosen:
     """The chosen (or current) context, with another server where one is given. Raises KubeconfigError."""
@@ -156,16 +164,10 @@ def _choose(path: Path, config: Kubeconfig, name: str, server: str) -> Chosen:
     return chosen
 
 
-def minimal(chosen: Chosen, server: str) -> Doc:
-    """A kubeconfig with nothing but the chosen parts, for a server's URL."""
-    cluster = msgspec.to_builtins(msgspec.structs.replace(chosen.cluster, server=server))
-    user = msgspec.to_builtins(chosen.user)
-    return {
-        "current-context": "kcm",
-        "contexts": [{"name": "kcm", "context": {"cluster": "kcm", "user": "kcm"}}],
-        "clusters": [{"name": "kcm", "cluster": {key: value for key, value in cluster.items() if value}}],
-        "users": [{"name": "kcm", "user": {key: value for key, value in user.items() if value}}],
-    }
+def plugin_parts(user: User) -> Doc:
+    """The plugin or provider of a user, as it stands in the file."""
+    only = User(token=user.token, exec=user.exec, auth_provider=user.auth_provider)
+    return {key: value for key, value in msgspec.to_builtins(only).items() if value}
 
 
 def _check(chosen: Chosen) -> None:
@@ -185,4 +187,4 @@ def _check(chosen: Chosen) -> None:
     if not user.impersonate and (user.impersonate_uid or user.impersonate_groups or user.impersonate_extra):
         faults.append("as-uid, as-groups and as-user-extra need as")
     if faults:
-        raise KubeconfigError(f'kubeconfig {chosen.path}: context "{chosen.context}": {"; ".join(faults)}')
+        raise KubeconfigError(f"{chosen}: {'; '.join(faults)}")

@@ -200,6 +200,20 @@ def test_a_plugin_that_fails_is_one_line(tmp_path, plugin, caplog):
     assert caplog.records == []
 
 
+def test_a_plugin_may_show_a_certificate(tmp_path, plugin):
+    path = plugin()
+    status = {"clientCertificateData": "CERT", "clientKeyData": "KEY"}
+    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}
+    (tmp_path / "plugin.py").write_text(f"import json; print(json.dumps({credential!r}))")
+
+    async def main():
+        return await access.load(path=str(path), master="", clock=LoopClock(), environ={})
+
+    loaded = asyncio.run(main())
+    assert (loaded.tls.cert_data, loaded.tls.key_data, loaded.tls.cert_file) == (b"CERT", b"KEY", None)
+    assert loaded.credentials.current() == ""
+
+
 def test_a_plugin_that_is_missing(load):
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/no/such/plugin"}}
     with pytest.raises(CredentialsError, match="/no/such/plugin"):
@@ -334,7 +348,7 @@ def fresh(code):
     return done.stdout.strip()
 
 
-def test_no_model_class_of_kubernetes_asyncio_is_ever_loaded(tmp_path):
+def test_a_token_needs_no_client_library(tmp_path):
     path = tmp_path / "kubeconfig"
     path.write_text(yaml.safe_dump(config(user={"token": "abc"})))
     code = f"""
@@ -342,9 +356,19 @@ import asyncio, sys
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest import access, builder, session
 print(asyncio.run(access.load(path={str(path)!r}, master="", clock=LoopClock(), environ={{}})).server)
-print([name for name in sys.modules if name.startswith("kubernetes")])
+print([name for name in sys.modules if name.startswith(("kubernetes", "aiohttp", "urllib3"))])
 """
     assert fresh(code).splitlines() == [SERVER, "[]"]
+
+
+def test_a_plugin_needs_no_model_class_of_kubernetes_asyncio():
+    code = """
+import sys
+from kcm_cli.rest import asyncio_config
+asyncio_config.load()
+print([name for name in sys.modules if name.startswith("kubernetes")])
+"""
+    assert fresh(code) == "[]"
 
 
 def test_the_real_package_can_be_imported_afterwards():
