@@ -110,8 +110,8 @@ class GarbageCollector:
     def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> None:
         self._apply(self.graph.observe(identity, meta, old))
 
-    def _gone(self, uid: str) -> None:
-        self._apply(self.graph.remove(uid))
+    def _gone(self, identity: Identity) -> None:
+        self._apply(self.graph.remove(identity))
 
     def _apply(self, effects: Effects | None) -> None:
         if effects is None:
@@ -138,20 +138,26 @@ class GarbageCollector:
         node = self.graph.get(key)
         if node is None or (node.being_deleted and not node.deleting_dependents):
             return None
+        me = node.identity  # that of a virtual node changes while requests are under way
         try:
-            if node.deleting_dependents:
-                await self._wait_for_dependents(node)
-            elif node.virtual:
-                await self._verify(node)
-            else:
-                await self._judge(node, self._cached(node))
+            await self._attempt(node, me)
         except OwnerOfAnotherScope:
             return None
         except NotFound:
-            self._apply(self.graph.absent(node.identity))
-        except Conflict:
-            await self._judge_live(node)
+            self._apply(self.graph.absent(me))
+            return None
+        if node.virtual and self.graph.get(key) is node:
+            raise NotObserved(f"{me.kind} {me.name} has not been observed yet")
         return None
+
+    async def _attempt(self, node: Node, me: Identity) -> None:
+        if node.deleting_dependents:
+            await self._wait_for_dependents(node)
+            return
+        try:
+            await self._judge(node, me, None if node.virtual else self._cached(node))
+        except Conflict:
+            await self._judge(node, me, None)
 
     def _cached(self, node: Node) -> ObjectMeta | None:
         """The metadata of an observed node as its informer has it; None where that is another object by now."""
@@ -165,46 +171,35 @@ class GarbageCollector:
         meta: ObjectMeta = obj.metadata
         return meta
 
-    async def _judge_live(self, node: Node) -> None:
-        try:
-            await self._judge(node, None)
-        except NotFound:
-            self._apply(self.graph.absent(node.identity))
-
-    async def _verify(self, node: Node) -> None:
-        """Ask the server for an object that has only been heard of; once it exists, its event will come."""
-        live = await self._objects.get(node.identity)
-        if live.uid != node.identity.uid:
-            raise NotFound(404, "NotFound", "another object of this name")
-        raise NotObserved(f"{node.identity.kind} {node.identity.name} has not been observed yet")
-
-    async def _judge(self, node: Node, meta: ObjectMeta | None) -> None:
+    async def _judge(self, node: Node, me: Identity, meta: ObjectMeta | None) -> None:
         if meta is None:
-            live = await self._objects.get(node.identity)
-            if live.uid != node.identity.uid:
+            live = await self._objects.get(me)
+            if live.uid != me.uid:
                 raise NotFound(404, "NotFound", "another object of this name")
             meta = live.metadata
-        owners = {ref.uid: await self._state(ref, node) for ref in meta.owner_references}
+        owners = [await self._state(ref, node) for ref in meta.owner_references]
         verdict = plan.judge(node, meta, owners)
         match verdict:
             case Keep():
                 return
             case Disown(uids):
-                strategic = plan.disown(node.identity.uid, uids)
-                await self._objects.patch(node.identity, strategic, lambda live: plan.disown_whole(live, uids))
+                await self._objects.patch(me, plan.disown(me.uid, uids), lambda live: plan.disown_whole(live, uids))
             case Remove(propagation, unblock):
                 if unblock:
-                    strategic = plan.unblock(node.identity.uid, meta.owner_references)
-                    await self._objects.patch(node.identity, strategic, plan.unblock_whole)
-                    meta = (await self._objects.get(node.identity)).metadata
-                await self._objects.delete(node.identity, meta, propagation)
+                    await self._objects.patch(me, plan.unblock(me.uid, meta.owner_references), plan.unblock_whole)
+                    meta = (await self._objects.get(me)).metadata
+                await self._objects.delete(me, meta, propagation)
 
     async def _state(self, ref: OwnerReference, node: Node) -> Owner:
         """What is known of an owner: from the graph if it has been seen alive, else from the server."""
         owner = self.graph.get(ref.uid)
         known = owner is not None and not owner.virtual and owner.identity.names(ref)
         if owner is not None and known and owner.identity.namespace in ("", node.identity.namespace):
-            return Owner.WAITING if owner.deleting_dependents else Owner.SOLID
+            if not owner.deleting_dependents:
+                return Owner.SOLID
+            meta = self._cached(owner)
+            if meta is not None and FOREGROUND in meta.finalizers:
+                return Owner.WAITING
         return await self._asked(ref, node.identity.namespace)
 
     async def _asked(self, ref: OwnerReference, namespace: str) -> Owner:
@@ -243,7 +238,10 @@ class GarbageCollector:
         node = self.graph.get(key)
         if node is None:
             return None
-        await asyncio.gather(*(self._orphan(node, dependent) for dependent in list(node.dependents.values())))
+        freeing = (self._orphan(node, dependent) for dependent in list(node.dependents.values()))
+        for failed in await asyncio.gather(*freeing, return_exceptions=True):
+            if failed is not None:
+                raise failed
         await self._objects.remove_finalizer(node.identity, ORPHAN)
         return None
 

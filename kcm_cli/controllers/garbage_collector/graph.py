@@ -185,10 +185,15 @@ class Graph:
 
     # -- an object is gone
 
-    def remove(self, uid: str) -> Effects | None:
+    def remove(self, identity: Identity) -> Effects | None:
         """An object was deleted: its dependents and its waiting owners are looked at."""
-        node = self._nodes.get(uid)
-        return self._remove(node, node.identity) if node is not None else None
+        node = self._nodes.get(identity.uid)
+        if node is None:
+            return None
+        effects = Effects()
+        if node.virtual:
+            self._observed(node, identity, effects)
+        return self._remove(node, identity, effects)
 
     def absent(self, identity: Identity) -> Effects | None:
         """The server says that this object does not exist (though no event said so)."""
@@ -197,11 +202,11 @@ class Graph:
             return None
         if not node.virtual:
             if node.identity == identity:
-                return self._remove(node, identity)
+                return self._remove(node, identity, Effects())
             return self._orphans_of(node, identity, Effects())
         _, others = partition(node.dependents.values(), identity)
         if not others:
-            return self._remove(node, identity)
+            return self._remove(node, identity, Effects())
         effects = self._orphans_of(node, identity, Effects())
         if node.identity == identity:
             alternative = _alternative(others, identity)
@@ -218,8 +223,7 @@ class Graph:
             effects.delete.extend(dependent.identity.uid for dependent in matching)
         return effects
 
-    def _remove(self, node: Node, identity: Identity) -> Effects:
-        effects = Effects()
+    def _remove(self, node: Node, identity: Identity, effects: Effects) -> Effects:
         self._nodes.pop(node.identity.uid, None)
         for ref in node.owners:
             owner = self._nodes.get(ref.uid)

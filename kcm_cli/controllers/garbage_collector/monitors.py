@@ -48,7 +48,7 @@ class SlimObject(Object, frozen=True, gc=False, kw_only=True):
 
 
 Observe = Callable[[Identity, ObjectMeta, ObjectMeta | None], None]
-Gone = Callable[[str], None]
+Gone = Callable[[Identity], None]
 
 
 class Monitors:
@@ -84,14 +84,17 @@ class Monitors:
         except (ApiError, TransportError, codec.DecodeError) as error:
             log.warning("Discovery failed, monitors stay as they are", extra={"fields": {"err": str(error)}})
             return False
-        wanted = {r.gvr: r for r in found.preferred() if r.supports(*VERBS) and self._counts(r)}
+        deletable = [resource for resource in found.preferred() if resource.supports(*VERBS)]
+        if not deletable:
+            return False
+        wanted = {resource.gvr: resource for resource in deletable if self._counts(resource)}
         for gvr in [gvr for gvr in self._followed if gvr not in wanted and gvr.group_version not in found.failed]:
             self._unfollow(gvr)
         for gvr, resource in wanted.items():
             if gvr not in self._followed:
                 self._follow(resource)
         self._context.start_informers()
-        return bool(wanted)
+        return True
 
     def _counts(self, resource: ServedResource) -> bool:
         return (resource.gvr.group, resource.gvr.plural) not in self._ignored
@@ -107,18 +110,18 @@ class Monitors:
 
         listener = informer.listen(
             on_add=lambda obj: self._observe(identity(obj), obj.metadata, None),
-            on_update=lambda old, new: self._updated(identity(new), old.metadata, new.metadata),
-            on_delete=lambda obj: self._gone(obj.metadata.uid),
+            on_update=lambda old, new: self._updated(identity(old), identity(new), old.metadata, new.metadata),
+            on_delete=lambda obj: self._gone(identity(obj)),
         )
         self._followed[served.gvr] = (informer, listener)
         self._by_kind[(api_version, kind)] = informer
 
-    def _updated(self, identity: Identity, old: ObjectMeta, new: ObjectMeta) -> None:
-        if old.uid != new.uid:
-            self._gone(old.uid)
-            self._observe(identity, new, None)
+    def _updated(self, before: Identity, now: Identity, old: ObjectMeta, new: ObjectMeta) -> None:
+        if before.uid != now.uid:
+            self._gone(before)
+            self._observe(now, new, None)
         else:
-            self._observe(identity, new, old)
+            self._observe(now, new, old)
 
     def _unfollow(self, gvr: GVR) -> None:
         informer, listener = self._followed.pop(gvr)

@@ -3,6 +3,7 @@
 upstream: pkg/controller/garbagecollector/garbagecollector.go#attemptToDeleteItem
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -42,15 +43,18 @@ class Remove:
 Verdict = Keep | Disown | Remove
 
 
-def judge(node: Node, meta: ObjectMeta, owners: dict[str, Owner]) -> Verdict:
-    """Decide on an object; ``owners`` says what is known of each owner by uid."""
+def judge(node: Node, meta: ObjectMeta, owners: Sequence[Owner]) -> Verdict:
+    """Decide on an object; ``owners`` says what is known of the owner in each of its references.
+
+    By reference, not by uid: two references may name one uid and differ in the rest.
+    """
     if not meta.owner_references:
         return Keep()
-    states = [(ref, owners[ref.uid]) for ref in meta.owner_references]
+    states = zip(meta.owner_references, owners, strict=True)
     gone = tuple(ref.uid for ref, state in states if state is not Owner.SOLID)
-    if len(gone) < len(states):
+    if len(gone) < len(owners):
         return Disown(gone) if gone else Keep()
-    if any(state is Owner.WAITING for _, state in states) and node.dependents:
+    if Owner.WAITING in owners and node.dependents:
         cycle = any(dependent.deleting_dependents for dependent in node.dependents.values())
         return Remove("Foreground", unblock=cycle)
     return Remove(propagation_of(meta))

@@ -1,7 +1,7 @@
 """Transports that fail as a test says."""
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
 
@@ -27,6 +27,28 @@ class Refusing:
             self.refused += 1
             raise TransportError("the connection was lost")
         return await self._inner.send(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        if self._refuses(request):
+            self.refused += 1
+            raise TransportError("the connection was lost")
+        async with self._inner.stream(request) as stream:
+            yield stream
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class Rewriting:
+    """Gives answers as ``edit`` changes them."""
+
+    def __init__(self, inner: Transport, edit: Callable[[Request, Response], Response]) -> None:
+        self._inner = inner
+        self._edit = edit
+
+    async def send(self, request: Request) -> Response:
+        return self._edit(request, await self._inner.send(request))
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         return self._inner.stream(request)

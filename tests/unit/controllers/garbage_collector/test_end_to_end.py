@@ -1,0 +1,548 @@
+"""The controller in a whole sandbox, on virtual time."""
+
+import json
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.transport import Request, Response, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing, Rewriting
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+CONFIG_MAPS = resource("configmaps")
+SECRETS = resource("secrets")
+NAMESPACES = resource("namespaces", namespaced=False)
+ROLES = resource("clusterroles", "rbac.authorization.k8s.io", namespaced=False)
+REPLICA_SETS = resource("replicasets", "apps")
+CRDS = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=False)
+WIDGETS = resource("widgets", "example.com")
+
+
+class Story:
+    """ConfigMaps that own each other, and what is left of them."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self, transport: Transport | None = None, config: GarbageCollectorConfig | None = None) -> Any:
+        chosen = config or GarbageCollectorConfig()
+        return controllers(self.world, chosen, names=["garbage-collector-controller"], transport=transport)
+
+    async def make(
+        self,
+        name: str,
+        *owners: dict[str, Any],
+        kind: Resource[Any] = CONFIG_MAPS,
+        namespace: str = "default",
+        finalizers: tuple[str, ...] = (),
+        body: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Create an object; how others refer to it."""
+        metadata = {"name": name, "ownerReferences": list(owners), "finalizers": list(finalizers)}
+        await self.world.create(kind, {"metadata": metadata} | (body or {}), namespace)
+        return await self.ref(name, kind, namespace)
+
+    async def ref(self, name: str, kind: Resource[Any] = CONFIG_MAPS, namespace: str = "default") -> dict[str, Any]:
+        made = await self.world.get(kind, name, namespace)
+        return {
+            "apiVersion": made["apiVersion"],
+            "kind": made["kind"],
+            "name": name,
+            "uid": made["metadata"]["uid"],
+        }
+
+    async def let_go(self, name: str, kind: Resource[Any] = CONFIG_MAPS) -> None:
+        await self.world.patch(kind, name, {"metadata": {"finalizers": None}})
+
+    async def left(self, kind: Resource[Any] = CONFIG_MAPS, namespace: str = "default") -> dict[str, list[str]]:
+        """Names of what is left, with the names of its owners."""
+        page = json.loads(await self.world.client.list_page(kind, namespace if kind.namespaced else ""))
+        return {
+            item["metadata"]["name"]: [ref["name"] for ref in item["metadata"].get("ownerReferences", [])]
+            for item in page["items"]
+        }
+
+    async def gone(self, name: str, kind: Resource[Any] = CONFIG_MAPS) -> bool:
+        try:
+            await self.world.get(kind, name)
+        except NotFound:
+            return True
+        return False
+
+
+Life = Callable[[Story], Awaitable[None]]
+
+
+@pytest.fixture
+def live(play: Callable[..., None]) -> Callable[[Life], None]:
+    """Run a story with nothing but the server: no nodes."""
+
+    def run(life: Life) -> None:
+        async def main(world: World) -> None:
+            await life(Story(world))
+
+        play(main, nodes=0)
+
+    return run
+
+
+def blocking(ref: dict[str, Any]) -> dict[str, Any]:
+    return ref | {"blockOwnerDeletion": True}
+
+
+def test_in_the_background_everything_below_goes(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            root = await story.make("root")
+            child = await story.make("child", root)
+            await story.make("grandchild", child)
+            await story.make("stranger")
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Background")
+            await story.world.wait(5)
+            assert await story.left() == {"stranger": []}
+
+    live(life)
+
+
+def test_in_the_foreground_an_owner_waits_for_what_blocks_it(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            root = await story.make("root")
+            await story.make("blocks", blocking(root), finalizers=("example.com/wait",))
+            await story.make("lets", root, finalizers=("example.com/wait",))
+            await story.make("plain", blocking(root))
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Foreground")
+            await story.world.wait(30)
+            assert set(await story.left()) == {"root", "blocks", "lets"}
+            await story.let_go("blocks")
+            await story.world.wait(30)
+            assert set(await story.left()) == {"lets"}
+            await story.let_go("lets")
+            await story.world.wait(30)
+            assert await story.left() == {}
+
+    live(life)
+
+
+def test_a_dependent_that_no_longer_blocks_lets_its_owner_go(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            root = await story.make("root")
+            await story.make("blocks", blocking(root), finalizers=("example.com/wait",))
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Foreground")
+            await story.world.wait(30)
+            assert not await story.gone("root")
+            await story.world.patch(CONFIG_MAPS, "blocks", {"metadata": {"ownerReferences": [root]}})
+            await story.world.wait(30)
+            assert await story.gone("root")
+
+    live(life)
+
+
+def test_orphans_stay_and_are_nobodys(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            root = await story.make("root")
+            other = await story.make("other")
+            for number in range(5):
+                await story.make(f"child{number}", root)
+            await story.make("shared", root, other)
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Orphan")
+            await story.world.wait(30)
+            expected = {f"child{number}": [] for number in range(5)}
+            assert await story.left() == expected | {"other": [], "shared": ["other"]}
+
+    live(life)
+
+
+def test_orphaning_that_fails_half_way_is_finished_later(live):
+    async def life(story: Story) -> None:
+        broken = [True]
+
+        def refuses(request: Request) -> bool:
+            return broken[0] and request.method == "PATCH" and request.path.endswith("/child1")
+
+        transport = Refusing(story.world.server.transport(), refuses)
+        async with story.running(transport):
+            root = await story.make("root")
+            for number in range(3):
+                await story.make(f"child{number}", root)
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Orphan")
+            await story.world.wait(5)
+            assert transport.refused
+            assert await story.left() == {"root": [], "child0": [], "child1": ["root"], "child2": []}
+            broken[0] = False
+            await story.world.wait(60)
+            assert await story.left() == {f"child{number}": [] for number in range(3)}
+
+    live(life)
+
+
+def test_while_one_owner_lives_only_references_go(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            a, b = await story.make("a"), await story.make("b")
+            await story.make("child", a, b)
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "a", propagation="Background")
+            await story.world.wait(5)
+            assert await story.left() == {"b": [], "child": ["b"]}
+            await story.world.delete(CONFIG_MAPS, "b", propagation="Background")
+            await story.world.wait(5)
+            assert await story.left() == {}
+
+    live(life)
+
+
+def test_another_object_of_the_same_name_is_not_the_owner(live):
+    async def life(story: Story) -> None:
+        before = await story.make("root")
+        await story.make("child", before)
+        await story.world.delete(CONFIG_MAPS, "root")
+        after = await story.make("root")
+        await story.make("new-child", after)
+        async with story.running():
+            await story.world.wait(40)
+            assert await story.left() == {"root": [], "new-child": ["root"]}
+
+    live(life)
+
+
+def test_an_owner_in_another_namespace_is_no_owner(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            await story.world.create(NAMESPACES, {"metadata": {"name": "other"}})
+            owner = await story.make("root", namespace="other")
+            await story.world.wait(5)
+            await story.make("child", owner)
+            await story.world.wait(30)
+            assert await story.left() == {}
+            assert "root" in await story.left(namespace="other")
+            place = f"[v1/ConfigMap, namespace: default, name: root, uid: {owner['uid']}]"
+            told = f'ownerRef {place} does not exist in namespace "default"'
+            assert await story.world.events("child") == [("OwnerRefInvalidNamespace", told)]
+
+    live(life)
+
+
+def test_of_a_cluster_scoped_object_with_a_namespaced_owner_nothing_can_be_concluded(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            owner = await story.make("root")
+            await story.world.delete(CONFIG_MAPS, "root")
+            await story.make("reader", owner, kind=ROLES, body={"rules": []})
+            await story.make("child", owner)
+            await story.world.wait(60)
+            assert not await story.gone("reader", ROLES)
+            assert await story.gone("child")
+
+    live(life)
+
+
+def test_a_cycle_of_objects_that_wait_for_each_other_is_broken(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            a = await story.make("a")
+            b = await story.make("b", blocking(a))
+            await story.world.patch(CONFIG_MAPS, "a", {"metadata": {"ownerReferences": [blocking(b)]}})
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "a", propagation="Foreground")
+            await story.world.wait(60)
+            assert await story.left() == {}
+
+    live(life)
+
+
+def test_two_references_to_one_uid_where_one_is_right(live):
+    """The right one counts: the object is let go, not deleted."""
+
+    async def life(story: Story) -> None:
+        async with story.running():
+            root = await story.make("root")
+            await story.world.wait(5)
+            await story.make("child", root, root | {"name": "misnamed"})
+            await story.world.wait(10)
+            assert await story.left() == {"root": [], "child": []}
+
+    live(life)
+
+
+def test_an_owner_that_outlives_its_wait_owns_again(live):
+    """Done with its dependents, but held by somebody else's finalizer: it is an owner that lives."""
+
+    async def life(story: Story) -> None:
+        async with story.running():
+            other = await story.make("other")
+            root = await story.make("root", finalizers=("example.com/wait",))
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Foreground")
+            await story.world.wait(5)
+            await story.make("late", root, other)
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "other", propagation="Background")
+            await story.world.wait(5)
+            assert await story.left() == {"root": [], "late": ["root"]}
+
+    live(life)
+
+
+def test_an_owner_of_a_kind_that_is_not_followed_goes_too(live):
+    """It is in the graph as an owner only; when its own owner is gone it goes, and then what it owns."""
+
+    async def life(story: Story) -> None:
+        async with story.running(config=GarbageCollectorConfig(ignored_resources=(("", "secrets"),))):
+            root = await story.make("root")
+            middle = await story.make("middle", root, kind=SECRETS)
+            lonely = await story.make("lonely", kind=SECRETS)
+            await story.world.delete(CONFIG_MAPS, "root")
+            await story.make("child", middle)
+            await story.make("kept", lonely)
+            await story.world.wait(60)
+            assert await story.left(SECRETS) == {"lonely": []}
+            assert await story.left() == {"kept": ["lonely"]}
+
+    live(life)
+
+
+async def serve_widgets(world: World) -> None:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    spec = {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [version],
+    }
+    await world.create(CRDS, {"metadata": {"name": "widgets.example.com"}, "spec": spec})
+    await world.wait(5)
+
+
+def test_custom_resources_own_and_are_owned(live):
+    """Their kind comes while the controller runs, and knows no strategic merge patch."""
+
+    async def life(story: Story) -> None:
+        async with story.running():
+            await story.world.wait(5)
+            await serve_widgets(story.world)
+            named = {"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"size": 1}}
+            root = await story.make("root", kind=WIDGETS, body=named)
+            a, b = await story.make("a"), await story.make("b")
+            await story.make("shared", a, b, kind=WIDGETS, body=named)
+            await story.make("freed", a, kind=WIDGETS, body=named)
+            await story.make("child", root)
+            await story.world.wait(60)
+            await story.world.delete(CONFIG_MAPS, "a", propagation="Orphan")
+            await story.world.wait(10)
+            assert await story.left(WIDGETS) == {"root": [], "shared": ["b"], "freed": []}
+            await story.world.delete(WIDGETS, "root", propagation="Background")
+            await story.world.delete(CONFIG_MAPS, "b", propagation="Background")
+            await story.world.wait(10)
+            assert await story.left(WIDGETS) == {"freed": []}
+            assert await story.left() == {}
+
+    live(life)
+
+
+def test_a_reference_to_a_kind_that_nobody_serves_holds(live):
+    async def life(story: Story) -> None:
+        async with story.running():
+            unknown = {"apiVersion": "example.com/v1", "kind": "Nothing", "name": "n", "uid": "u"}
+            await story.make("child", unknown)
+            await story.world.wait(120)
+            assert await story.left() == {"child": ["n"]}
+
+    live(life)
+
+
+# -- what changes while requests are under way
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        pytest.param({"labels": {"a": "b"}}, False, id="a label"),
+        pytest.param({"ownerReferences": "other"}, True, id="an owner that lives"),
+    ],
+)
+def test_an_object_that_changes_just_before_it_is_deleted(live, change, left):
+    async def life(story: Story) -> None:
+        other = await story.make("other")
+        if "ownerReferences" in change:
+            change["ownerReferences"] = [other]
+        deletions = []
+
+        async def before(request: Request) -> None:
+            if request.method == "DELETE" and not deletions:
+                await story.world.patch(CONFIG_MAPS, "child", {"metadata": change})
+            if request.method == "DELETE":
+                deletions.append(request.path)
+
+        transport = Refusing(story.world.server.transport(), lambda request: False, before)
+        async with story.running(transport):
+            await story.make("child", await story.make("root"))
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Background")
+            await story.world.wait(10)
+            assert deletions
+            assert await story.gone("child") is not left
+
+    live(life)
+
+
+def test_an_owner_that_is_seen_while_the_server_is_asked_for_it_elsewhere(live):
+    """A child in the wrong namespace makes us ask there; meanwhile the owner is seen where it is, and stays."""
+
+    async def life(story: Story) -> None:
+        await story.world.create(NAMESPACES, {"metadata": {"name": "aaa"}})
+        owner = await story.make("root")
+        await story.make("wrong", owner, kind=SECRETS, namespace="aaa")
+        await story.make("right", owner, kind=SECRETS)
+        held = [True]
+
+        def refuses(request: Request) -> bool:
+            return held[0] and request.path == "/api/v1/configmaps"
+
+        async def before(request: Request) -> None:
+            if request.path == "/api/v1/namespaces/aaa/configmaps/root" and held[0]:
+                held[0] = False
+                await story.world.wait(60)
+
+        transport = Refusing(story.world.server.transport(), refuses, before)
+        async with story.running(transport):
+            await story.world.wait(300)
+            assert not held[0]
+            assert "wrong" not in await story.left(SECRETS, "aaa")
+            assert await story.left(SECRETS) == {"right": ["root"]}
+
+    live(life)
+
+
+# -- discovery
+
+
+def edited(request: Request, response: Response, change: Callable[[dict[str, Any]], None]) -> Response:
+    if request.path not in ("/api", "/apis"):
+        return response
+    doc = json.loads(response.body)
+    change(doc)
+    return Response(response.status, response.headers, json.dumps(doc).encode())
+
+
+def nothing_is_served(doc: dict[str, Any]) -> None:
+    doc["items"] = []
+
+
+def apps_are_stale(doc: dict[str, Any]) -> None:
+    for group in doc["items"]:
+        if group["metadata"].get("name") == "apps":
+            group["versions"] = [{"version": version["version"], "freshness": "Stale"} for version in group["versions"]]
+
+
+@pytest.mark.parametrize("change", [nothing_is_served, apps_are_stale])
+def test_what_discovery_does_not_tell_for_a_while_is_still_followed(live, change):
+    async def life(story: Story) -> None:
+        wrong: list[int] = []
+
+        def edit(request: Request, response: Response) -> Response:
+            if wrong and request.path in ("/api", "/apis"):
+                wrong[0] += 1
+                return edited(request, response, change)
+            return response
+
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+        async with story.running(Rewriting(story.world.server.transport(), edit)):
+            root = await story.make("root", kind=REPLICA_SETS, body={"spec": spec})
+            await story.make("child", root)
+            await story.world.wait(5)
+            wrong.append(0)
+            await story.world.wait(65)
+            assert wrong[0] >= 4
+            await story.world.delete(REPLICA_SETS, "root", propagation="Background")
+            await story.world.wait(40)
+            wrong.clear()
+            await story.world.wait(1000)
+            assert await story.left() == {}
+
+    live(life)
+
+
+def test_discovery_that_fails_is_counted_and_tried_again(live):
+    async def life(story: Story) -> None:
+        broken = [True]
+        transport = Refusing(
+            story.world.server.transport(), lambda request: broken[0] and request.path in ("/api", "/apis")
+        )
+        async with story.running(transport):
+            await story.make("child", await story.make("root"))
+            await story.world.delete(CONFIG_MAPS, "root")
+            await story.world.wait(100)
+            assert transport.refused
+            assert not await story.gone("child")
+            broken[0] = False
+            await story.world.wait(60)
+            assert await story.gone("child")
+
+    live(life)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_requests_and_answers_lose_nothing_that_is_owned(live, seed):
+    async def life(story: Story) -> None:
+        faulty = Faulty(story.world.server.transport(), random.Random(seed), 0.4)
+        async with story.running(faulty):
+            kept, root = await story.make("kept"), await story.make("root")
+            for number in range(4):
+                await story.make(f"child{number}", blocking(root))
+                await story.make(f"shared{number}", root, kept)
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Foreground")
+            await story.world.wait(600)
+            assert faulty.faults
+            assert await story.left() == {"kept": []} | {f"shared{number}": ["kept"] for number in range(4)}
+
+    live(life)
+
+
+# -- a property
+
+forests = st.lists(st.lists(st.integers(0, 7), max_size=2, unique=True), min_size=3, max_size=8)
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(forests, st.sets(st.integers(0, 7), min_size=1), st.sampled_from(["Background", "Foreground"]))
+def test_what_stays_is_what_somebody_who_stays_owns(live, forest, deleted, propagation):
+    """Each object is owned by some made before it; after any deletions what has lost all its owners is gone."""
+
+    async def life(story: Story) -> None:
+        async with story.running():
+            made: list[dict[str, Any]] = []
+            stays: list[bool] = []
+            for number, owners in enumerate(forest):
+                chosen = sorted({owner % number for owner in owners}) if number else []
+                made.append(await story.make(f"o{number}", *(blocking(made[owner]) for owner in chosen)))
+                owned = not chosen or any(stays[owner] for owner in chosen)
+                stays.append(owned and number not in deleted)
+            await story.world.wait(5)
+            for number in sorted(deleted):
+                if number < len(made) and not await story.gone(f"o{number}"):
+                    await story.world.delete(CONFIG_MAPS, f"o{number}", propagation=propagation)
+            await story.world.wait(200)
+            assert set(await story.left()) == {f"o{number}" for number, here in enumerate(stays) if here}
+
+    live(life)

@@ -1,0 +1,115 @@
+"""What becomes of an object, and the patches that say so."""
+
+import pytest
+
+from kcm_cli.controllers.garbage_collector import plan
+from kcm_cli.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Identity, Node
+from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove, Verdict
+from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
+
+S, D, W = Owner.SOLID, Owner.DANGLING, Owner.WAITING
+
+
+def refs(*uids: str, block: bool | None = None) -> tuple[OwnerReference, ...]:
+    return tuple(OwnerReference("v1", "ConfigMap", uid, uid, block_owner_deletion=block) for uid in uids)
+
+
+def node(*dependents: bool) -> Node:
+    """An object with dependents, of which those marked wait for their own."""
+    found = {
+        str(number): Node(Identity("Pod", "v1", "ns", str(number), str(number)), deleting_dependents=waiting)
+        for number, waiting in enumerate(dependents)
+    }
+    return Node(Identity("Pod", "v1", "ns", "p", "p"), dependents=found)
+
+
+@pytest.mark.parametrize(
+    ("states", "dependents", "expected"),
+    [
+        pytest.param([], [], Keep(), id="no owner"),
+        pytest.param([S], [], Keep(), id="a living owner"),
+        pytest.param([S, S], [False], Keep(), id="two living owners"),
+        pytest.param([S, D], [], Disown(("1",)), id="one of two is gone"),
+        pytest.param([D, S, W], [True], Disown(("0", "2")), id="waiting owners are let go like those that are gone"),
+        pytest.param([W, S], [], Disown(("0",)), id="a living owner outweighs one that waits"),
+        pytest.param([D], [], Remove("Background"), id="gone"),
+        pytest.param([D, D], [False], Remove("Background"), id="all gone, with dependents"),
+        pytest.param([W], [], Remove("Background"), id="owner waits, no dependents"),
+        pytest.param([W], [False], Remove("Foreground"), id="owner waits, with dependents"),
+        pytest.param([D, W], [False, False], Remove("Foreground"), id="one gone, one waits"),
+        pytest.param([W], [False, True], Remove("Foreground", unblock=True), id="may be a cycle"),
+        pytest.param([D], [True], Remove("Background"), id="no cycle without an owner that waits"),
+    ],
+)
+def test_verdicts(states: list[Owner], dependents: list[bool], expected: Verdict) -> None:
+    meta = ObjectMeta(owner_references=refs(*map(str, range(len(states)))))
+    assert plan.judge(node(*dependents), meta, states) == expected
+
+
+@pytest.mark.parametrize("states", [[S, D], [D, S]], ids=["good first", "bad first"])
+def test_two_references_to_one_uid_are_told_apart(states: list[Owner]) -> None:
+    """One of them names the owner wrongly: the object has an owner that lives and is not deleted."""
+    assert plan.judge(node(), ObjectMeta(owner_references=refs("a", "a")), states) == Disown(("a",))
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "expected"),
+    [
+        pytest.param((), "Background", id="none"),
+        pytest.param(("x",), "Background", id="of somebody else"),
+        pytest.param((FOREGROUND,), "Foreground", id="foreground"),
+        pytest.param((ORPHAN,), "Orphan", id="orphan"),
+        pytest.param((FOREGROUND, ORPHAN), "Orphan", id="orphan comes first"),
+    ],
+)
+def test_the_objects_own_finalizers_are_honoured(finalizers: tuple[str, ...], expected: str) -> None:
+    meta = ObjectMeta(owner_references=refs("a"), finalizers=finalizers)
+    assert plan.judge(node(), meta, [D]) == Remove(expected)
+
+
+def test_disowning_names_the_object_and_the_owners() -> None:
+    assert plan.disown("me", ("a", "b")) == {
+        "metadata": {
+            "uid": "me",
+            "ownerReferences": [{"$patch": "delete", "uid": "a"}, {"$patch": "delete", "uid": "b"}],
+        }
+    }
+
+
+def test_disowning_as_a_whole_keeps_the_other_references_as_they_are() -> None:
+    kept = OwnerReference("v1", "Pod", "k", "k", controller=True, block_owner_deletion=False)
+    meta = ObjectMeta(resource_version="7", owner_references=(*refs("a"), kept, *refs("b")))
+    whole = {"apiVersion": "v1", "kind": "Pod", "name": "k", "uid": "k"}
+    assert plan.disown_whole(meta, ("a",)) == {
+        "metadata": {
+            "resourceVersion": "7",
+            "ownerReferences": [
+                whole | {"controller": True, "blockOwnerDeletion": False},
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "b"},
+            ],
+        }
+    }
+
+
+def test_unblocking_touches_what_blocks_only() -> None:
+    owners = (*refs("a", block=True), *refs("b", block=False), *refs("c"))
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "a", "blockOwnerDeletion": False}
+    assert plan.unblock("me", owners) == {"metadata": {"uid": "me", "ownerReferences": [reference]}}
+    whole = plan.unblock_whole(ObjectMeta(resource_version="7", owner_references=owners))
+    assert whole["metadata"]["resourceVersion"] == "7"  # type: ignore[index,call-overload]
+    found = [(r["uid"], r["blockOwnerDeletion"]) for r in whole["metadata"]["ownerReferences"]]  # type: ignore[index,call-overload,union-attr]
+    assert found == [("a", False), ("b", False), ("c", False)]
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "left"),
+    [
+        pytest.param((ORPHAN,), [], id="the only one"),
+        pytest.param(("x", ORPHAN, "y"), ["x", "y"], id="among others"),
+        pytest.param(("x",), None, id="not there"),
+    ],
+)
+def test_taking_a_finalizer_away(finalizers: tuple[str, ...], left: list[str] | None) -> None:
+    meta = ObjectMeta(resource_version="7", finalizers=finalizers)
+    expected = None if left is None else {"metadata": {"resourceVersion": "7", "finalizers": left}}
+    assert plan.without_finalizer(meta, ORPHAN) == expected
