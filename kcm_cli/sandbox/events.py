@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 from collections import OrderedDict, deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kcm_cli.api.core import EVENTS
 from kcm_cli.component.clock import Clock
@@ -19,11 +19,11 @@ from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.times import format_micro_time, format_time
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.client import MERGE, Client
-from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.errors import ApiError, NotFound
 from kcm_cli.rest.ratelimit import TokenBucket
 from kcm_cli.rest.transport import TransportError
-from kcm_cli.runtime.events.correlate import Correlator, Seen
-from kcm_cli.runtime.events.recorder import event_doc
+from kcm_cli.runtime.events.correlate import Correlator
+from kcm_cli.runtime.events.counted import CountedEvents, EventNames, Source, event_doc
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +37,7 @@ SERIES = 4096
 class Told:
     """An Event to write. ``action`` marks the new form."""
 
-    component: str
-    host: str
+    source: Source
     notice: Notice
     time: str
     micro_time: str
@@ -56,6 +55,8 @@ class Events:
 
     def __init__(self, client: Client, clock: Clock, rng: random.Random) -> None:
         self._client = client
+        self._names = EventNames(clock)
+        self._counted = CountedEvents(client, self._names)
         self._clock = clock
         self._rng = rng
         self._queue: deque[Told] = deque()
@@ -63,21 +64,20 @@ class Events:
         self._correlator = Correlator()
         self._routine = TokenBucket(ROUTINE_PER_S, ROUTINE_BURST)
         self._series: OrderedDict[tuple[object, ...], tuple[str, int]] = OrderedDict()
-        self._last_ns = 0
 
     def kubelet(self, host: str, notice: Notice) -> None:
         """Tell as the kubelet of a node."""
         if notice.type == "Normal" and not self._routine.try_take(self._clock.monotonic()):
             return
-        self._put("kubelet", host, notice, "")
+        self._put(Source("kubelet", host), notice)
 
     def scheduler(self, notice: Notice, action: str) -> None:
         """Tell as the scheduler."""
-        self._put("default-scheduler", "", notice, action)
+        self._put(Source("default-scheduler"), notice, action)
 
     def component(self, component: str, notice: Notice) -> None:
         """Tell as some other component."""
-        self._put(component, "", notice, "")
+        self._put(Source(component), notice)
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -92,11 +92,11 @@ class Events:
             self._there.clear()
             await self._there.wait()
 
-    def _put(self, component: str, host: str, notice: Notice, action: str) -> None:
+    def _put(self, source: Source, notice: Notice, action: str = "") -> None:
         if len(self._queue) >= WAITING:
             return
         now = self._clock.now()
-        self._queue.append(Told(component, host, notice, format_time(now), format_micro_time(now), action))
+        self._queue.append(Told(source, notice, format_time(now), format_micro_time(now), action))
         self._there.set()
 
     # -- the old form: counted
@@ -105,20 +105,8 @@ class Events:
         decision = self._correlator.decide(told.notice, self._clock.monotonic())
         if decision is None:
             return
-        namespace, seen = told.notice.ref.namespace or "default", decision.seen
-        if seen.count > 0:
-            patch: Doc = {"count": seen.count + 1, "lastTimestamp": told.time, "message": decision.message}
-            await self._client.patch(EVENTS, namespace, seen.name, patch, content_type=MERGE)
-            self._correlator.written(decision.key, Seen(seen.name, "", seen.count + 1, seen.first))
-            return
-        name = self._name(told.notice.ref)
-        doc = event_doc(told.component, told.notice, name, told.time, told.time, 1)
-        doc["message"] = decision.message
-        if told.host:
-            doc["source"] = {"component": told.component, "host": told.host}
-            doc["reportingInstance"] = told.host
-        await self._client.create(EVENTS, namespace, doc)
-        self._correlator.written(decision.key, Seen(name, "", 1, told.time))
+        notice = replace(told.notice, message=decision.message)
+        self._correlator.written(decision.key, await self._counted.write(told.source, notice, told.time, decision.seen))
 
     # -- the new form: series
 
@@ -128,15 +116,21 @@ class Events:
         known = self._series.get(key)
         namespace = notice.ref.namespace or "default"
         if known is None:
-            name = self._name(notice.ref)
+            name = self._names.of(notice.ref)
             await self._client.create(EVENTS, namespace, _new_form(told, name))
             self._remember(key, name, 1)
             return
         name, count = known[0], known[1] + 1
         self._remember(key, name, count)
         if count & (count - 1) == 0:  # told at 2, 4, 8 ...: a pod that waits for days is not worth more
-            series: Doc = {"series": {"count": count, "lastObservedTime": told.micro_time}}
+            await self._write_count(told, namespace, name, count)
+
+    async def _write_count(self, told: Told, namespace: str, name: str, count: int) -> None:
+        series: Doc = {"series": {"count": count, "lastObservedTime": told.micro_time}}
+        try:
             await self._client.patch(EVENTS, namespace, name, series, content_type=MERGE)
+        except NotFound:  # somebody has deleted it
+            await self._client.create(EVENTS, namespace, {**_new_form(told, name), **series})
 
     def _remember(self, key: tuple[object, ...], name: str, count: int) -> None:
         self._series[key] = (name, count)
@@ -144,18 +138,13 @@ class Events:
         if len(self._series) > SERIES:
             self._series.popitem(last=False)
 
-    def _name(self, ref: EventRef) -> str:
-        now_ns = int(self._clock.now().timestamp() * 1e6) * 1000
-        self._last_ns = max(self._last_ns + 1, now_ns)
-        return f"{ref.name}.{self._last_ns:x}"
-
 
 def _new_form(told: Told, name: str) -> Doc:
-    doc = event_doc(told.component, told.notice, name, "", "", 0)
+    doc = event_doc(told.source, told.notice, name, "", "", 0)
     for field in ("count", "firstTimestamp", "lastTimestamp"):
         del doc[field]
     doc["source"] = {}
     doc["eventTime"] = told.micro_time
     doc["action"] = told.action
-    doc["reportingInstance"] = f"{told.component}-sandbox"
+    doc["reportingInstance"] = f"{told.source.component}-sandbox"
     return doc

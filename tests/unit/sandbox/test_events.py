@@ -1,0 +1,62 @@
+"""Events of simulated components: counted, told again when somebody has deleted them."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+EVENTS = resource("events")
+
+
+async def told(world: World, reason: str) -> list[dict[str, Any]]:
+    items = json.loads(await world.client.list_page(EVENTS, "default"))["items"]
+    return [item for item in items if item["reason"] == reason]
+
+
+async def forget(world: World) -> None:
+    for item in json.loads(await world.client.list_page(EVENTS, "default"))["items"]:
+        await world.delete(EVENTS, item["metadata"]["name"])
+
+
+def test_a_pod_that_crashes_has_one_event_with_a_count(play: Callable[..., None]) -> None:
+    async def test(world: World) -> None:
+        await world.pod("p", run_time="1s", exit_code="1")
+        await world.wait(200)
+        (event,) = await told(world, "BackOff")
+        assert event["count"] > 2
+        assert event["firstTimestamp"] < event["lastTimestamp"]
+        assert event["source"]["host"] == event["reportingInstance"] == await world.node_of("p")
+
+    play(test)
+
+
+def test_what_was_deleted_is_told_again(play: Callable[..., None]) -> None:
+    async def test(world: World) -> None:
+        await world.pod("p", run_time="1s", exit_code="1")
+        await world.wait(100)
+        (before,) = await told(world, "BackOff")
+        await forget(world)
+        await world.wait(400)
+        (after,) = await told(world, "BackOff")
+        assert after["count"] > before["count"]
+        assert after["firstTimestamp"] == before["firstTimestamp"]
+
+    play(test)
+
+
+def test_a_series_that_was_deleted_is_told_again(play: Callable[..., None]) -> None:
+    async def test(world: World) -> None:
+        await world.pod("p", {"nodeSelector": {"no": "such"}})
+        await world.wait(5)
+        assert len(await told(world, "FailedScheduling")) == 1
+        await forget(world)
+        for _ in range(8):
+            await world.cluster.nodes.add()
+            await world.wait(30)
+        (event,) = await told(world, "FailedScheduling")
+        assert event["series"]["count"] >= 2
+        assert event["reportingComponent"] == "default-scheduler"
+
+    play(test)
