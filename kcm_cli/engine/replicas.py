@@ -147,8 +147,6 @@ class ReplicaController(Generic[T]):
         self._queue.add(obj.key)
 
     def _owner_updated(self, old: T, new: T) -> None:
-        if old.uid != new.uid:
-            self._owner_deleted(old)
         self._queue.add(new.key)
 
     def _owner_deleted(self, obj: T) -> None:

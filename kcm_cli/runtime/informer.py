@@ -4,7 +4,8 @@ Expected flow: the initial objects (WatchList, or a chunked list where the serve
 a lost connection resumes from the last version seen; 410 Gone starts over with a list, and what vanished meanwhile
 is reported as deleted, with the last state that was known.
 
-Guarantees: listeners see each object's changes in order, without the store ever being behind what they see;
+Guarantees: listeners see each object's changes in order, without the store ever being behind what they see; an
+object that was made again under its name is one that was deleted and one that was added;
 ``synced`` is set after the first complete set. Not guaranteed: that every intermediate state is seen.
 
 upstream: staging/src/k8s.io/client-go/tools/cache
@@ -43,6 +44,7 @@ SHORT_WATCH_S = 1.0
 """A watch that ends sooner than this, and empty, is followed by a pause."""
 log = logging.getLogger(__name__)
 
+_NO_REASON_TO_LIST = (errors.Forbidden, errors.Unauthorized, errors.Expired, errors.Gone, errors.TooManyRequests)
 WATCH_LIST = (
     ("sendInitialEvents", "true"),
     ("resourceVersionMatch", "NotOlderThan"),
@@ -67,10 +69,6 @@ class Scope:
     label_selector: str = ""
     field_selector: str = ""
     metadata_only: bool = False
-
-
-class _StartOver(Exception):
-    """The version we know is no longer served."""
 
 
 class Informer(Generic[T]):
@@ -127,9 +125,10 @@ class Informer(Generic[T]):
             try:
                 if not self.last_version:
                     await self._fill()
-                await self._follow()
-            except _StartOver:
-                self.last_version = ""
+                if self.last_version:
+                    await self._follow()
+                else:  # the server ended the watch before the set was whole
+                    await self._clock.sleep(self._backoff.next_s(self._clock.monotonic()))
             except (TransportError, errors.ApiError, codec.DecodeError) as error:
                 await self._wait(error)
 
@@ -152,7 +151,7 @@ class Informer(Generic[T]):
                 await self._fill_by_watch()
                 return
             except errors.ApiError as error:
-                if isinstance(error, errors.Forbidden | errors.Unauthorized):
+                if self.last_version or isinstance(error, _NO_REASON_TO_LIST):
                     raise
                 # An older server refuses the parameters, one on an old etcd cannot serve them: a list always works.
                 self._watch_list = error.status >= 500 and error.status != 501
@@ -251,6 +250,9 @@ class Informer(Generic[T]):
                         await asyncio.sleep(0)
 
     def _put(self, obj: T) -> None:
+        held = self.store.get(obj.key)
+        if held is not None and held.metadata.uid != obj.metadata.uid:
+            self._remove(obj.key)
         old = self.store.put(obj)
         if old is None:
             for listener in self._listeners:

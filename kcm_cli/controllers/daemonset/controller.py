@@ -268,8 +268,6 @@ class DaemonSetController:
         self.queue.add(daemon_set.key)
 
     def _set_updated(self, old: DaemonSet, new: DaemonSet) -> None:
-        if old.uid != new.uid:
-            self._set_deleted(old)
         self.queue.add(new.key)
 
     def _set_deleted(self, daemon_set: DaemonSet) -> None:

@@ -110,18 +110,11 @@ class Monitors:
 
         listener = informer.listen(
             on_add=lambda obj: self._observe(identity(obj), obj.metadata, None),
-            on_update=lambda old, new: self._updated(identity(old), identity(new), old.metadata, new.metadata),
+            on_update=lambda old, new: self._observe(identity(new), new.metadata, old.metadata),
             on_delete=lambda obj: self._gone(identity(obj)),
         )
         self._followed[served.gvr] = (informer, listener)
         self._by_kind[(api_version, kind)] = informer
-
-    def _updated(self, before: Identity, now: Identity, old: ObjectMeta, new: ObjectMeta) -> None:
-        if before.uid != now.uid:
-            self._gone(before)
-            self._observe(now, new, None)
-        else:
-            self._observe(now, new, old)
 
     def _unfollow(self, gvr: GVR) -> None:
         informer, listener = self._followed.pop(gvr)

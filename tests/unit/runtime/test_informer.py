@@ -1,0 +1,228 @@
+"""Informers against a scripted server: initial sets, resumption, starting over, and objects made again."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
+from kcm_cli.runtime.informer import Informer
+
+JSON = {"content-type": "application/json"}
+HOLD = "hold"
+LOST = ConnectionLost("GET /pods: connection lost")
+
+
+def pod(name: str, version: int, uid: str = "") -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "ns", "uid": uid or f"uid-{name}", "resourceVersion": str(version)}}
+
+
+def event(kind: str, doc: dict[str, Any]) -> dict[str, Any]:
+    return {"type": kind, "object": doc}
+
+
+def added(*args: Any) -> dict[str, Any]:
+    return event("ADDED", pod(*args))
+
+
+def modified(*args: Any) -> dict[str, Any]:
+    return event("MODIFIED", pod(*args))
+
+
+def deleted(*args: Any) -> dict[str, Any]:
+    return event("DELETED", pod(*args))
+
+
+def bookmark(version: int, *, last: bool = False) -> dict[str, Any]:
+    meta: dict[str, Any] = {"resourceVersion": str(version)}
+    if last:
+        meta["annotations"] = {"k8s.io/initial-events-end": "true"}
+    return event("BOOKMARK", {"metadata": meta})
+
+
+def status(code: int, reason: str, **headers: str) -> Response:
+    doc = {"kind": "Status", "status": "Failure", "message": reason, "reason": reason, "code": code}
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(code, {**JSON, **named}, json.dumps(doc).encode())
+
+
+def expired() -> dict[str, Any]:
+    return event("ERROR", json.loads(status(410, "Expired").body))
+
+
+def page(version: int, *items: dict[str, Any], next_page: str = "") -> Response:
+    meta = {"resourceVersion": str(version), "continue": next_page}
+    return Response(200, JSON, json.dumps({"metadata": meta, "items": list(items)}).encode())
+
+
+@dataclass
+class Server:
+    """Answers watches with the next of ``watches`` (the last stays open) and lists with the next of ``pages``."""
+
+    watches: list[Any]
+    pages: list[Response] = field(default_factory=list)
+    asked: list[dict[str, str]] = field(default_factory=list)
+
+    async def send(self, request: Request) -> Response:
+        self.asked.append({"verb": "list", **dict(request.query)})
+        return self.pages.pop(0)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        self.asked.append({"verb": "watch", **dict(request.query)})
+        step = self.watches.pop(0) if self.watches else [HOLD]
+        if isinstance(step, TransportError):
+            raise step
+        if isinstance(step, Response):
+            yield Stream(step.status, step.headers, _once(step.body))
+        else:
+            yield Stream(200, JSON, _lines(step))
+
+    async def close(self) -> None: ...
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+async def _lines(steps: list[Any]) -> AsyncIterator[bytes]:
+    for step in steps:
+        if step is HOLD:
+            await asyncio.Event().wait()
+        if isinstance(step, TransportError):
+            raise step
+        await asyncio.sleep(2)
+        yield json.dumps(step, separators=(",", ":")).encode() + b"\n"
+
+
+@dataclass
+class Seen:
+    """What an informer told, and what it knew, after some virtual time."""
+
+    told: list[str]
+    known: dict[str, str]
+    synced: bool
+    version: str
+
+
+def follow(server: Server, seconds: float = 120, check: Callable[[Informer[Pod]], None] | None = None) -> Seen:
+    async def main() -> Seen:
+        clock = LoopClock()
+        client = Client(server, limiter=Unlimited(), user_agent="test", clock=clock)
+        informer = Informer(PODS, client, clock, random.Random(1))
+        told: list[str] = []
+
+        def tell(what: str, obj: Pod) -> None:
+            told.append(f"{what} {obj.name}@{obj.metadata.resource_version}")
+            held = informer.store.get(obj.key)
+            assert held is (None if what == "-" else obj), "the store is never behind"
+
+        informer.listen(
+            on_add=lambda obj: tell("+", obj),
+            on_update=lambda old, new: tell("~", new),
+            on_delete=lambda obj: tell("-", obj),
+        )
+        task = asyncio.create_task(informer.run())
+        await asyncio.sleep(seconds)
+        assert not task.done()
+        task.cancel()
+        known = {obj.name: obj.metadata.resource_version for obj in informer.store}
+        return Seen(told, known, informer.synced.is_set(), informer.last_version)
+
+    return virtual.run(main())
+
+
+def test_the_initial_set_comes_by_watch_and_is_told_at_once() -> None:
+    server = Server([[added("a", 1), added("b", 2), bookmark(5, last=True), modified("a", 6), deleted("b", 7), HOLD]])
+    seen = follow(server)
+    assert seen.told == ["+ a@1", "+ b@2", "~ a@6", "- b@7"]
+    assert (seen.known, seen.synced, seen.version) == ({"a": "6"}, True, "7")
+    (asked,) = server.asked
+    assert (asked["sendInitialEvents"], asked["resourceVersionMatch"]) == ("true", "NotOlderThan")
+
+
+def test_nothing_is_told_before_the_initial_set_is_whole() -> None:
+    seen = follow(Server([[added("a", 1), HOLD]]))
+    assert (seen.told, seen.synced, seen.version) == ([], False, "")
+
+
+@pytest.mark.parametrize("end", [[], [LOST]], ids=["in order", "broken"])
+def test_a_watch_that_ends_before_the_set_is_whole_starts_again(end: list[Any]) -> None:
+    server = Server([[added("a", 1), *end], [added("a", 1), bookmark(3, last=True), HOLD]])
+    seen = follow(server)
+    assert (seen.told, seen.synced) == (["+ a@1"], True)
+    assert all("sendInitialEvents" in asked for asked in server.asked)
+
+
+def test_a_watch_that_always_ends_at_once_is_not_asked_in_a_loop() -> None:
+    server = Server([[] for _ in range(1000)])
+    follow(server, 60)
+    assert 3 <= len(server.asked) <= 12
+
+
+def test_a_cut_watch_resumes_from_the_last_version() -> None:
+    server = Server([[added("a", 1), bookmark(5, last=True), bookmark(9), LOST], [modified("a", 10), HOLD]])
+    seen = follow(server)
+    assert seen.told == ["+ a@1", "~ a@10"]
+    assert server.asked[1]["resourceVersion"] == "9"
+
+
+@pytest.mark.parametrize("gone", [[expired()], status(410, "Gone")], ids=["event", "answer"])
+def test_410_starts_over_and_tells_what_vanished(gone: Any) -> None:
+    first = [added("a", 1), added("b", 2), bookmark(5, last=True)]
+    again = [added("b", 2), added("c", 8), bookmark(9, last=True), HOLD]
+    server = Server([first, gone, again])
+    seen = follow(server)
+    assert seen.told == ["+ a@1", "+ b@2", "- a@1", "+ c@8"]
+    assert ["sendInitialEvents" in asked for asked in server.asked] == [True, False, True]
+
+
+def test_410_on_the_watch_of_the_initial_set_does_not_give_up_watch_lists() -> None:
+    server = Server([[added("a", 1), bookmark(5, last=True), expired()], [added("a", 7), bookmark(9, last=True), HOLD]])
+    seen = follow(server)
+    assert seen.told == ["+ a@1", "~ a@7"]
+    assert [asked["verb"] for asked in server.asked] == ["watch", "watch"]
+
+
+def test_a_busy_server_is_asked_for_the_same_again() -> None:
+    busy = status(429, "TooManyRequests", retry_after="5")
+    server = Server([*[busy] * 12, [bookmark(5, last=True), HOLD]])
+    assert follow(server, 300).synced
+    assert {asked["verb"] for asked in server.asked} == {"watch"}
+
+
+def test_a_server_without_watch_lists_gives_lists_in_pages() -> None:
+    refused = status(422, "Invalid")
+    pages = [page(7, pod("a", 1), next_page="more"), page(7, pod("b", 2)), page(9, pod("b", 2))]
+    server = Server([refused, [added("c", 8)], status(410, "Expired"), [HOLD]], pages)
+    seen = follow(server)
+    assert seen.told == ["+ a@1", "+ b@2", "+ c@8", "- a@1", "- c@8"]
+    assert [asked["verb"] for asked in server.asked] == ["watch", "list", "list", "watch", "watch", "list", "watch"]
+    assert (server.asked[1]["resourceVersion"], server.asked[2]["continue"]) == ("0", "more")
+
+
+def test_an_object_made_again_under_its_name_is_another_object() -> None:
+    first = [added("a", 1, "old"), bookmark(5, last=True), modified("a", 6, "new"), expired()]
+    server = Server([first, [added("a", 9, "newest"), bookmark(9, last=True), HOLD]])
+    assert follow(server).told == ["+ a@1", "- a@1", "+ a@6", "- a@6", "+ a@9"]
+
+
+def test_what_is_known_already_is_not_told_again() -> None:
+    server = Server([[added("a", 1), bookmark(5, last=True), expired()], [added("a", 1), bookmark(9, last=True), HOLD]])
+    assert follow(server).told == ["+ a@1"]
+
+
+def test_a_broken_object_does_not_end_the_informer() -> None:
+    broken = event("MODIFIED", {"metadata": {"name": 5}})
+    server = Server([[added("a", 1), bookmark(5, last=True), broken], [modified("a", 6), HOLD]])
+    assert follow(server).told == ["+ a@1", "~ a@6"]
