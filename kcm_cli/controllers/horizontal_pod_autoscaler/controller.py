@@ -67,7 +67,7 @@ def build(context: ControllerContext) -> Runnable:
 
 
 class AutoscalerController:
-    """Keys are autoscalers. Keeps of each, in memory only, what it recommended and did lately."""
+    """Keys are autoscalers. Keeps of each (by uid), in memory only, what it recommended and did lately."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock, self._recorder = context.client, context.clock, context.recorder
@@ -91,30 +91,28 @@ class AutoscalerController:
     async def sync(self, key: str) -> float | None:
         hpa = self._hpas.store.get(key)
         if hpa is None:
-            self._histories.pop(key, None)
             return None
         if self._fresh.stale(hpa):
             return AGAIN_S
-        started, done, error = self._clock.monotonic(), NONE, NONE
+        started, error = self._clock.monotonic(), NONE
         draft = Draft(hpa, self._recorder, format_time(self._clock.now()))
         try:
-            done = await self._reconcile(key, draft)
+            await self._reconcile(draft)
         except SyncFailed as failure:
             error = SPEC if failure.by_spec else INTERNAL
             raise
         finally:
-            self._metrics.reconciled(done, error, self._clock.monotonic() - started)
+            self._metrics.reconciled(draft.done, error, self._clock.monotonic() - started)
         return self._config.sync_period_s
 
     # -- the steps of one look
 
-    async def _reconcile(self, key: str, draft: Draft) -> str:
-        """What was done, as the metrics name it. Raises SyncFailed."""
+    async def _reconcile(self, draft: Draft) -> None:
+        """Raises SyncFailed."""
         held = await self._scale(draft)
         scale, hpa = held.scale, draft.hpa
         current, least = scale.spec.replicas, snapshot.minimum(hpa.spec)
-        history = behavior.first_seen(self._histories.get(key), current, self._clock.now())
-        self._histories[key] = history
+        self._remember(draft, behavior.first_seen(self._histories.get(hpa.uid), current, self._clock.now()))
         desired, why, failure = current, "", None
         if current == 0 and not self._may_wake(hpa, least):
             text = "scaling is disabled since the replica count of the target is zero"
@@ -127,16 +125,15 @@ class AutoscalerController:
             desired, why = least, _BELOW_MINIMUM
         else:
             best, failure = await self._computed(draft, scale)
-            desired, why = self._normalized(key, draft, Bounds(current, best.replicas, least, hpa.spec.max_replicas))
+            desired, why = self._normalized(draft, Bounds(current, best.replicas, least, hpa.spec.max_replicas))
             why = f"{best.metric} above target" if why == "above" else why
         if desired != current:
-            await self._rescale(key, draft, held, desired, why)
+            await self._rescale(draft, held, desired, why)
         draft.sizes(current, desired, rescaled=desired != current)
         self._metrics.desired(hpa.namespace, hpa.name, desired)
         await self._write(draft)
         if failure is not None:
             raise SyncFailed(failure)
-        return action(current, desired)
 
     async def _scale(self, draft: Draft) -> Held:
         ref = draft.hpa.spec.scale_target_ref
@@ -163,9 +160,9 @@ class AutoscalerController:
         try:
             best, failure = await self._proposals(draft, scale)
         except SyncFailed as error:
+            draft.warn("FailedComputeMetricsReplicas", str(error))
             draft.sizes(scale.spec.replicas, draft.status.desired_replicas)
             await self._write(draft)
-            draft.warn("FailedComputeMetricsReplicas", str(error))
             prefix = "failed to compute desired number of replicas based on listed metrics for"
             raise SyncFailed(f"{prefix} {_reference(draft.hpa)}: {error}") from None
         text = f"the HPA was able to successfully calculate a replica count from {best.metric}"
@@ -237,7 +234,7 @@ class AutoscalerController:
         draft.set(ACTIVE, "False", reason, told)
         return SyncFailed(told)
 
-    def _normalized(self, key: str, draft: Draft, bounds: Bounds) -> tuple[int, str]:
+    def _normalized(self, draft: Draft, bounds: Bounds) -> tuple[int, str]:
         """The size to go to, and why: "above" for the best metric being above its target."""
         desired = max(bounds.desired, 0)
         why = "above" if desired > bounds.current else "All metrics below target" if desired < bounds.current else ""
@@ -245,18 +242,18 @@ class AutoscalerController:
         result = behavior.normalized(
             draft.hpa.spec.behavior,
             bounds,
-            self._histories[key],
+            draft.history,
             self._clock.now(),
             self._config.downscale_stabilization_s,
         )
-        self._histories[key] = result.history
+        self._remember(draft, result.history)
         draft.normalized(result)
         size = result.limited.replicas
         if bounds.current == 0 and size < bounds.minimum:
             return bounds.minimum, why or _BELOW_MINIMUM
         return size, why
 
-    async def _rescale(self, key: str, draft: Draft, held: Held, desired: int, why: str) -> None:
+    async def _rescale(self, draft: Draft, held: Held, desired: int, why: str) -> None:
         current, hpa = held.scale.spec.replicas, draft.hpa
         try:
             await self._targets.write(held, desired)
@@ -271,10 +268,18 @@ class AutoscalerController:
         draft.set(ABLE, "True", "SucceededRescale", text)
         draft.tell("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {why}")
         now = self._clock.now()
-        self._histories[key] = behavior.scaled(self._histories[key], hpa.spec.behavior, current, desired, now)
+        self._remember(draft, behavior.scaled(draft.history, hpa.spec.behavior, current, desired, now))
         self._mark_zero(draft, desired)
-        fields = {"HPA": key, "currentReplicas": current, "desiredReplicas": desired, "reason": why}
+        draft.done = action(current, desired)
+        fields = {"HPA": hpa.key, "currentReplicas": current, "desiredReplicas": desired, "reason": why}
         log.info("Successfully rescaled", extra={"fields": fields})
+
+    def _remember(self, draft: Draft, history: History) -> None:
+        """Keep what is known of an autoscaler, unless it has gone in the meantime."""
+        draft.history = history
+        there = self._hpas.store.get(draft.hpa.key)
+        if there is not None and there.uid == draft.hpa.uid:
+            self._histories[draft.hpa.uid] = history
 
     def _mark_zero(self, draft: Draft, desired: int) -> None:
         """Say whether it was we who took away the last pod."""
@@ -310,8 +315,8 @@ class AutoscalerController:
             self._metrics.count.inc()
 
     def _gone(self, hpa: HorizontalPodAutoscaler) -> None:
-        self.queue.add(hpa.key)
         self._fresh.forget(hpa)
+        self._histories.pop(hpa.uid, None)
         known = self._selectors.get(hpa.namespace, {})
         if known.pop(hpa.name, None) is not None:
             self._metrics.count.dec()

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.behavior import Normalized
+from kcm_cli.controllers.horizontal_pod_autoscaler.metrics import NONE
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.behavior import History, Normalized
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.conditions import ABLE, LIMITED, put
 from kcm_cli.engine.execute import Recorder
 from kcm_cli.machinery.codec import Doc
@@ -15,13 +16,18 @@ from kcm_cli.planning.conditions import removed
 
 @dataclass(slots=True)
 class Draft:
-    """``status`` starts as the server has it. ``metrics`` are the statuses of the metrics that were looked at."""
+    """``status`` starts as the server has it. ``metrics`` are the statuses of the metrics that were looked at.
+
+    ``done`` is the change of size that was made, as the metrics name it.
+    """
 
     hpa: HorizontalPodAutoscaler
     recorder: Recorder
     now: str
     status: HorizontalPodAutoscalerStatus = field(init=False)
     metrics: list[Doc] | None = None
+    history: History = History()
+    done: str = NONE
 
     def __post_init__(self) -> None:
         self.status = self.hpa.status

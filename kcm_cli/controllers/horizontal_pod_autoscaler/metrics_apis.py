@@ -93,7 +93,9 @@ class MetricsApis:
         """A custom metric of pods, by pod name. Raises Uncomputable."""
         query = _query(labelSelector=str(selector), metricLabelSelector=str(metric_selector))
         try:
-            found = await self._custom(f"namespaces/{namespace}/pods/*/{quote(metric)}", query, f"pods.{CUSTOM} *")
+            version = await self._custom_version()
+            path = f"namespaces/{namespace}/pods/*/{quote(metric)}"
+            found = await self._custom(version, path, query, f"pods.{CUSTOM} *")
             samples = {item.described_object.name: _custom_sample(item) for item in found}
         except (_Unread, FormatError) as error:
             raise Uncomputable(f"unable to fetch metrics from custom metrics API: {error}") from None
@@ -105,8 +107,9 @@ class MetricsApis:
         """A custom metric of one object. Raises Uncomputable."""
         query = _query(metricLabelSelector=str(metric_selector))
         try:
+            version = await self._custom_version()
             path, named = await self._address(namespace, target, metric)
-            found = await self._custom(path, query, named)
+            found = await self._custom(version, path, query, named)
             if len(found) != 1:
                 told = f"the custom metrics API server returned {len(found)} results when we asked for exactly one"
                 raise _Unread(told)
@@ -141,7 +144,8 @@ class MetricsApis:
         path = f"namespaces/{namespace}/{plural}/{quote(target.name)}/{quote(metric)}"
         return path, f"{plural}.{CUSTOM} {target.name}"
 
-    async def _custom(self, path: str, query: "_Query", named: str) -> tuple[MetricValue, ...]:
+    async def _custom_version(self) -> str:
+        """The version to speak: the server's choice among those that are known here."""
         try:
             groups = (await self._mapper.discovery()).groups
         except (ApiError, TransportError, codec.DecodeError) as error:
@@ -152,6 +156,9 @@ class MetricsApis:
         version = next((version for version in versions if version in _CUSTOM_VERSIONS), None)
         if version is None:
             raise _Unread("no known available metric versions found")
+        return version
+
+    async def _custom(self, version: str, path: str, query: "_Query", named: str) -> tuple[MetricValue, ...]:
         request = Request("GET", f"/apis/{CUSTOM}/{version}/{path}", query)
         return (await self._read(request, named, MetricValueList)).items
 

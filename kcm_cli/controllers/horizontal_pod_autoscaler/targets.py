@@ -43,7 +43,7 @@ class Held:
 
 
 class Targets:
-    """Reads and writes scales."""
+    """Reads and writes scales. What belongs to the cluster is looked for in the namespace, and so not found."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
@@ -57,9 +57,8 @@ class Targets:
         group = ref.api_version.rpartition("/")[0]
         try:
             served = await self._mapper.kind(group, ref.kind)
-            resource: Resource[Scale] = Resource(served.gvr, "Scale", Scale, served.namespaced)
-            place = namespace if served.namespaced else ""
-            return Held(resource, place, ref.name, await self._get(resource, place, ref.name))
+            resource: Resource[Scale] = Resource(served.gvr, "Scale", Scale)
+            return Held(resource, namespace, ref.name, await self._get(resource, namespace, ref.name))
         except ApiError as error:
             raise ScaleFailed(str(error)) from None
         except (NoMatch, TransportError, codec.DecodeError, ValueError) as error:

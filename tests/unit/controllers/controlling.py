@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from kcm_cli.component import featuregates
+from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.rest.client import Client
@@ -54,6 +55,7 @@ async def controllers(
     names: Iterable[str],
     gates: Iterable[tuple[str, str]] = (),
     transport: Transport | None = None,
+    metrics: Registry | None = None,
 ) -> AsyncIterator[None]:
     """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates."""
     resolved = featuregates.resolve(gates)
@@ -70,6 +72,7 @@ async def controllers(
         clock=world.clock,
         rng=random.Random(3),
         served=frozenset(),
+        metrics=metrics or Registry(),
     )
     task = asyncio.create_task(run_controllers(context, stop))
     try:

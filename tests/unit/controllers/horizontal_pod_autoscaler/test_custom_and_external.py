@@ -1,0 +1,406 @@
+"""Metrics of custom.metrics.k8s.io and external.metrics.k8s.io, on virtual time."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS
+from kcm_cli.component.metrics import Registry
+from kcm_cli.rest.client import MERGE
+from tests.unit.controllers.horizontal_pod_autoscaler.adapter import Adapter
+from tests.unit.controllers.horizontal_pod_autoscaler.story import CPU, Story
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+PREFIX = "horizontal_pod_autoscaler_controller_"
+BOTH = ["v1beta2", "v1beta1"]
+INGRESS = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "front"}
+
+
+def pods(average: str, **metric: Any) -> dict[str, Any]:
+    target = {"type": "AverageValue", "averageValue": average}
+    return {"type": "Pods", "pods": {"metric": {"name": "hits", **metric}, "target": target}}
+
+
+def value(text: str) -> dict[str, str]:
+    return {"type": "Value", "value": text}
+
+
+def average(text: str) -> dict[str, str]:
+    return {"type": "AverageValue", "averageValue": text}
+
+
+def of_object(target: dict[str, str], about: dict[str, str] = INGRESS) -> dict[str, Any]:
+    return {"type": "Object", "object": {"describedObject": about, "metric": {"name": "hits"}, "target": target}}
+
+
+def external(target: dict[str, str], **metric: Any) -> dict[str, Any]:
+    return {"type": "External", "external": {"metric": {"name": "queue", **metric}, "target": target}}
+
+
+async def names(world: World) -> list[str]:
+    listed = json.loads(await world.client.list_page(PODS, "default"))
+    return sorted(pod["metadata"]["name"] for pod in listed["items"])
+
+
+@pytest.mark.parametrize(
+    ("versions", "asked"),
+    [
+        pytest.param(BOTH, "v1beta2", id="both"),
+        pytest.param(["v1beta1", "v1beta2"], "v1beta1", id="the server's order"),
+        pytest.param(["v2", "v1beta1"], "v1beta1", id="the first that is known"),
+    ],
+)
+def test_pods(play, versions, asked):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), custom=versions)
+        async with story.running(transport=adapter):
+            await story.deploy(2)
+            await world.wait(10)
+            first, second = await names(world)
+            adapter.pods("hits", **{first: "15", second: "25"})
+            await story.autoscale(pods("10", selector={"matchLabels": {"verb": "GET"}}))
+            await world.wait(20)
+            assert await story.replicas() == 4
+            path, query = adapter.asked[0]
+            assert path == f"{asked}/namespaces/default/pods/*/hits"
+            assert query == {"labelSelector": "app=web", "metricLabelSelector": "verb=GET"}
+            metric = {"name": "hits", "selector": {"matchLabels": {"verb": "GET"}}}
+            assert await story.current() == [
+                {"type": "Pods", "pods": {"metric": metric, "current": {"averageValue": "20"}}}
+            ]
+            assert await story.told("SuccessfulRescale") == {"New size: 4; reason: pods metric hits above target"}
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("target", "now", "size", "reason"),
+    [
+        pytest.param(value("100"), {"value": "250"}, 5, "Ingress metric hits", id="value"),
+        pytest.param(average("60"), {"averageValue": "125"}, 5, "external metric hits(nil)", id="average"),
+    ],
+)
+def test_an_object(play, target, now, size, reason):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
+        adapter.value("namespaces/default/ingresses.networking.k8s.io/front/hits", "250")
+        async with story.running(transport=adapter):
+            await story.deploy(2)
+            await world.wait(10)
+            await story.autoscale(of_object(target))
+            await world.wait(20)
+            assert adapter.asked[0][1] == {}
+            assert await story.replicas() == min(size, 4)
+            text = f"New size: 4; reason: {reason} above target"
+            assert await story.told("SuccessfulRescale") == {text}
+            expected = {"describedObject": INGRESS, "metric": {"name": "hits"}, "current": now}
+            assert await story.current() == [{"type": "Object", "object": expected}]
+
+    play(life)
+
+
+def test_the_namespace_itself(play):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), custom=BOTH)
+        adapter.value("namespaces/default/metrics/hits", "30")
+        async with story.running(transport=adapter):
+            await story.deploy()
+            await world.wait(10)
+            about = {"apiVersion": "v1", "kind": "Namespace", "name": "elsewhere"}
+            await story.autoscale(of_object(value("10"), about))
+            await world.wait(20)
+            assert await story.replicas() == 3
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("target", "now"),
+    [
+        pytest.param(value("10"), {"value": "30"}, id="value"),
+        pytest.param(average("10"), {"averageValue": "30"}, id="average"),
+    ],
+)
+def test_external(play, target, now):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+        adapter.value("namespaces/default/queue", "10", "20")
+        async with story.running(transport=adapter):
+            await story.deploy()
+            await world.wait(10)
+            selector = {"matchLabels": {"name": "mail"}}
+            await story.autoscale(external(target, selector=selector))
+            await world.wait(20)
+            assert await story.replicas() == 3
+            assert adapter.asked[0] == ("v1beta1/namespaces/default/queue", {"labelSelector": "name=mail"})
+            metric = {"name": "queue", "selector": selector}
+            assert await story.current() == [{"type": "External", "external": {"metric": metric, "current": now}}]
+
+    play(life)
+
+
+NO_CUSTOM = "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered"
+
+
+@pytest.mark.parametrize(
+    ("served", "metric", "reason", "text"),
+    [
+        pytest.param({}, pods("10"), "FailedGetPodsMetric", f"unable to get metric hits: {NO_CUSTOM}", id="no API"),
+        pytest.param(
+            {},
+            of_object(value("10"), {**INGRESS, "kind": "Door"}),
+            "FailedGetObjectMetric",
+            f"unable to get metric hits: {NO_CUSTOM} on Door default/front",
+            id="no API for an object",
+        ),
+        pytest.param(
+            {"custom": ["v3"]},
+            pods("10"),
+            "FailedGetPodsMetric",
+            "unable to get metric hits: unable to fetch metrics from custom metrics API: "
+            "no known available metric versions found",
+            id="no version that is known",
+        ),
+        pytest.param(
+            {"custom": BOTH},
+            of_object(value("10"), {**INGRESS, "kind": "Door"}),
+            "FailedGetObjectMetric",
+            "unable to get metric hits: unable to fetch metrics from custom metrics API: unable to map kind "
+            'Door.networking.k8s.io to resource: no matches for kind "Door" in group "networking.k8s.io"'
+            " on Door default/front",
+            id="no such kind",
+        ),
+        pytest.param(
+            {"custom": BOTH},
+            pods("10"),
+            "FailedGetPodsMetric",
+            "unable to get metric hits: unable to fetch metrics from custom metrics API: no such metric",
+            id="no such metric",
+        ),
+        pytest.param(
+            {"external": ["v1beta1"]},
+            external(value("10")),
+            "FailedGetExternalMetric",
+            "unable to get external metric default/queue/nil: "
+            "unable to fetch metrics from external metrics API: no such metric",
+            id="no such external metric",
+        ),
+        pytest.param(
+            {},
+            external(value("10")),
+            "FailedGetExternalMetric",
+            "unable to get external metric default/queue/nil: unable to fetch metrics from external metrics API: "
+            "the server could not find the requested resource (get queue.external.metrics.k8s.io)",
+            id="no external API",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_told(play, served, metric, reason, text):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), **served)
+        async with story.running(transport=adapter):
+            await story.deploy()
+            await world.wait(10)
+            await story.autoscale(metric)
+            await world.wait(20)
+            about = f"the HPA was unable to compute the replica count: {text}"
+            assert await story.condition("ScalingActive") == ("False", reason, about)
+            assert await story.told(reason) == {text}
+            assert await story.current() == [{"type": ""}]
+
+    play(life)
+
+
+@pytest.mark.parametrize("versions", [["v1beta1"], BOTH])
+def test_an_adapter_that_is_installed_later(play, versions):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport())
+        adapter.value("namespaces/default/metrics/hits", "20")
+        async with story.running(transport=adapter):
+            await story.deploy()
+            about = {"apiVersion": "v1", "kind": "Namespace", "name": "default"}
+            await story.autoscale(of_object(value("10"), about))
+            await world.wait(60)
+            assert await story.replicas() == 1
+            adapter.versions["custom.metrics.k8s.io"] = versions
+            await world.wait(60)
+            assert await story.replicas() > 1
+
+    play(life)
+
+
+def test_a_metric_that_fails_holds_back_scaling_down_only(play):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+        async with story.running(transport=adapter):
+            await story.deploy(2, cpu_total="30m")
+            down = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+            await story.autoscale(CPU, external(value("10")), behavior=down)
+            await world.wait(40)
+            assert await story.replicas() == 2
+            assert (await story.condition("ScalingActive"))[:2] == ("False", "FailedGetExternalMetric")
+            assert [metric["type"] for metric in await story.current()] == ["Resource", ""]
+            await story.load(cpu_total="150m")
+            await world.wait(20)
+            assert await story.replicas() == 3
+            adapter.value("namespaces/default/queue", "20")
+            await story.load(cpu_total="30m")
+            await world.wait(20)
+            assert await story.replicas() == 6  # the higher one counts
+            adapter.value("namespaces/default/queue", "1")
+            await world.wait(40)
+            assert await story.replicas() == 1
+
+    play(life)
+
+
+def test_what_the_metrics_count(play):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport())
+        registry = Registry()
+        async with story.running(transport=adapter, metrics=registry):
+            await story.deploy(cpu_total="150m")
+            await world.wait(10)
+            await story.autoscale(CPU, external(value("10")))
+            await world.wait(20)
+            assert await story.replicas() == 3
+            exposed = registry.expose().decode()
+            await world.delete(HORIZONTAL_POD_AUTOSCALERS, "web")
+            await world.wait(20)
+            assert f"{PREFIX}num_horizontal_pod_autoscalers 0" in registry.expose().decode()
+        for line in (
+            'reconciliations_total{action="scale_up",error="internal"} 1',
+            'metric_computation_total{action="scale_up",error="none",metric_type="Resource"} 1',
+            'metric_computation_total{action="none",error="internal",metric_type="External"} 1',
+            'desired_replicas{hpa_name="web",namespace="default"} 3',
+            "num_horizontal_pod_autoscalers 1",
+        ):
+            assert PREFIX + line in exposed
+
+    play(life)
+
+
+def allow_zero(world: World) -> None:
+    """Into the store: the sandbox's API server is one without the gate."""
+    store, gvr = world.server.store, HORIZONTAL_POD_AUTOSCALERS.gvr
+    stored = store.get(gvr, "default", "web")
+    assert stored is not None
+    doc = json.loads(stored.data)
+    doc["spec"]["minReplicas"] = 0
+    store.update(gvr, "default", "web", doc)
+
+
+def test_to_zero_and_back(play):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+        adapter.value("namespaces/default/queue", "0")
+        async with story.running(transport=adapter, gates=[("", "HPAScaleToZero=true")]):
+            await story.deploy()
+            down = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+            await story.autoscale(external(average("10")), behavior=down)
+            allow_zero(world)
+            await world.wait(40)
+            assert await story.replicas() == 0
+            text = "the HPA controller scaled the workload to zero"
+            assert await story.condition("ScaledToZero") == ("True", "ScaledToZero", text)
+            adapter.value("namespaces/default/queue", "30")
+            await world.wait(40)
+            assert await story.replicas() == 3
+            assert (await story.condition("ScaledToZero"))[:2] == ("False", "NotScaledToZero")
+            adapter.value("namespaces/default/queue", "0")
+            await world.wait(40)
+            assert await story.replicas() == 0
+            await world.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"spec": {"minReplicas": 2}})
+            await world.wait(20)
+            assert await story.replicas() == 2
+            assert "New size: 2; reason: Current number of replicas below Spec.MinReplicas" in (
+                await story.told("SuccessfulRescale")
+            )
+
+    play(life)
+
+
+WIDGETS = resource("widgets", "example.com")
+CRD = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=False)
+
+
+def definition(scope: str) -> dict[str, Any]:
+    scale = {
+        "specReplicasPath": ".spec.size",
+        "statusReplicasPath": ".status.size",
+        "labelSelectorPath": ".status.selector",
+    }
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        "subresources": {"scale": scale},
+    }
+    named = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    spec = {"group": "example.com", "scope": scope, "names": named, "versions": [version]}
+    return {"metadata": {"name": "widgets.example.com"}, "spec": spec}
+
+
+TO_WIDGET: dict[str, Any] = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w"}
+WIDGET = {
+    "apiVersion": "example.com/v1",
+    "kind": "Widget",
+    "metadata": {"name": "w"},
+    "spec": {"size": 1},
+    "status": {"size": 1, "selector": "app=w"},
+}
+
+
+async def make_widget(world: World, kind: Any) -> None:
+    namespace = "default" if kind.namespaced else ""
+    await world.create(kind, WIDGET)
+    status = {"status": WIDGET["status"]}
+    await world.client.patch(kind, namespace, "w", status, content_type=MERGE, subresource="status")
+
+
+def test_a_custom_resource_with_a_scale(play):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+        adapter.value("namespaces/default/queue", "30")
+        async with story.running(transport=adapter):
+            await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
+            await world.wait(20)
+            text = 'no matches for kind "Widget" in group "example.com"'
+            assert await story.told("FailedGetScale") == {text}
+            await world.create(CRD, definition("Namespaced"))
+            await world.wait(5)
+            await make_widget(world, WIDGETS)
+            await world.wait(40)
+            assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 3
+            await world.delete(CRD, "widgets.example.com")
+            await world.wait(60)
+            assert (await story.condition("AbleToScale"))[:2] == ("False", "FailedGetScale")
+            await world.create(CRD, definition("Namespaced"))
+            await world.wait(5)
+            await make_widget(world, WIDGETS)
+            await world.wait(60)
+            assert (await world.get(WIDGETS, "w"))["spec"]["size"] == 3
+
+    play(life)
+
+
+def test_a_namespace_does_not_reach_what_belongs_to_the_cluster(play):
+    async def life(world: World) -> None:
+        story, adapter = Story(world), Adapter(world.server.transport(), external=["v1beta1"])
+        adapter.value("namespaces/default/queue", "30")
+        widgets = resource("widgets", "example.com", namespaced=False)
+        async with story.running(transport=adapter):
+            await world.create(CRD, definition("Cluster"))
+            await world.wait(5)
+            await make_widget(world, widgets)
+            await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
+            await world.wait(60)
+            assert (await world.get(widgets, "w"))["spec"]["size"] == 1
+            text = "the server could not find the requested resource (get widgets.example.com w)"
+            assert await story.told("FailedGetScale") == {text}
+
+    play(life)
