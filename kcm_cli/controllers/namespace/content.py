@@ -9,6 +9,7 @@ from kcm_cli.api.core import PODS, Namespace
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.namespace.plan import FINALIZER_ESTIMATE_S, grace_s
 from kcm_cli.controllers.namespace.snapshot import Remains
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
@@ -21,6 +22,7 @@ PARALLEL = 8
 """So many kinds are deleted at once."""
 
 _MISSING = (MethodNotSupported, NotFound)
+_FAILED = (ApiError, TransportError, codec.DecodeError)
 
 
 class Content:
@@ -54,7 +56,7 @@ class Content:
     async def _resources(self, remains: Remains) -> list[ServedResource]:
         try:
             found = await discover(self._client)
-        except (ApiError, TransportError) as error:
+        except _FAILED as error:
             remains.discovery_error = str(error)
             return []
         if found.failed:
@@ -68,7 +70,7 @@ class Content:
     async def _resource(self, resource: ServedResource, namespace: Namespace, remains: Remains) -> None:
         try:
             await self._delete_all(resource, namespace, remains)
-        except (ApiError, TransportError) as error:
+        except _FAILED as error:
             remains.content_errors.append(str(error))
 
     async def _delete_all(self, resource: ServedResource, namespace: Namespace, remains: Remains) -> None:

@@ -3,18 +3,24 @@
 upstream: pkg/controller/namespace
 """
 
+import logging
+
 import msgspec
 
 from kcm_cli.api.core import NAMESPACES, Namespace
 from kcm_cli.controllers.namespace.config import NamespaceConfig
 from kcm_cli.controllers.namespace.content import Content
 from kcm_cli.controllers.namespace.plan import conditions, wait_s
+from kcm_cli.controllers.namespace.snapshot import Remains
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import with_resync
 from kcm_cli.planning.actions import Path, Value
-from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.errors import ApiError, NotFound
+from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.workqueue import RetryLimiter
+
+log = logging.getLogger(__name__)
 
 DELAY_S = 5.0
 """So long after a deletion its content is left alone: the API servers have to notice it first."""
@@ -60,17 +66,27 @@ class NamespaceController:
         if not namespace.spec.finalizers:
             return None
         remains = await self._content.delete(namespace)
-        new = conditions(namespace.status.conditions, remains, self._clock.now())
-        if new != namespace.status.conditions:
-            changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(new)}
-            doc = writes.edited(namespace, changes)
-            namespace = await self._client.update(NAMESPACES, "", namespace.name, doc, subresource="status")
+        namespace = await self._tell(namespace, remains)
         if remains.content_errors or remains.discovery_error:
             raise ContentRemains("; ".join([*remains.content_errors, remains.discovery_error]))
         if remains.estimate_s:
             return wait_s(remains.estimate_s)
         await writes.retry_on_conflict(self._client, NAMESPACES, namespace, _finalized, subresource="finalize")
         return None
+
+    async def _tell(self, namespace: Namespace, remains: Remains) -> Namespace:
+        """Write the conditions; what cannot be told is no reason to keep an empty namespace."""
+        new = conditions(namespace.status.conditions, remains, self._clock.now())
+        if new == namespace.status.conditions:
+            return namespace
+        changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(new)}
+        doc = writes.edited(namespace, changes)
+        try:
+            return await self._client.update(NAMESPACES, "", namespace.name, doc, subresource="status")
+        except (ApiError, TransportError) as error:
+            fields = {"namespace": namespace.name, "err": str(error)}
+            log.warning("Could not write the conditions of a namespace", extra={"fields": fields})
+            return namespace
 
     def changed(self, namespace: Namespace) -> None:
         if namespace.deleting:

@@ -1,5 +1,6 @@
 """Transports that fail as a test says."""
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -41,17 +42,29 @@ class Refusing:
 
 
 class Rewriting:
-    """Gives answers as ``edit`` changes them."""
+    """Gives answers as ``edit`` changes them; what ``answer`` answers never gets there."""
 
-    def __init__(self, inner: Transport, edit: Callable[[Request, Response], Response]) -> None:
+    def __init__(
+        self,
+        inner: Transport,
+        edit: Callable[[Request, Response], Response] = lambda request, response: response,
+        answer: Callable[[Request], Response | None] = lambda request: None,
+    ) -> None:
         self._inner = inner
         self._edit = edit
+        self._answer = answer
 
     async def send(self, request: Request) -> Response:
-        return self._edit(request, await self._inner.send(request))
+        return self._answer(request) or self._edit(request, await self._inner.send(request))
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         return self._inner.stream(request)
 
     async def close(self) -> None:
         await self._inner.close()
+
+
+def refusal(status: int, reason: str, message: str = "no") -> Response:
+    """An API server's answer that says no."""
+    body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": reason}
+    return Response(status, {"content-type": "application/json"}, json.dumps(body | {"message": message}).encode())

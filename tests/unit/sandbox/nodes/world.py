@@ -82,9 +82,8 @@ class World:
     async def delete(self, kind: Resource[Any], name: str, **options: Any) -> None:
         await self.client.delete(kind, "default" if kind.namespaced else "", name, **options)
 
-    async def patch(self, kind: Resource[Any], name: str, body: dict) -> None:
-        namespace = "default" if kind.namespaced else ""
-        await self.client.patch(kind, namespace, name, body, content_type=MERGE)
+    async def patch(self, kind: Resource[Any], name: str, body: dict, namespace: str = "default") -> None:
+        await self.client.patch(kind, namespace if kind.namespaced else "", name, body, content_type=MERGE)
 
     async def events(self, name: str) -> list[tuple[str, str]]:
         """Reason and message of the Events of an object, in the order of their names."""

@@ -1,0 +1,308 @@
+"""The controller in a whole sandbox, on virtual time: pods go first, then the rest, then the namespace."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.controllers.namespace.config import NamespaceConfig
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.transport import Request, Response, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing, Rewriting, refusal
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+NAMESPACES = resource("namespaces", namespaced=False)
+CONFIG_MAPS = resource("configmaps")
+SECRETS = resource("secrets")
+SERVICE_ACCOUNTS = resource("serviceaccounts")
+POD = {"containers": [{"name": "c", "image": "i"}]}
+
+
+class Story:
+    """A namespace ``doomed`` and the questions of the tests."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self, transport: Transport | None = None, **options: Any) -> Any:
+        config = NamespaceConfig()
+        return controllers(self.world, config, names=["namespace-controller"], transport=transport, **options)
+
+    async def make(self, **metadata: Any) -> None:
+        """The namespace with two ConfigMaps and a Secret."""
+        await self.world.create(NAMESPACES, {"metadata": {"name": "doomed", **metadata}})
+        await self.world.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default"}}, "doomed")
+        for name in ("a", "b"):
+            await self.put(CONFIG_MAPS, name)
+        await self.put(SECRETS, "s")
+
+    async def put(self, kind: Any, name: str, **metadata: Any) -> None:
+        await self.world.create(kind, {"metadata": {"name": name, **metadata}}, "doomed")
+
+    async def pod(self, name: str, **spec: Any) -> None:
+        await self.world.create(PODS, {"metadata": {"name": name}, "spec": POD | spec}, "doomed")
+
+    async def doom(self) -> None:
+        await self.world.delete(NAMESPACES, "doomed")
+
+    async def names(self, kind: Any) -> list[str]:
+        items = json.loads(await self.world.client.list_page(kind, "doomed"))["items"]
+        return [item["metadata"]["name"] for item in items]
+
+    async def gone(self) -> bool:
+        try:
+            await self.world.get(NAMESPACES, "doomed")
+        except NotFound:
+            return True
+        return False
+
+    async def wrong(self) -> dict[str, str]:
+        """Messages of the conditions that are true."""
+        status = (await self.world.get(NAMESPACES, "doomed"))["status"]
+        assert status["phase"] == "Terminating"
+        return {c["type"]: c["message"] for c in status.get("conditions", []) if c["status"] == "True"}
+
+
+def test_everything_goes_and_others_stay(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "mine"}})
+        async with story.running():
+            await story.make()
+            await world.wait(5)
+            await story.doom()
+            await world.wait(4)
+            assert await story.names(CONFIG_MAPS) == ["a", "b"]  # API servers are given time to notice
+            await world.wait(10)
+            assert await story.gone()
+            await world.get(CONFIG_MAPS, "mine")
+
+    play(life)
+
+
+def test_pods_go_first(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make()
+            await story.pod("p", terminationGracePeriodSeconds=60)
+            await world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}}, "doomed")
+            await world.wait(10)
+            await story.doom()
+            await world.wait(120)
+            assert await story.names(PODS) == ["p"]
+            assert await story.names(CONFIG_MAPS) == ["a", "b"]
+            assert await story.wrong() == {}
+            await world.patch(PODS, "p", {"metadata": {"finalizers": None}}, "doomed")
+            await world.wait(120)
+            assert await story.gone()
+
+    play(life)
+
+
+def test_what_holds_the_namespace_is_told(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make()
+            await story.put(CONFIG_MAPS, "held", finalizers=["example.com/wait"])
+            await story.put(SECRETS, "too", finalizers=["example.com/wait", "example.com/more"])
+            await story.doom()
+            await world.wait(60)
+            assert await story.wrong() == {
+                "NamespaceContentRemaining": "Some resources are remaining: configmaps. has 1 resource instances,"
+                " secrets. has 1 resource instances",
+                "NamespaceFinalizersRemaining": "Some content in the namespace has finalizers remaining:"
+                " example.com/more in 1 resource instances, example.com/wait in 2 resource instances",
+            }
+            for kind, name in ((CONFIG_MAPS, "held"), (SECRETS, "too")):
+                await world.patch(kind, name, {"metadata": {"finalizers": None}}, "doomed")
+            await world.wait(20)
+            assert await story.gone()
+
+    play(life)
+
+
+def test_a_kind_that_cannot_be_deleted_is_told_and_the_rest_goes(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        broken = [True]
+
+        def answer(request: Request) -> Response | None:
+            if broken[0] and request.method == "DELETE" and request.path.endswith("/doomed/secrets"):
+                return refusal(403, "Forbidden", "not yours")
+            return None
+
+        async with story.running(Rewriting(world.server.transport(), answer=answer)):
+            await story.make()
+            await story.doom()
+            await world.wait(30)
+            message = "Failed to delete all resource types, 1 remaining: not yours"
+            assert await story.wrong() == {"NamespaceDeletionContentFailure": message}
+            assert await story.names(CONFIG_MAPS) == []
+            broken[0] = False
+            await world.wait(61)
+            assert await story.gone()
+
+    play(life)
+
+
+def test_what_stays_without_a_reason_is_an_error(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        broken = [True]
+
+        def answer(request: Request) -> Response | None:
+            if broken[0] and request.method == "DELETE" and request.path.endswith("/doomed/secrets"):
+                return Response(200, {"content-type": "application/json"}, b'{"kind": "SecretList", "items": []}')
+            return None
+
+        async with story.running(Rewriting(world.server.transport(), answer=answer)):
+            await story.make()
+            await story.doom()
+            await world.wait(30)
+            unexpected = "unexpected items still remain in namespace: doomed for gvr: /v1, Resource=secrets"
+            assert await story.wrong() == {
+                "NamespaceDeletionContentFailure": f"Failed to delete all resource types, 1 remaining: {unexpected}",
+                "NamespaceContentRemaining": "Some resources are remaining: secrets. has 1 resource instances",
+            }
+            broken[0] = False
+            await world.wait(61)
+            assert await story.gone()
+
+    play(life)
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_kind_without_collections_is_deleted_one_by_one(play, status):
+    async def life(world: World) -> None:
+        story = Story(world)
+        refused = []
+
+        def answer(request: Request) -> Response | None:
+            if request.method == "DELETE" and request.path.endswith("/doomed/configmaps"):
+                refused.append(request.path)
+                return refusal(status, "NotFound" if status == 404 else "MethodNotAllowed")
+            return None
+
+        async with story.running(Rewriting(world.server.transport(), answer=answer)):
+            await story.make()
+            await story.doom()
+            await world.wait(30)
+            assert refused
+            assert await story.gone()
+
+    play(life)
+
+
+def stale(request: Request, response: Response) -> Response:
+    doc = json.loads(response.body)
+    for group in doc["items"]:
+        if group["metadata"].get("name") == "apps":
+            group["versions"] = [{"version": "v1", "freshness": "Stale"}]
+    return Response(response.status, response.headers, json.dumps(doc).encode())
+
+
+def test_groups_that_cannot_be_discovered_hold_the_namespace(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        broken = [True]
+
+        def edit(request: Request, response: Response) -> Response:
+            return stale(request, response) if broken[0] and request.path == "/apis" else response
+
+        async with story.running(Rewriting(world.server.transport(), edit)):
+            await story.make()
+            await story.doom()
+            await world.wait(30)
+            assert await story.wrong() == {
+                "NamespaceDeletionDiscoveryFailure": "Discovery failed for some groups, 1 failing: unable to retrieve"
+                " the complete list of server APIs: apps/v1: stale GroupVersion discovery: apps/v1"
+            }
+            assert await story.names(CONFIG_MAPS) == []
+            broken[0] = False
+            await world.wait(61)
+            assert await story.gone()
+
+    play(life)
+
+
+def test_discovery_that_fails_altogether(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        broken = [True]
+        transport = Refusing(world.server.transport(), lambda r: broken[0] and r.path in ("/api", "/apis"))
+        async with story.running(transport):
+            await story.make()
+            await story.doom()
+            await world.wait(30)
+            assert await story.wrong() == {"NamespaceDeletionDiscoveryFailure": "the connection was lost"}
+            assert await story.names(CONFIG_MAPS) == ["a", "b"]
+            broken[0] = False
+            await world.wait(61)
+            assert await story.gone()
+
+    play(life)
+
+
+def test_conditions_that_cannot_be_written_do_not_hold_the_namespace(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        refused = []
+
+        def answer(request: Request) -> Response | None:
+            if request.path.endswith("/doomed/status") and b'"conditions"' in request.body:
+                refused.append(request.path)
+                return refusal(403, "Forbidden")
+            return None
+
+        async with story.running(Rewriting(world.server.transport(), answer=answer)):
+            await story.make()
+            await story.doom()
+            await world.wait(30)
+            assert refused
+            assert await story.gone()
+
+    play(life)
+
+
+def test_finalizers_of_others_stay(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await story.make()
+        namespace = await world.get(NAMESPACES, "doomed")
+        namespace["spec"]["finalizers"] = ["example.com/mine", "kubernetes"]
+        await world.client.update(NAMESPACES, "", "doomed", namespace, subresource="finalize")
+        async with story.running():
+            await story.doom()
+            await world.wait(30)
+            namespace = await world.get(NAMESPACES, "doomed")
+            assert namespace["spec"]["finalizers"] == ["example.com/mine"]
+            assert await story.names(CONFIG_MAPS) == []
+            namespace["spec"]["finalizers"] = []
+            await world.client.update(NAMESPACES, "", "doomed", namespace, subresource="finalize")
+            await world.wait(30)
+            assert await story.gone()
+
+    play(life)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_requests_and_answers(play, seed):
+    async def life(world: World) -> None:
+        story = Story(world)
+        faulty = Faulty(world.server.transport(), random.Random(seed + 10), 0.1)
+        async with story.running(transport=faulty):
+            await story.make()
+            await story.pod("p", terminationGracePeriodSeconds=5)
+            await world.wait(10)
+            await story.doom()
+            await world.wait(3600)
+            assert faulty.faults
+            assert await story.gone()
+
+    play(life)
