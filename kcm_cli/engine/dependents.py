@@ -9,6 +9,8 @@ upstream: pkg/controller/replicaset/replica_set.go#addPod, updatePod, deletePod
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.informer import Informer
@@ -16,6 +18,20 @@ from kcm_cli.runtime.store import Store
 
 Owner = TypeVar("Owner", bound=Object)
 Child = TypeVar("Child", bound=Object)
+
+
+def matching_owners(owners: Iterable[Owner], child: Object, selector_of: Callable[[Owner], Selector]) -> list[Owner]:
+    """The owners whose selectors match a child's labels. One that is empty, or a FormatError, matches nothing."""
+    found: list[Owner] = []
+    labels = child.labels
+    for owner in owners if labels else ():
+        try:
+            selector = selector_of(owner)
+        except FormatError:
+            continue
+        if not selector.empty and selector.matches(labels):
+            found.append(owner)
+    return found
 
 
 class Dependents(Generic[Owner, Child]):

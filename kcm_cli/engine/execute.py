@@ -5,11 +5,12 @@ that failed or were skipped are lowered, so that a key never waits for what it d
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol, assert_never
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine import writes
+from kcm_cli.engine.slow_start import batches
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import (
     Action,
@@ -86,23 +87,15 @@ class Executor:
         return _gathered(results)
 
     async def _slow_start(self, stage: Stage, expect: Expect | None) -> Outcome:
-        """Batches of 1, 2, 4, …: a server that refuses one creation is not asked a thousand times.
-
-        upstream: pkg/controller/replicaset/replica_set.go#slowStartBatch
-        """
         results: list[Done | Failed] = []
-        position, size = 0, 1
-        while position < len(stage.actions):
-            batch = stage.actions[position : position + size]
-            position += len(batch)
+        for batch in batches(stage.actions):
             answers = await self._together(batch, expect)
             results.extend(answers)
             if any(isinstance(answer, Failed) for answer in answers):
-                return _gathered(results, self._skip(stage.actions[position:], expect))
-            size *= 2
+                return _gathered(results, self._skip(stage.actions[len(results) :], expect))
         return _gathered(results)
 
-    async def _together(self, actions: tuple[Action, ...], expect: Expect | None) -> list[Done | Failed]:
+    async def _together(self, actions: Sequence[Action], expect: Expect | None) -> list[Done | Failed]:
         if len(actions) == 1:
             return [await self._one(actions[0], expect)]
         return await asyncio.gather(*(self._one(action, expect) for action in actions))

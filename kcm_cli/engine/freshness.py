@@ -9,7 +9,7 @@ upstream: pkg/controller/util/consistency (gates StaleControllerConsistency*)
 from collections.abc import Callable
 from functools import partial
 
-from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.meta import Object, number_of
 from kcm_cli.runtime.informer import AnyInformer
 
 AGAIN_S = 1.0
@@ -17,31 +17,42 @@ AGAIN_S = 1.0
 
 
 class Freshness:
-    """Remembers the version of each object as this controller wrote it last, by uid."""
+    """Remembers the version of each object of some caches as this controller wrote it last, by uid.
 
-    def __init__(self) -> None:
+    Only of objects that the cache holds: the news that one is gone may come before the answer to a write.
+    """
+
+    def __init__(self, *informers: AnyInformer) -> None:
+        self._informers = informers
         self._written: dict[str, int] = {}
+        for informer in informers:
+            informer.listen(on_delete=self._gone)
+
+    def __len__(self) -> int:
+        return len(self._written)
 
     def wrote(self, obj: Object) -> None:
         """Note the server's answer to a write."""
-        version = obj.metadata.resource_version
-        if version.isdigit():
-            self._written[obj.uid] = int(version)
+        if any(_holds(informer, obj) for informer in self._informers):
+            self._written[obj.uid] = obj.version
 
     def stale(self, obj: Object) -> bool:
         """Whether the cached object is older than what we wrote."""
         written = self._written.get(obj.uid)
         if written is None:
             return False
-        version = obj.metadata.resource_version
-        if version.isdigit() and int(version) < written:
+        if obj.version < written:
             return True
         del self._written[obj.uid]
         return False
 
-    def forget(self, obj: Object) -> None:
-        """The object is gone."""
+    def _gone(self, obj: Object) -> None:
         self._written.pop(obj.uid, None)
+
+
+def _holds(informer: AnyInformer, obj: Object) -> bool:
+    known = informer.store.get(obj.key)
+    return known is not None and known.uid == obj.uid
 
 
 class Consistency:
@@ -67,14 +78,13 @@ class Consistency:
 
     def wrote(self, key: str, informer: AnyInformer, obj: Object) -> None:
         """The server's answer to a write on behalf of ``key``."""
-        version = _number(obj.metadata.resource_version)
         written = self._written.setdefault(key, {})
-        written[informer] = max(version, written.get(informer, 0))
+        written[informer] = max(obj.version, written.get(informer, 0))
 
     def behind(self, key: str) -> AnyInformer | None:
         """A cache that this key has to wait for; None if it may read all of them."""
         for informer, version in self._written.get(key, {}).items():
-            if max(self._seen[informer], _number(informer.last_version)) < version:
+            if max(self._seen[informer], number_of(informer.last_version)) < version:
                 self._waiting[informer].add(key)
                 return informer
         self._written.pop(key, None)
@@ -88,7 +98,7 @@ class Consistency:
         self._shown(informer, new)
 
     def _shown(self, informer: AnyInformer, obj: Object) -> None:
-        version = _number(obj.metadata.resource_version)
+        version = obj.version
         if version <= self._seen[informer]:
             return
         self._seen[informer] = version
@@ -97,7 +107,3 @@ class Consistency:
             if self._written.get(key, {}).get(informer, 0) <= version:
                 waiting.discard(key)
                 self._enqueue(key)
-
-
-def _number(version: str) -> int:
-    return int(version) if version.isdigit() else 0

@@ -4,32 +4,44 @@ Expected flow of a sync: claim the pods (adopt, release), create or delete what 
 the cache lags behind our own writes (expectations), only the status is written.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Generic, Protocol, TypeVar
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.dependents import Dependents
-from kcm_cli.engine.freshness import AGAIN_S, Freshness
+from kcm_cli.engine.dependents import Dependents, matching_owners
+from kcm_cli.engine.freshness import AGAIN_S, Consistency
 from kcm_cli.engine.worker import Worker
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning import replicas as rules
-from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.replicas import ReplicaOwner, Status
 from kcm_cli.planning.status import status_changes
-from kcm_cli.rest.errors import ApiError, namespace_terminating
+from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.store import CONTROLLER, by_controller, orphans_of
 
 T = TypeVar("T", bound=Object)
 
 
+class Observer(Protocol):
+    """Is told what a kind of replica owner has metrics for."""
+
+    def skipped(self, group: str, resource: str) -> None:
+        """A sync was put off, since this resource's cache is behind."""
+
+    def chosen(self, ratios: Iterable[int]) -> None:
+        """Ready pods were chosen for deletion: their ages, in those of the youngest."""
+
+
 class ReplicaController(Generic[T]):
-    """One kind of replica owner. ``related`` finds the pods that count for spreading when scaling down."""
+    """One kind of replica owner. ``related`` finds the pods that count for spreading when scaling down.
+
+    ``consistent``: a key waits until the caches show what its last sync wrote.
+    """
 
     def __init__(
         self,
@@ -39,18 +51,23 @@ class ReplicaController(Generic[T]):
         *,
         queue: str,
         reports_terminating: bool,
+        consistent: bool = True,
         related: Callable[[T], list[Pod]] | None = None,
+        observer: Observer | None = None,
     ) -> None:
         self._context = context
         self._clock = context.clock
         self._resource = resource
         self._owner_of = owner_of
         self._reports_terminating = reports_terminating
+        self._consistent = consistent
+        self._counts_costs = context.gates.enabled("PodDeletionCost")
         self._related = related
+        self._observer = observer
         self._expectations = Expectations()
         self._executor = context.executor(self._expectations)
-        self._fresh = Freshness()
         self._queue = context.queue(queue)
+        self._consistency = Consistency(self._queue.add)
         self._owners = context.informers.get(resource)
         self._pods = context.informers.get(PODS)
         self._pods.store.add_index(CONTROLLER, by_controller)
@@ -64,6 +81,7 @@ class ReplicaController(Generic[T]):
             changed=self._pod_changed,
         )
         self._dependents.listen(self._pods)
+        self._consistency.follow(self._owners, self._pods)
 
     def worker(self, count: int) -> Worker:
         return self._context.worker(self._queue, self.sync, count=count, waits_for=(self._owners, self._pods))
@@ -72,8 +90,9 @@ class ReplicaController(Generic[T]):
         obj = self._owners.store.get(key)
         if obj is None:
             self._expectations.forget(key)
+            self._consistency.forget(key)
             return None
-        if self._fresh.stale(obj):
+        if self._must_wait(key):
             return AGAIN_S
         owner = self._owner_of(obj)
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
@@ -88,7 +107,7 @@ class ReplicaController(Generic[T]):
             PODS,
         )
         terminating = self._terminating(owner, pods)
-        error = await self._manage(owner, active) if may_plan and not obj.deleting else None
+        error = await self._manage(key, owner, active) if may_plan and not obj.deleting else None
         now = self._clock.now()
         status = rules.new_status(owner, active, terminating, error, now)
         await self._write_status(obj, owner.status, status)
@@ -96,35 +115,41 @@ class ReplicaController(Generic[T]):
             raise error
         return rules.next_check_s(owner, status, active, now)
 
-    async def _manage(self, owner: ReplicaOwner, active: list[Pod]) -> Exception | None:
+    def _must_wait(self, key: str) -> bool:
+        """Whether a cache does not show yet what an earlier sync of this key did."""
+        behind = self._consistency.behind(key) if self._consistent else None
+        if behind is not None and self._observer is not None:
+            self._observer.skipped(behind.resource.gvr.group, behind.resource.plural)
+        return behind is not None
+
+    async def _manage(self, key: str, owner: ReplicaOwner, active: list[Pod]) -> Exception | None:
         obj = owner.obj
         related: list[Pod] = []
         if len(active) > owner.replicas and self._related is not None:
             known = self._owners.store.get(obj.key)
             related = self._related(known) if known is not None else []
-        stage = rules.manage(owner, active, related, self._clock.now())
+        now = self._clock.now()
+        stage = rules.manage(owner, active, related, now, costs=self._counts_costs)
         if stage is None:
             return None
-        error = (await self._executor.stage(stage)).error
+        if self._observer is not None:
+            self._observer.chosen(rules.age_ratios(active, stage, now))
+        outcome = await self._executor.stage(stage)
+        for done in outcome.done:
+            if done.result is not None:
+                self._consistency.wrote(key, self._pods, done.result)
+        error = outcome.error
         # A namespace that goes away takes no more pods: nothing to do, nothing to report.
         return None if error is None or namespace_terminating(error) else error
 
     async def _write_status(self, obj: T, old: Status, new: Status) -> None:
-        """Write the status if it differs; a conflict is tried once more on the object as it is now."""
+        """Write the status if it differs."""
         if old == new:
             return
         changes = status_changes(new, always=("replicas",))
-        try:
-            self._fresh.wrote(await self._put(obj, changes))
-        except ApiError as error:
-            if error.status != 409:
-                raise
-            fresh = await self._context.client.get(self._resource, obj.namespace, obj.name)
-            if fresh.uid == obj.uid:
-                self._fresh.wrote(await self._put(fresh, changes))
-
-    async def _put(self, obj: T, changes: Mapping[Path, Value]) -> Object:
-        return await writes.update(self._context.client, Update(self._resource, obj, changes, "status"))
+        written = await writes.put_status(self._context.client, self._resource, obj, changes)
+        if written is not None:
+            self._consistency.wrote(obj.key, self._owners, written)
 
     def _candidates(self, obj: T) -> list[Pod]:
         """The pods that this owner controls and those that nobody does."""
@@ -151,15 +176,12 @@ class ReplicaController(Generic[T]):
 
     def _owner_deleted(self, obj: T) -> None:
         self._expectations.forget(obj.key)
-        self._fresh.forget(obj)
+        self._consistency.forget(obj.key)
         self._queue.add(obj.key)
 
     def _matching(self, pod: Pod) -> list[T]:
-        if not pod.labels:
-            return []
-        return [
-            obj for obj in self._owners.store.list(pod.namespace) if self._owner_of(obj).selector.matches(pod.labels)
-        ]
+        owners = self._owners.store.list(pod.namespace)
+        return matching_owners(owners, pod, lambda obj: self._owner_of(obj).selector)
 
     def _pod_changed(self, obj: T, old: Pod, new: Pod) -> None:
         if pod_rules.is_ready(new) and not pod_rules.is_ready(old):

@@ -1,16 +1,23 @@
-"""A controller that looks at everything again from time to time, changed or not."""
+"""What goes on beside the workers: passes over everything from time to time, changed or not.
+
+One pass that fails does not end the loop: it is logged, and the next one comes as if it had not failed.
+"""
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.worker import until_synced
 from kcm_cli.machinery.meta import Object
-from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.informer import AnyInformer, Informer
 
 T = TypeVar("T", bound=Object)
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +32,39 @@ class Together:
                 group.create_task(part.run())
 
 
-@dataclass(frozen=True, slots=True)
-class Periodic:
-    """Calls ``action`` every ``period_s`` seconds, the first time after one period."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """Calls ``step`` once the caches are full, and again and again, ``pause_s()`` seconds after it has ended.
 
+    The first time after ``delay_s`` seconds. ``name`` says in the log whose pass has failed.
+    """
+
+    name: str
     clock: Clock
-    period_s: float
-    action: Callable[[], None]
+    step: Callable[[], Awaitable[None]]
+    pause_s: Callable[[], float]
+    delay_s: float = 0.0
+    waits_for: Sequence[AnyInformer] = ()
 
     async def run(self) -> None:
+        """Until cancelled."""
+        await until_synced(self.waits_for)
+        await self.clock.sleep(self.delay_s)
         while True:
-            await self.clock.sleep(self.period_s)
-            self.action()
+            await self._pass()
+            await self.clock.sleep(self.pause_s())
+
+    async def _pass(self) -> None:
+        try:
+            await self.step()
+        except Exception as error:  # where the errors of a pass end, as those of a sync in the worker
+            fields = {"controller": self.name, "err": str(error)}
+            log.error("Pass failed, the next one comes in its time", extra={"fields": fields}, exc_info=error)
+
+
+def every(period_s: float, step: Callable[[], Awaitable[None]], context: ControllerContext) -> Loop:
+    """A pass every so many seconds, the first one after the first of them."""
+    return Loop(name=context.name, clock=context.clock, step=step, pause_s=lambda: period_s, delay_s=period_s)
 
 
 def with_resync(
@@ -48,8 +76,8 @@ def with_resync(
 ) -> Runnable:
     """The worker, and every ``period_s`` each cached object given to ``changed`` again. 0: no resync."""
 
-    def again() -> None:
+    async def again() -> None:
         for obj in informer.store.list():
             changed(obj)
 
-    return worker if period_s <= 0 else Together((worker, Periodic(context.clock, period_s, again)))
+    return worker if period_s <= 0 else Together((worker, every(period_s, again, context)))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kcm_cli.api.discovery import MANAGED_BY, SERVICE_NAME, EndpointSlice
+from kcm_cli.machinery.meta import number_of
 from kcm_cli.runtime.informer import Informer
 
 
@@ -46,12 +47,12 @@ class SliceTracker:
     def wrote(self, slice_: EndpointSlice) -> None:
         """Note the server's answer to a creation or an update."""
         own = self._written.setdefault(slice_.service_key, {})
-        own[slice_.uid] = _Written(slice_.metadata.generation, _version(slice_))
+        own[slice_.uid] = _Written(slice_.metadata.generation, slice_.version)
 
     def follow(self, slice_: EndpointSlice) -> None:
         """Note a slice that is as it should be, if it is not known."""
         self._written.setdefault(slice_.service_key, {}).setdefault(
-            slice_.uid, _Written(slice_.metadata.generation, _version(slice_))
+            slice_.uid, _Written(slice_.metadata.generation, slice_.version)
         )
 
     def deleted(self, key: str, uid: str) -> None:
@@ -68,7 +69,7 @@ class SliceTracker:
         own = self._written.get(key)
         if not own:
             return False
-        shown = {slice_.uid: _version(slice_) for slice_ in slices}
+        shown = {slice_.uid: slice_.version for slice_ in slices}
         if any(self._old(own, uid, shown.get(uid)) for uid in tuple(own)):
             self._waiting.add(key)
             return True
@@ -80,7 +81,7 @@ class SliceTracker:
         written = own[uid]
         if version is not None:
             return written.deleted or version < written.version
-        if written.deleted or _number(self._cache_version()) >= written.version:
+        if written.deleted or number_of(self._cache_version()) >= written.version:
             del own[uid]  # it is gone for good, and the news of it may have come before the server's answer to us
             return False
         return True
@@ -122,11 +123,3 @@ class SliceTracker:
         if key in self._waiting:
             self._waiting.discard(key)
             self._caught_up(key)
-
-
-def _version(slice_: EndpointSlice) -> int:
-    return _number(slice_.metadata.resource_version)
-
-
-def _number(version: str) -> int:
-    return int(version) if version.isdigit() else 0

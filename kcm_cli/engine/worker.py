@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -23,6 +23,12 @@ Sync = Callable[[str], Awaitable[float | None]]
 """Brings one key to its desired state. Returns seconds after which to look again, or None."""
 
 
+async def until_synced(informers: Iterable[AnyInformer]) -> None:
+    """Wait until all of these caches have been filled for the first time."""
+    for informer in informers:
+        await informer.synced.wait()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
     """``count`` loops that sync the keys of one queue once the caches are full."""
@@ -37,8 +43,7 @@ class Worker:
 
     async def run(self) -> None:
         """Until cancelled; then the queue takes no more keys and the syncs under way are cancelled."""
-        for informer in self.waits_for:
-            await informer.synced.wait()
+        await until_synced(self.waits_for)
         tasks = Tasks(self._crashed)
         loops = [tasks.start(f"{self.controller} worker {n}", self._loop()) for n in range(self.count)]
         try:

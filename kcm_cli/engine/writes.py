@@ -45,6 +45,22 @@ def edited(obj: Object, changes: Mapping[Path, Value]) -> codec.Doc:
     return changed(codec.decode_doc(obj.raw), changes)
 
 
+async def put_status(client: Client, resource: Resource[T], obj: T, changes: Mapping[Path, Value]) -> T | None:
+    """Write fields of an object's status; a conflict is tried once more on the object as it is now.
+
+    None if there is another object of this name by now.
+    """
+    try:
+        return await _put_status(client, resource, obj, changes)
+    except Conflict:
+        fresh = await client.get(resource, obj.namespace, obj.name)
+        return await _put_status(client, resource, fresh, changes) if fresh.uid == obj.uid else None
+
+
+async def _put_status(client: Client, resource: Resource[T], obj: T, changes: Mapping[Path, Value]) -> T:
+    return await client.update(resource, obj.namespace, obj.name, edited(obj, changes), subresource="status")
+
+
 async def patch(client: Client, action: Patch) -> Object:
     return await client.patch(
         action.resource,

@@ -74,6 +74,11 @@ class Object(View, frozen=True, gc=False, kw_only=True):
         return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
     @property
+    def version(self) -> int:
+        """The resource version as a number, which grows with every write; 0 for one that is none."""
+        return number_of(self.metadata.resource_version)
+
+    @property
     def labels(self) -> Mapping[str, str]:
         return self.metadata.labels or NO_LABELS
 
@@ -92,6 +97,11 @@ class PartialObject(Object, frozen=True, gc=False, kw_only=True):
 
     api_version: str = ""
     kind: str = ""
+
+
+def number_of(version: str) -> int:
+    """A resource version as a number; 0 for one that is none."""
+    return int(version) if version.isdecimal() else 0
 
 
 def split_key(key: str) -> tuple[str, str]:

@@ -8,12 +8,9 @@ upstream: pkg/controller/deployment/util/deployment_util.go#SetDeploymentConditi
 apimachinery pkg/api/meta/conditions.go#SetStatusCondition
 """
 
-from collections.abc import Sequence
-
 import msgspec
 
 from kcm_cli.api.core import Condition
-from kcm_cli.machinery.codec import Doc
 
 Conditions = tuple[Condition, ...]
 
@@ -58,19 +55,6 @@ def removed(conditions: Conditions, type_: str) -> Conditions:
     """Without the conditions of this type."""
     kept = tuple(condition for condition in conditions if condition.type != type_)
     return conditions if len(kept) == len(conditions) else kept
-
-
-def updated_in_document(conditions: Sequence[Doc], new: Doc) -> list[Doc]:
-    """``updated`` for documents; fields that the new one does not name are kept."""
-    result = list(conditions)
-    for index, current in enumerate(result):
-        if current.get("type") == new.get("type"):
-            kept = {"lastTransitionTime"} if current.get("status") == new.get("status") else set()
-            result[index] = current | {
-                key: value for key, value in new.items() if key not in kept or key not in current
-            }
-            return result
-    return [*result, new]
 
 
 def _content(condition: Condition) -> tuple[str, str, int]:

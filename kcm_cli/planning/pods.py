@@ -86,14 +86,15 @@ def deletion_cost(pod: Pod) -> int:
     return value if -(2**31) <= value < 2**31 else 0
 
 
-def rank_for_deletion(pods: Sequence[Pod], related: Iterable[Pod], now: datetime) -> list[Pod]:
+def rank_for_deletion(pods: Sequence[Pod], related: Iterable[Pod], now: datetime, *, costs: bool = True) -> list[Pod]:
     """The pods in the order in which they should go, the least useful first.
 
     Unassigned, pending, not ready, cheap, crowded on their node with ``related`` pods, ready for a short time,
-    often restarted, young. Times count by powers of two, so that near ones tie; ties are broken by uid.
+    often restarted, young. Times count by powers of two, so that near ones tie; ties are broken by uid. Without
+    ``costs`` all are equally cheap.
     """
     crowd = Counter(pod.spec.node_name for pod in related if is_active(pod))
-    facts = [_Rank(pod, crowd[pod.spec.node_name], now) for pod in pods]
+    facts = [_Rank(pod, crowd[pod.spec.node_name], deletion_cost(pod) if costs else 0, now) for pod in pods]
     facts.sort(key=cmp_to_key(_compare))
     return [fact.pod for fact in facts]
 
@@ -103,11 +104,11 @@ class _Rank:
 
     __slots__ = ("age", "head", "pod", "ready", "ready_age", "restarts")
 
-    def __init__(self, pod: Pod, crowd: int, now: datetime) -> None:
+    def __init__(self, pod: Pod, crowd: int, cost: int, now: datetime) -> None:
         self.pod = pod
         self.ready = is_ready(pod)
         phase = _PHASES.get(pod.status.phase, 0)
-        self.head = (bool(pod.spec.node_name), phase, self.ready, deletion_cost(pod), -crowd)
+        self.head = (bool(pod.spec.node_name), phase, self.ready, cost, -crowd)
         since = ready_since(pod)
         self.ready_age = None if since is None else (now - parse_time(since)).total_seconds()
         created = pod.metadata.creation_timestamp

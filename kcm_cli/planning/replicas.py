@@ -53,14 +53,36 @@ class ReplicaOwner:
         return labels if isinstance(labels, dict) else {}
 
 
-def manage(owner: ReplicaOwner, active: Sequence[Pod], related: Sequence[Pod], now: datetime) -> Stage | None:
-    """Create the missing pods, or delete the surplus, worst first; None if the number is right."""
+def manage(
+    owner: ReplicaOwner, active: Sequence[Pod], related: Sequence[Pod], now: datetime, *, costs: bool = True
+) -> Stage | None:
+    """Create the missing pods, or delete the surplus, worst first; None if the number is right.
+
+    costs: whether the annotation with a pod's deletion cost counts.
+    """
     diff = len(active) - owner.replicas
     if diff < 0:
         return _creations(owner, min(-diff, BURST))
     if diff > 0:
-        return _deletions(owner, active, related, min(diff, BURST), now)
+        count = min(diff, BURST)
+        ranked = active if count == len(active) else pod_rules.rank_for_deletion(active, related, now, costs=costs)
+        return _deletions(owner, ranked[:count])
     return None
+
+
+def age_ratios(active: Sequence[Pod], stage: Stage, now: datetime) -> list[int]:
+    """Of the ready pods that a stage deletes: the ages in whole multiples of the youngest ready pod's."""
+    chosen = {action.uid for action in stage.actions if isinstance(action, Delete)}
+    if not chosen or len(chosen) == len(active):
+        return []
+    ages = {pod.uid: _age_ms(pod, now) for pod in active if pod_rules.is_ready(pod)}
+    youngest = min(ages.values(), default=0)
+    return [age // youngest for uid, age in ages.items() if uid in chosen and youngest > 0]
+
+
+def _age_ms(pod: Pod, now: datetime) -> int:
+    created = pod.metadata.creation_timestamp
+    return 0 if created is None else int((now - parse_time(created)).total_seconds() * 1000)
 
 
 def _creations(owner: ReplicaOwner, count: int) -> Stage:
@@ -75,8 +97,7 @@ def _creations(owner: ReplicaOwner, count: int) -> Stage:
     return Stage((create,) * count, Mode.SLOW_START, Expect(owner.obj.key, creations=count))
 
 
-def _deletions(owner: ReplicaOwner, active: Sequence[Pod], related: Sequence[Pod], count: int, now: datetime) -> Stage:
-    chosen = active if count == len(active) else pod_rules.rank_for_deletion(active, related, now)[:count]
+def _deletions(owner: ReplicaOwner, chosen: Sequence[Pod]) -> Stage:
     deletes = tuple(_delete(owner.ref, pod) for pod in chosen)
     return Stage(deletes, Mode.PARALLEL, Expect(owner.obj.key, deletions=tuple(pod.key for pod in chosen)))
 

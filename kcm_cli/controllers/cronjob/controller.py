@@ -54,13 +54,13 @@ class CronJobController:
         self._executor = context.executor()
         self._metrics = CronJobMetrics(context.metrics)
         self._local = local_zone()
-        self._fresh = Freshness()
         self.queue = context.queue("cronjob")
         self._jobs = context.informers.get(JOBS)
         self._cron_jobs = context.informers.get(CRON_JOBS)
         self.informers = (self._jobs, self._cron_jobs)
+        self._fresh = Freshness(self._cron_jobs)
         self._jobs.store.add_index(CONTROLLER_NAME, _by_controller_name)
-        self._cron_jobs.listen(on_add=self._enqueue, on_update=self._updated, on_delete=self._deleted)
+        self._cron_jobs.listen(on_add=self._enqueue, on_update=self._updated, on_delete=self._enqueue)
         self._jobs.listen(on_add=self._job, on_update=self._job_updated, on_delete=self._job)
 
     async def sync(self, key: str) -> float | None:
@@ -155,10 +155,6 @@ class CronJobController:
     # -- events
 
     def _enqueue(self, cron_job: CronJob) -> None:
-        self.queue.add(cron_job.key)
-
-    def _deleted(self, cron_job: CronJob) -> None:
-        self._fresh.forget(cron_job)
         self.queue.add(cron_job.key)
 
     def _updated(self, old: CronJob, new: CronJob) -> None:

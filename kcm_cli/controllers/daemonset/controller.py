@@ -23,16 +23,16 @@ from kcm_cli.controllers.daemonset.snapshot import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.dependents import Dependents
+from kcm_cli.engine.dependents import Dependents, matching_owners
 from kcm_cli.engine.freshness import AGAIN_S, Consistency
-from kcm_cli.engine.resync import Periodic, Together
-from kcm_cli.machinery.errors import FormatError
+from kcm_cli.engine.resync import Together, every
+from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import Object, controller_of
 from kcm_cli.planning import pods as pod_rules
-from kcm_cli.planning.actions import Notice, Outcome, Update, ref_to
+from kcm_cli.planning.actions import Notice, Outcome, ref_to
 from kcm_cli.planning.status import status_changes
-from kcm_cli.rest.errors import Conflict, namespace_terminating
+from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.store import CONTROLLER, NODE, by_controller, by_node, orphans_of
 
@@ -52,7 +52,7 @@ def build(context: ControllerContext) -> Runnable:
         (
             context.worker(controller.queue, controller.sync, count=count, waits_for=waits_for),
             context.worker(controller.node_queue, controller.sync_node, count=count, waits_for=waits_for),
-            Periodic(context.clock, COLLECT_PERIOD_S, controller.collect),
+            every(COLLECT_PERIOD_S, controller.collect, context),
         )
     )
 
@@ -79,13 +79,14 @@ class DaemonSetController:
         self._nodes = context.informers.get(NODES)
         self._revisions = context.informers.get(CONTROLLER_REVISIONS)
         self.informers = (self._sets, self._pods, self._nodes, self._revisions)
-        self._historian = Historian(self._client, self._executor, self._revisions, self._consistency)
+        self._historian = Historian(
+            self._client, self._executor, Revisions(self._client, self._revisions, self._consistency)
+        )
         self._listen()
 
     def _listen(self) -> None:
         self._pods.store.add_index(CONTROLLER, by_controller)
         self._pods.store.add_index(NODE, by_node)
-        self._revisions.store.add_index(CONTROLLER, by_controller)
         self._sets.listen(on_add=self._enqueue, on_update=self._set_updated, on_delete=self._set_deleted)
         pods: Dependents[DaemonSet, Pod] = Dependents(
             DAEMON_SETS.kind,
@@ -108,12 +109,11 @@ class DaemonSetController:
     async def sync(self, key: str) -> float | None:
         daemon_set = self._sets.store.get(key)
         if daemon_set is None:
-            self._expectations.forget(key)
-            self._consistency.forget(key)
+            self._forget(key)
             return None
         if self._must_wait(key):
             return AGAIN_S
-        selector = from_label_selector(daemon_set.spec.selector)
+        selector = _selector(daemon_set)
         if selector.empty:
             self._refuse_everything(daemon_set)
             return None
@@ -142,7 +142,7 @@ class DaemonSetController:
             if misplaced or (fit.runs and not scheduled):
                 self.queue.add(daemon_set.key)
 
-    def collect(self) -> None:
+    async def collect(self) -> None:
         """Forget failures of long ago."""
         self._failed_pods.collect(self._clock.monotonic())
 
@@ -239,24 +239,18 @@ class DaemonSetController:
         """
         now, old = self._clock.monotonic(), daemon_set.status
         pods = max(new.desired_number_scheduled, old.current_number_scheduled + old.number_misscheduled)
-        left = self._reported.get(daemon_set.uid, -math.inf) + min(REPORT_PAUSE_S, pods * REPORT_PAUSE_PER_POD_S) - now
+        left = self._reported.get(daemon_set.key, -math.inf) + min(REPORT_PAUSE_S, pods * REPORT_PAUSE_PER_POD_S) - now
         if left > 0:
             self.queue.add_after(daemon_set.key, left)
             return True
-        self._reported[daemon_set.uid] = now
+        self._reported[daemon_set.key] = now
         return False
 
     async def _write_status(self, daemon_set: DaemonSet, new: DaemonSetStatus) -> None:
-        """Write the status; a conflict is tried once more on the DaemonSet as it is now."""
         changes = status_changes(new, always=ALWAYS)
-        try:
-            written: Object = await writes.update(self._client, Update(DAEMON_SETS, daemon_set, changes, "status"))
-        except Conflict:
-            fresh = await self._client.get(DAEMON_SETS, daemon_set.namespace, daemon_set.name)
-            if fresh.uid != daemon_set.uid:
-                return
-            written = await writes.update(self._client, Update(DAEMON_SETS, fresh, changes, "status"))
-        self._consistency.wrote(daemon_set.key, self._sets, written)
+        written = await writes.put_status(self._client, DAEMON_SETS, daemon_set, changes)
+        if written is not None:
+            self._consistency.wrote(daemon_set.key, self._sets, written)
 
     def _refuse_everything(self, daemon_set: DaemonSet) -> None:
         text = "This daemon set is selecting all pods. A non-empty selector is required."
@@ -271,11 +265,15 @@ class DaemonSetController:
         self.queue.add(new.key)
 
     def _set_deleted(self, daemon_set: DaemonSet) -> None:
-        self._expectations.forget(daemon_set.key)
-        self._consistency.forget(daemon_set.key)
-        self._placements.forget(daemon_set)
-        self._reported.pop(daemon_set.uid, None)
+        self._forget(daemon_set.key)
         self.queue.add(daemon_set.key)
+
+    def _forget(self, key: str) -> None:
+        """When a DaemonSet goes, and again by the sync that finds it gone: one under way may have noted something."""
+        self._expectations.forget(key)
+        self._consistency.forget(key)
+        self._placements.forget(key)
+        self._reported.pop(key, None)
 
     def _node_added(self, node: Node) -> None:
         self.node_queue.add(node.name)
@@ -285,17 +283,7 @@ class DaemonSetController:
             self.node_queue.add(new.name)
 
     def _matching(self, obj: Object) -> list[DaemonSet]:
-        if not obj.labels:
-            return []
-        found: list[DaemonSet] = []
-        for daemon_set in self._sets.store.list(obj.namespace):
-            try:
-                selector = from_label_selector(daemon_set.spec.selector)
-            except FormatError:
-                continue
-            if not selector.empty and selector.matches(obj.labels):
-                found.append(daemon_set)
-        return found
+        return matching_owners(self._sets.store.list(obj.namespace), obj, _selector)
 
     def _pod_changed(self, daemon_set: DaemonSet, old: Pod, new: Pod) -> None:
         min_ready_s = daemon_set.spec.min_ready_seconds
@@ -306,6 +294,10 @@ class DaemonSetController:
         """The key of the DaemonSet that controls a pod; empty if none does."""
         ref = controller_of(pod)
         return f"{pod.namespace}/{ref.name}" if ref is not None and ref.kind == DAEMON_SETS.kind else ""
+
+
+def _selector(daemon_set: DaemonSet) -> Selector:
+    return from_label_selector(daemon_set.spec.selector)
 
 
 def _on_nodes(pods: Iterable[Pod]) -> Mapping[str, tuple[Pod, ...]]:

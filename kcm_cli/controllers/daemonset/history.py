@@ -6,7 +6,6 @@ upstream: pkg/controller/daemon/update.go#constructHistory
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, ControllerRevision, DaemonSet
@@ -16,16 +15,12 @@ from kcm_cli.controllers.daemonset.plan.history import Histories
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.execute import Executor
-from kcm_cli.engine.freshness import Consistency
+from kcm_cli.engine.revisions import Revisions, numbered
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.labels import Selector
-from kcm_cli.machinery.patches import equal
-from kcm_cli.planning.actions import Delete, Patch, Path, Update, Value
+from kcm_cli.planning.actions import Patch, Path, Update, Value
 from kcm_cli.planning.revisions import POD_HASH_LABEL
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists, NotFound
-from kcm_cli.runtime.informer import Informer
-from kcm_cli.runtime.store import CONTROLLER, orphans_of
 
 
 class HashCollision(Exception):
@@ -45,17 +40,10 @@ class History:
 class Historian:
     """The revisions of all DaemonSets."""
 
-    def __init__(
-        self,
-        client: Client,
-        executor: Executor,
-        informer: Informer[ControllerRevision],
-        consistency: Consistency,
-    ) -> None:
+    def __init__(self, client: Client, executor: Executor, revisions: Revisions) -> None:
         self._client = client
         self._executor = executor
-        self._informer = informer
-        self._consistency = consistency
+        self._revisions = revisions
 
     async def of(self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod]) -> History:
         """The history; the revision of the template is made, numbered and freed of doubles, where need be."""
@@ -66,19 +54,15 @@ class Historian:
         else:
             current = await self._single(daemon_set, found, pods)
             if current.revision < found.number:
-                await self._write(daemon_set, current, {("revision",): found.number})
+                await self._revisions.change(daemon_set, current, numbered(found.number))
         return History(rules.hash_of(current), found.old)
 
     async def prune(self, surplus: Sequence[ControllerRevision]) -> None:
-        """Delete revisions that are not needed any more; one that is gone already is as good."""
-        for revision in surplus:
-            await self._delete(revision)
+        """Delete revisions that are not needed any more."""
+        await self._revisions.delete(surplus)
 
     async def _claim(self, daemon_set: DaemonSet, selector: Selector) -> list[ControllerRevision]:
-        store = self._informer.store
-        known = store.by_index(CONTROLLER, daemon_set.uid)
-        orphans = store.by_index(CONTROLLER, orphans_of(daemon_set.namespace))
-        candidates = known + orphans
+        candidates = self._revisions.candidates(daemon_set)
         return await claim(
             self._executor, self._client, DAEMON_SETS, daemon_set, selector, candidates, CONTROLLER_REVISIONS
         )
@@ -87,29 +71,14 @@ class Historian:
         """Revisions of the first versions carry no hash; their name serves as one."""
         if POD_HASH_LABEL in revision.labels:
             return revision
-        labels = {**revision.labels, POD_HASH_LABEL: revision.name}
-        return await self._write(daemon_set, revision, {("metadata", "labels"): labels})
-
-    async def _write(
-        self, daemon_set: DaemonSet, revision: ControllerRevision, changes: dict[Path, Value]
-    ) -> ControllerRevision:
-        update = Update(CONTROLLER_REVISIONS, revision, changes)
-        doc = writes.edited(revision, update.changes)
-        written = await self._client.update(CONTROLLER_REVISIONS, revision.namespace, revision.name, doc)
-        self._consistency.wrote(daemon_set.key, self._informer, written)
-        return written
+        return await self._revisions.change(daemon_set, revision, _label)
 
     async def _create(self, daemon_set: DaemonSet, found: Histories) -> ControllerRevision:
         name, body = rules.name_and_body(daemon_set, found.data, found.number)
-        try:
-            made = await self._client.create(CONTROLLER_REVISIONS, daemon_set.namespace, body)
-        except AlreadyExists:
-            existing = await self._client.get(CONTROLLER_REVISIONS, daemon_set.namespace, name)
-            if equal(existing.data, found.data):
-                return existing
+        made = await self._revisions.create(daemon_set, name, body, found.data)
+        if made is None:
             await self._count_collision(daemon_set)
-            raise
-        self._consistency.wrote(daemon_set.key, self._informer, made)
+            raise HashCollision(f"ControllerRevision {daemon_set.namespace}/{name} has other data")
         return made
 
     async def _count_collision(self, daemon_set: DaemonSet) -> None:
@@ -131,12 +100,11 @@ class Historian:
                 body: Doc = {"metadata": {"labels": {POD_HASH_LABEL: hash_}}}
                 patch = Patch(PODS, pod.namespace, pod.name, body, "application/merge-patch+json")
                 await writes.patch(self._client, patch)
-        for revision in found.current:
-            if revision.name != kept.name:
-                await self._delete(revision)
+        await self._revisions.delete(revision for revision in found.current if revision.name != kept.name)
         return kept
 
-    async def _delete(self, revision: ControllerRevision) -> None:
-        delete = Delete(CONTROLLER_REVISIONS, revision.namespace, revision.name, uid=revision.uid)
-        with suppress(NotFound):
-            await writes.delete(self._client, delete)
+
+def _label(revision: ControllerRevision) -> dict[Path, Value]:
+    if POD_HASH_LABEL in revision.labels:
+        return {}
+    return {("metadata", "labels"): {**revision.labels, POD_HASH_LABEL: revision.name}}

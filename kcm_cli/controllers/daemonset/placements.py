@@ -15,6 +15,7 @@ from kcm_cli.controllers.daemonset.snapshot import Fit
 
 @dataclass(slots=True)
 class _Known:
+    uid: str
     generation: int
     wanted: Requirements
     nodes: dict[str, Node] = field(default_factory=dict)
@@ -22,7 +23,7 @@ class _Known:
 
 
 class Placements:
-    """What is known by DaemonSet. ``comparisons``: gate TaintTolerationComparisonOperators."""
+    """What is known by the key of a DaemonSet. ``comparisons``: gate TaintTolerationComparisonOperators."""
 
     def __init__(self, *, comparisons: bool) -> None:
         self._comparisons = comparisons
@@ -37,9 +38,9 @@ class Placements:
         """For one node."""
         return self._fit(self._of(daemon_set), node)
 
-    def forget(self, daemon_set: DaemonSet) -> None:
+    def forget(self, key: str) -> None:
         """The DaemonSet is gone."""
-        self._known.pop(daemon_set.uid, None)
+        self._known.pop(key, None)
 
     def forget_node(self, node: Node) -> None:
         """The node is gone."""
@@ -48,10 +49,11 @@ class Placements:
             known.fits.pop(node.name, None)
 
     def _of(self, daemon_set: DaemonSet) -> _Known:
-        known = self._known.get(daemon_set.uid)
-        if known is None or known.generation != daemon_set.metadata.generation:
-            wanted = requirements_of(daemon_set.spec.template)
-            known = self._known[daemon_set.uid] = _Known(daemon_set.metadata.generation, wanted)
+        uid, generation = daemon_set.uid, daemon_set.metadata.generation
+        known = self._known.get(daemon_set.key)
+        if known is None or (known.uid, known.generation) != (uid, generation):
+            known = _Known(uid, generation, requirements_of(daemon_set.spec.template))
+            self._known[daemon_set.key] = known
         return known
 
     def _fit(self, known: _Known, node: Node) -> Fit:

@@ -12,7 +12,7 @@ from kcm_cli.controllers.deployment.snapshot import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.dependents import Dependents
+from kcm_cli.engine.dependents import Dependents, matching_owners
 from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.machinery.labels import Selector, from_label_selector
@@ -46,10 +46,10 @@ class DeploymentController:
         self._recorder = context.recorder
         self._reports_terminating = context.gates.enabled("DeploymentReplicaSetTerminatingReplicas")
         self._executor = context.executor()
-        self._fresh = Freshness()
         self.queue = context.queue("deployment")
         self._deployments = context.informers.get(DEPLOYMENTS)
         self._replica_sets = context.informers.get(REPLICA_SETS)
+        self._fresh = Freshness(self._deployments, self._replica_sets)
         self._pods = context.informers.get(PODS)
         self.informers = (self._deployments, self._replica_sets, self._pods)
         self._replica_sets.store.add_index(CONTROLLER, by_controller)
@@ -61,15 +61,13 @@ class DeploymentController:
             DEPLOYMENTS.kind, self._deployments.store, self.queue.add, matching=self._matching
         )
         self._dependents.listen(self._replica_sets)
-        self._replica_sets.listen(on_delete=self._fresh.forget)
-        self._deployments.listen(on_delete=self._fresh.forget)
         self._pods.listen(on_delete=self._pod_deleted)
 
     async def sync(self, key: str) -> float | None:
         deployment = self._deployments.store.get(key)
         if deployment is None:
             return None
-        selector = from_label_selector(deployment.spec.selector)
+        selector = _selector(deployment)
         if selector.empty:
             await self._refuse_everything(deployment)
             return None
@@ -153,14 +151,8 @@ class DeploymentController:
         self.queue.add(deployment.key)
 
     def _matching(self, replica_set: ReplicaSet) -> list[Deployment]:
-        if not replica_set.labels:
-            return []
-        found = []
-        for deployment in self._deployments.store.list(replica_set.namespace):
-            selector = from_label_selector(deployment.spec.selector)
-            if not selector.empty and selector.matches(replica_set.labels):
-                found.append(deployment)
-        return found
+        deployments = self._deployments.store.list(replica_set.namespace)
+        return matching_owners(deployments, replica_set, _selector)
 
     def _pod_deleted(self, pod: Pod) -> None:
         """The last pod of a Recreate Deployment is gone: the new ones may come."""
@@ -178,3 +170,7 @@ class DeploymentController:
                 found = self._replica_sets.store.get(f"{pod.namespace}/{ref.name}")
                 return found if found is not None and found.uid == ref.uid else None
         return None
+
+
+def _selector(deployment: Deployment) -> Selector:
+    return from_label_selector(deployment.spec.selector)

@@ -12,6 +12,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.engine.resync import Together
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Notice, Update, ref_to
 from kcm_cli.planning.pod_status import status_patch
@@ -40,11 +41,11 @@ class DisruptionController:
         self._clock, self._client = context.clock, context.client
         self._recorder = context.recorder
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
-        self._fresh = Freshness()
         self._selectors: dict[str, tuple[str, Selector]] = {}
         self.queue = context.queue("disruption")
         self.stale_queue = context.queue("stale_pod_disruption")
         self._budgets = context.informers.get(POD_DISRUPTION_BUDGETS)
+        self._fresh = Freshness(self._budgets)
         self._pods = context.informers.get(PODS)
         self._scales = Scales(context)
         self.informers: tuple[AnyInformer, ...] = (self._budgets, self._pods, *self._scales.informers)
@@ -59,9 +60,18 @@ class DisruptionController:
             return None
         if self._fresh.stale(budget):
             return AGAIN_S
-        pods = tuple(pod for pod in self._pods.store.list(budget.namespace) if self._selects(budget, pod))
+        try:
+            selector = self._selector(budget)
+        except FormatError as error:
+            self._tell(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
+            await self._write(budget, plan.failed_status(budget, str(error), self._clock.now()))
+            return None
+        pods = tuple(pod for pod in self._pods.store.list(budget.namespace) if selector.matches(pod.labels))
         if not pods:
             self._tell(budget, "Normal", "NoPods", "No matching pods found")
+        return await self._sync(budget, pods)
+
+    async def _sync(self, budget: PodDisruptionBudget, pods: tuple[Pod, ...]) -> float | None:
         try:
             snapshot = await self._read(budget, pods)
         except (ScaleUnknown, NoMatch, ApiError, ValueError) as error:
@@ -118,8 +128,7 @@ class DisruptionController:
         self.queue.add(budget.key)
 
     def _budget_gone(self, budget: PodDisruptionBudget) -> None:
-        self._selectors.pop(budget.uid, None)
-        self._fresh.forget(budget)
+        self._selectors.pop(budget.key, None)
 
     def _pod(self, pod: Pod) -> None:
         self._queue_budget(pod)
@@ -142,11 +151,18 @@ class DisruptionController:
         self.queue.add(chosen.key)
 
     def _selects(self, budget: PodDisruptionBudget, pod: Pod) -> bool:
+        try:
+            return self._selector(budget).matches(pod.labels)
+        except FormatError:
+            return False
+
+    def _selector(self, budget: PodDisruptionBudget) -> Selector:
+        """The compiled selector, remembered for this version of the budget. Raises FormatError."""
         version = budget.metadata.resource_version
-        cached = self._selectors.get(budget.uid)
+        cached = self._selectors.get(budget.key)
         if cached is None or cached[0] != version:
-            cached = self._selectors[budget.uid] = (version, from_label_selector(budget.spec.selector))
-        return cached[1].matches(pod.labels)
+            cached = self._selectors[budget.key] = (version, from_label_selector(budget.spec.selector))
+        return cached[1]
 
     def _tell(self, budget: PodDisruptionBudget, type_: str, reason: str, message: str) -> None:
         self._recorder.emit(Notice(ref_to(POD_DISRUPTION_BUDGETS, budget), type_, reason, message))

@@ -18,6 +18,7 @@ from kcm_cli.engine.freshness import AGAIN_S, Consistency
 from kcm_cli.engine.pod_services import PodServices
 from kcm_cli.engine.resync import Together
 from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.engine.worker import until_synced
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import Plan, Stage
 from kcm_cli.planning.endpoints.memo import Memo
@@ -113,6 +114,5 @@ class Leftovers:
     controller: EndpointsController
 
     async def run(self) -> None:
-        for informer in self.controller.informers:
-            await informer.synced.wait()
+        await until_synced(self.controller.informers)
         self.controller.leftovers()

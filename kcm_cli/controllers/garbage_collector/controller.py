@@ -21,7 +21,7 @@ from kcm_cli.controllers.garbage_collector.monitors import PERIOD_S, Monitors
 from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnotherScope, owner_identity
 from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Together
+from kcm_cli.engine.resync import Loop, Together
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import Conflict, NotFound
@@ -47,21 +47,13 @@ def build(context: ControllerContext) -> Runnable | None:
             (collector.to_orphan, collector.try_orphan),
         )
     )
-    return _Collecting(collector, workers)
-
-
-class _Collecting:
-    """Follows discovery; the workers start once the graph is complete, or after a while all the same."""
-
-    def __init__(self, collector: "GarbageCollector", workers: tuple[Runnable, ...]) -> None:
-        self._collector = collector
-        self._workers = workers
-
-    async def run(self) -> None:
-        await Together((self._collector, _Delayed(self._collector, self._workers))).run()
+    discovery = Loop(name=context.name, clock=context.clock, step=collector.refresh, pause_s=lambda: PERIOD_S)
+    return Together((discovery, _Delayed(collector, workers)))
 
 
 class _Delayed:
+    """The workers, once the graph is complete, or after a while all the same."""
+
     def __init__(self, collector: "GarbageCollector", workers: tuple[Runnable, ...]) -> None:
         self._collector = collector
         self._workers = workers
@@ -88,12 +80,10 @@ class GarbageCollector:
             "garbagecollector_controller_resources_sync_error_total", "How often following discovery failed."
         ).labels()
 
-    async def run(self) -> None:
-        """Follow discovery until cancelled."""
-        while True:
-            if not await self._monitors.refresh():
-                self._errors.inc()
-            await self._clock.sleep(PERIOD_S)
+    async def refresh(self) -> None:
+        """Follow what discovery names now."""
+        if not await self._monitors.refresh():
+            self._errors.inc()
 
     async def complete(self, timeout_s: float) -> None:
         """Wait until every resource has been listed, at most so long."""

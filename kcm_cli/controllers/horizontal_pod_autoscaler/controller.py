@@ -79,11 +79,11 @@ class AutoscalerController:
         self._metrics = AutoscalerMetrics(context.metrics)
         self._targets = Targets(context.client, context.clock)
         self._apis = MetricsApis(context.client, context.clock)
-        self._fresh = Freshness()
         self._histories: dict[str, History] = {}
         self._selectors: dict[str, dict[str, Selector]] = {}
         self.queue = context.queue("horizontalpodautoscaler", Interval(self._config.sync_period_s))
         self._hpas = context.informers.get(HORIZONTAL_POD_AUTOSCALERS)
+        self._fresh = Freshness(self._hpas)
         self._pods = context.informers.get(PODS)
         self.informers: tuple[AnyInformer, ...] = (self._hpas, self._pods)
         self._hpas.listen(on_add=self._seen, on_update=lambda old, new: self._seen(new), on_delete=self._gone)
@@ -315,7 +315,6 @@ class AutoscalerController:
             self._metrics.count.inc()
 
     def _gone(self, hpa: HorizontalPodAutoscaler) -> None:
-        self._fresh.forget(hpa)
         self._histories.pop(hpa.uid, None)
         known = self._selectors.get(hpa.namespace, {})
         if known.pop(hpa.name, None) is not None:

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus
+from kcm_cli.api.core import Condition
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics import NONE
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.behavior import History, Normalized
-from kcm_cli.controllers.horizontal_pod_autoscaler.plan.conditions import ABLE, LIMITED, put
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.conditions import ABLE, LIMITED
 from kcm_cli.engine.execute import Recorder
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Notice, ref_to
-from kcm_cli.planning.conditions import removed
+from kcm_cli.planning.conditions import removed, updated
 
 
 @dataclass(slots=True)
@@ -34,7 +35,8 @@ class Draft:
 
     def set(self, type_: str, status: str, reason: str, message: str) -> None:
         """Set a condition."""
-        conditions = put(self.status.conditions, self.now, type_, status, (reason, message))
+        new = Condition(type_, status, reason, message, self.now)
+        conditions = updated(self.status.conditions, new)
         self.status = msgspec.structs.replace(self.status, conditions=conditions)
 
     def drop(self, type_: str) -> None:

@@ -30,7 +30,7 @@ from kcm_cli.controllers.job.watches import PodWatch, selector_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.freshness import AGAIN_S, Freshness
+from kcm_cli.engine.freshness import AGAIN_S, Consistency, Freshness
 from kcm_cli.engine.resync import Together
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.actions import Create, Expect, Failed, Mode, Notice, Outcome, Patch, Stage, ref_to
@@ -72,14 +72,14 @@ class JobController:
         self._client = context.client
         self._recorder = context.recorder
         self._forgets_start = context.gates.enabled("MutableSchedulingDirectivesForSuspendedJobs")
-        self._counts_stale = context.gates.enabled("StaleControllerConsistencyJob")
+        self._consistent = context.gates.enabled("StaleControllerConsistencyJob")
         self._metrics = JobMetrics(context.metrics)
         self._expectations = Expectations()
         self._executor = context.executor(self._expectations)
-        self._fresh = Freshness()
         self._released = Released()
         self._backoffs: dict[str, Backoff] = {}
         self.queue = context.queue("job", _limiter())
+        self._consistency = Consistency(self.queue.add)
         self._jobs = context.informers.get(JOBS)
         self._pods = context.informers.get(PODS)
         self.informers = (self._jobs, self._pods)
@@ -97,6 +97,8 @@ class JobController:
             metrics=self._metrics,
         )
         watch.listen(self._pods)
+        self._fresh = Freshness(self._jobs)
+        self._consistency.follow(self._jobs, self._pods)
 
     async def sync(self, key: str) -> float | None:
         job = self._jobs.store.get(key)
@@ -105,9 +107,7 @@ class JobController:
             return None
         if spec.other_manager(job) is not None:
             return None
-        if self._fresh.stale(job):
-            if self._counts_stale:
-                self._metrics.skipped_stale()
+        if self._must_wait(job):
             return AGAIN_S
         if is_finished(job):
             self._backoffs.pop(key, None)
@@ -116,6 +116,13 @@ class JobController:
             self._tell(job, "Warning", "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
             return None
         return await self._sync(job)
+
+    def _must_wait(self, job: Job) -> bool:
+        """Whether a cache does not show yet what an earlier sync of this Job did; the Job's own in any case."""
+        behind = self._consistency.behind(job.key) if self._consistent else None
+        if behind is not None:
+            self._metrics.skipped(behind.resource.gvr.group, behind.resource.plural)
+        return behind is not None or self._fresh.stale(job)
 
     async def _sync(self, job: Job) -> float | None:
         started, step, failed = self._clock.monotonic(), Step.RECONCILING, True
@@ -126,6 +133,9 @@ class JobController:
             work = manage(assessment, now)
             step = work.step
             outcome = await self._carry_out(job.key, work)
+            for done in outcome.done:
+                if done.result is not None:
+                    self._consistency.wrote(job.key, self._pods, done.result)
             if work.creations:
                 created = sum(isinstance(done.action, Create) for done in outcome.done)
                 self._metrics.created(assessment, created, len(outcome.failed))
@@ -229,6 +239,7 @@ class JobController:
             subresource="status",
         )
         self._fresh.wrote(stored)
+        self._consistency.wrote(job.key, self._jobs, stored)
         self._metrics.status_written(job, job.status, stored.status)
         return stored
 
@@ -272,9 +283,7 @@ class JobController:
             self.queue.add(new.key)
 
     def _job_deleted(self, job: Job) -> None:
-        self._fresh.forget(job)
-        self._doubt.forget(job)
-        self._backoffs.pop(job.key, None)
+        self._forget(job.key)
         self.queue.add(job.key)
         self.orphans.add_pods_of(job)
 
@@ -284,6 +293,8 @@ class JobController:
     def _forget(self, key: str) -> None:
         self._expectations.forget(key)
         self._released.forget(key)
+        self._consistency.forget(key)
+        self._doubt.forget(key)
         self._backoffs.pop(key, None)
 
 

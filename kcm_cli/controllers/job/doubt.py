@@ -20,35 +20,35 @@ from kcm_cli.runtime.wire import ListPage
 
 
 class Doubt:
-    """The Jobs, by uid, of which it is not known how many pods were created."""
+    """The Jobs, by key and uid, of which it is not known how many pods were created."""
 
     def __init__(self, client: Client, pods: Store[Pod]) -> None:
         self._client = client
         self._pods = pods
-        self._jobs: set[str] = set()
+        self._jobs: dict[str, str] = {}
 
     def note(self, job: Job, outcome: Outcome) -> None:
         """Look for creations that may have taken effect."""
         for failure in outcome.failed:
             unknown = isinstance(failure.error, TransportError) and not isinstance(failure.error, Unreachable)
             if unknown and isinstance(failure.action, Create):
-                self._jobs.add(job.uid)
+                self._jobs[job.key] = job.uid
 
     def pending(self, job: Job) -> bool:
         """Whether this Job has to be looked at again."""
-        return job.uid in self._jobs
+        return self._jobs.get(job.key) == job.uid
 
     async def resolved(self, job: Job, selector: Selector) -> bool:
         """Whether the cache shows all pods that were created. Raises what a request raises."""
-        if job.uid not in self._jobs:
+        if not self.pending(job):
             return True
         body = await self._client.list_page(PODS, job.namespace, label_selector=str(selector), metadata_only=True)
         for item in codec.decode(body, ListPage).items or ():
             if self._pods.get(codec.decode(item, Object).key) is None:
                 return False
-        self._jobs.discard(job.uid)
+        self._jobs.pop(job.key, None)
         return True
 
-    def forget(self, job: Job) -> None:
+    def forget(self, key: str) -> None:
         """The Job is over or gone."""
-        self._jobs.discard(job.uid)
+        self._jobs.pop(key, None)

@@ -83,8 +83,8 @@ class JobMetrics:
         self._duration.labels(*labels).observe(duration_s)
         self._syncs.labels(*labels).inc()
 
-    def skipped_stale(self) -> None:
-        self._stale.labels("batch", "jobs").inc()
+    def skipped(self, group: str, resource: str) -> None:
+        self._stale.labels(group, resource).inc()
 
     def managed_by(self, controller: str) -> None:
         self._external.labels(controller).inc()

@@ -6,11 +6,10 @@ upstream: pkg/controller/namespace/deletion
 from collections.abc import Iterable
 from datetime import datetime
 
-import msgspec
-
 from kcm_cli.api.core import Condition, Pod
 from kcm_cli.controllers.namespace.snapshot import Remains
 from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.planning.conditions import updated
 from kcm_cli.planning.pods import is_terminal
 
 FINALIZER_ESTIMATE_S = 15
@@ -59,19 +58,13 @@ def problems(remains: Remains) -> dict[str, tuple[str, str]]:
 def conditions(old: tuple[Condition, ...], remains: Remains, now: datetime) -> tuple[Condition, ...]:
     """All five conditions, each kept as it was where it says the same; others are left alone."""
     bad = problems(remains)
-    result = list(old)
+    result = old
     for type_, (fine_reason, fine_message) in _FINE.items():
         reason, message = bad.get(type_, (fine_reason, fine_message))
         status = "True" if type_ in bad else "False"
         new = Condition(type_, status, reason, message, last_transition_time=format_time(now))
-        index = next((i for i, condition in enumerate(result) if condition.type == type_), None)
-        if index is None:
-            result.append(new)
-        elif result[index].status == status:
-            result[index] = msgspec.structs.replace(result[index], reason=reason, message=message)
-        else:
-            result[index] = new
-    return tuple(result)
+        result = updated(result, new)
+    return result
 
 
 def grace_s(pods: Iterable[Pod], deleted_at: str, now: datetime) -> int:

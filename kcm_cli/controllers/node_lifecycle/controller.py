@@ -24,7 +24,7 @@ from kcm_cli.controllers.node_lifecycle.pods import mark_not_ready
 from kcm_cli.controllers.node_lifecycle.zones import Rates, ZoneQueue, disruption
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Together
+from kcm_cli.engine.resync import Loop, Together
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.conditions import find
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
@@ -46,20 +46,12 @@ def build(context: ControllerContext) -> Runnable:
         controller.node_queue, controller.sync_node, count=NODE_WORKERS, waits_for=controller.informers
     )
     pods = context.worker(controller.pod_queue, controller.sync_pod, count=POD_WORKERS, waits_for=controller.informers)
-    return Together((nodes, pods, _Loop(controller, controller.monitor), _Loop(controller, controller.evict)))
 
+    def loop(step: Callable[[], Awaitable[None]], pause_s: Callable[[], float]) -> Loop:
+        return Loop(name=context.name, clock=context.clock, step=step, pause_s=pause_s, waits_for=controller.informers)
 
-class _Loop:
-    """One of the controller's endless loops, once the caches are full."""
-
-    def __init__(self, controller: "NodeLifecycleController", loop: Callable[[], Awaitable[None]]) -> None:
-        self._controller = controller
-        self._loop = loop
-
-    async def run(self) -> None:
-        for informer in self._controller.informers:
-            await informer.synced.wait()
-        await self._loop()
+    monitor = loop(controller.monitor, lambda: controller.period_s)
+    return Together((nodes, pods, monitor, loop(controller.evict, controller.eviction_pause_s)))
 
 
 class NodeLifecycleController:
@@ -71,7 +63,7 @@ class NodeLifecycleController:
         self._periods = Periods(config.monitor_grace_period_s, config.startup_grace_period_s)
         self._rates = Rates(config.eviction_rate, config.secondary_eviction_rate, config.large_cluster_size_threshold)
         self._threshold = config.unhealthy_zone_threshold
-        self._period_s = context.config(KubeCloudSharedConfig).node_monitor_period_s
+        self.period_s = context.config(KubeCloudSharedConfig).node_monitor_period_s
         self._metrics = NodeMetrics(context.metrics)
         self._known: dict[str, Node] = {}
         self._health: dict[str, Health] = {}
@@ -94,6 +86,9 @@ class NodeLifecycleController:
 
     def _forget(self, node: Node) -> None:
         self._health.pop(node.name, None)
+        self._retry.discard(node.name)
+        for queue in self._queues.values():
+            queue.remove(node.name)
 
     # -- taints and labels that follow conditions at once
 
@@ -111,12 +106,10 @@ class NodeLifecycleController:
     # -- health
 
     async def monitor(self) -> None:
-        """Look at all nodes, again and again."""
-        while True:
-            started = self._clock.monotonic()
-            await self.look()
-            self._metrics.all_nodes(self._clock.monotonic() - started)
-            await self._clock.sleep(self._period_s)
+        """Look at all nodes once, and measure how long it takes."""
+        started = self._clock.monotonic()
+        await self.look()
+        self._metrics.all_nodes(self._clock.monotonic() - started)
 
     async def look(self) -> None:
         """Look at all nodes once."""
@@ -127,6 +120,7 @@ class NodeLifecycleController:
             self._queue_of(node)
         for name in sorted(self._known.keys() - {node.name for node in nodes}):
             gone = self._known.pop(name)
+            self._forget(gone)  # again: the last look may have been under way when it went
             self._tell(gone, "RemovingNode", f"Removing Node {name} from Controller")
         looked = await asyncio.gather(*(self._look_at(node) for node in nodes))
         zones: dict[str, list[Condition | None]] = {}
@@ -288,10 +282,12 @@ class NodeLifecycleController:
 
     async def evict(self) -> None:
         """Taint the nodes that wait, at each zone's rate."""
-        while True:
-            for zone, queue in tuple(self._queues.items()):  # a zone may come while a node is tainted
-                await self._evict_next(zone, queue)
-            await self._clock.sleep(TAINT_PERIOD_S if any(self._queues.values()) else self._period_s / 5)
+        for zone, queue in tuple(self._queues.items()):  # a zone may come while a node is tainted
+            await self._evict_next(zone, queue)
+
+    def eviction_pause_s(self) -> float:
+        """How soon to look for nodes to taint again."""
+        return TAINT_PERIOD_S if any(self._queues.values()) else self.period_s / 5
 
     async def _evict_next(self, zone: str, queue: ZoneQueue) -> None:
         while (name := queue.next(self._clock.monotonic())) is not None:

@@ -14,6 +14,7 @@ from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollector
 from kcm_cli.controllers.pod_garbage_collector.plan import Reason
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.resync import Loop
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
@@ -35,7 +36,14 @@ _ORPHANED: Doc = {
 
 
 def build(context: ControllerContext) -> Runnable:
-    return PodGarbageCollector(context, context.config(PodGarbageCollectorConfig).terminated_pod_threshold)
+    collector = PodGarbageCollector(context, context.config(PodGarbageCollectorConfig).terminated_pod_threshold)
+    return Loop(
+        name=context.name,
+        clock=context.clock,
+        step=collector.sweep,
+        pause_s=lambda: PERIOD_S,
+        waits_for=collector.informers,
+    )
 
 
 class PodGarbageCollector:
@@ -49,6 +57,7 @@ class PodGarbageCollector:
         self._pods = context.informers.get(PODS)
         self._pods.store.add_index(NODE, by_node)
         self._nodes = context.informers.get(NODES)
+        self.informers = (self._pods, self._nodes)
         self._missing: dict[str, float] = {}
         self._limit = asyncio.Semaphore(PARALLEL)
         labels = ("namespace", "reason")
@@ -58,13 +67,6 @@ class PodGarbageCollector:
         self._failed = context.metrics.counter(
             "pod_gc_collector_force_delete_pod_errors_total", "How many forced deletions failed.", labels=labels
         )
-
-    async def run(self) -> None:
-        await self._pods.synced.wait()
-        await self._nodes.synced.wait()
-        while True:
-            await self.sweep()
-            await self._clock.sleep(PERIOD_S)
 
     async def sweep(self) -> None:
         """Look at all pods once. Failures are logged and counted; the next sweep tries again."""

@@ -6,6 +6,7 @@ upstream: pkg/controller/replicaset
 from kcm_cli.api.apps import REPLICA_SETS, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.controllers.replicaset.metrics import ReplicaSetMetrics
 from kcm_cli.controllers.replicaset.plan import owner_of
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.replicas import ReplicaController
@@ -32,6 +33,8 @@ def build(context: ControllerContext) -> Runnable:
         owner_of,
         queue="replicaset",
         reports_terminating=context.gates.enabled("DeploymentReplicaSetTerminatingReplicas"),
+        consistent=context.gates.enabled("StaleControllerConsistencyReplicaSet"),
         related=related,
+        observer=ReplicaSetMetrics(context.metrics),
     )
     return controller.worker(context.config(ReplicaSetConfig).concurrent_syncs)

@@ -33,11 +33,11 @@ class ResourceQuotaController:
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._client = context.clock, context.client
-        self._fresh = Freshness()
         self.queue = context.queue("resourcequota_primary")
         self.quotas = context.informers.get(RESOURCE_QUOTAS)
+        self._fresh = Freshness(self.quotas)
         self._monitors = Monitors(context, self._freed)
-        self.quotas.listen(on_add=self.enqueue, on_update=self._updated, on_delete=self._fresh.forget)
+        self.quotas.listen(on_add=self.enqueue, on_update=self._updated)
 
     async def sync(self, key: str) -> float | None:
         quota = self.quotas.store.get(key)

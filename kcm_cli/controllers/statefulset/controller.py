@@ -21,17 +21,16 @@ from kcm_cli.controllers.statefulset.snapshot import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.dependents import Dependents
+from kcm_cli.engine.dependents import Dependents, matching_owners
 from kcm_cli.engine.freshness import AGAIN_S, Consistency
+from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning import pods as pod_rules
-from kcm_cli.planning.actions import Update
 from kcm_cli.planning.status import status_changes
 from kcm_cli.planning.template_defaults import same_when_defaulted
-from kcm_cli.rest.errors import Conflict
 from kcm_cli.runtime.store import CONTROLLER, by_controller, orphans_of
 
 ALWAYS = ("replicas", "availableReplicas")
@@ -67,12 +66,13 @@ class StatefulSetController:
         self._revisions = context.informers.get(CONTROLLER_REVISIONS)
         self.informers = (self._sets, self._pods, self._claims, self._revisions)
         self._control = PodControl(self._client, context.recorder, self._wrote, self._deleted)
-        self._history = History(self._client, self._executor, self._revisions, self._consistency)
+        self._history = History(
+            self._client, self._executor, Revisions(self._client, self._revisions, self._consistency)
+        )
         self._listen()
 
     def _listen(self) -> None:
         self._pods.store.add_index(CONTROLLER, by_controller)
-        self._revisions.store.add_index(CONTROLLER, by_controller)
         self._sets.listen(
             on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._set_deleted
         )
@@ -91,7 +91,7 @@ class StatefulSetController:
         if self._must_wait(set_):
             return AGAIN_S
         try:
-            selector = from_label_selector(set_.spec.selector)
+            selector = _selector(set_)
         except FormatError:
             return None  # a selector that cannot be used does not get better by trying again
         revisions = await self._history.of(set_, selector)
@@ -175,18 +175,13 @@ class StatefulSetController:
     # -- writing
 
     async def _write_status(self, set_: StatefulSet, new: StatefulSetStatus) -> None:
-        """Write the status if it differs; a conflict is tried once more on the set as it is now."""
+        """Write the status if it differs."""
         if not differs(set_.status, new):
             return
         changes = status_changes(new, always=ALWAYS)
-        try:
-            written = await writes.update(self._client, Update(STATEFUL_SETS, set_, changes, "status"))
-        except Conflict:
-            fresh = await self._client.get(STATEFUL_SETS, set_.namespace, set_.name)
-            if fresh.uid != set_.uid:
-                return
-            written = await writes.update(self._client, Update(STATEFUL_SETS, fresh, changes, "status"))
-        self._consistency.wrote(set_.key, self._sets, written)
+        written = await writes.put_status(self._client, STATEFUL_SETS, set_, changes)
+        if written is not None:
+            self._consistency.wrote(set_.key, self._sets, written)
 
     async def _prune(self, snapshot: Snapshot, revisions: Sequence[ControllerRevision]) -> None:
         live = (snapshot.current.name, snapshot.update.name)
@@ -228,25 +223,15 @@ class StatefulSetController:
         self._going.discard(pod.uid)
 
     def _matching(self, pod: Pod) -> list[StatefulSet]:
-        if not pod.labels:
-            return []
-        found: list[StatefulSet] = []
-        for set_ in self._sets.store.list(pod.namespace):
-            selector = _selector_or_none(set_)
-            if selector is not None and not selector.empty and selector.matches(pod.labels):
-                found.append(set_)
-        return found
+        return matching_owners(self._sets.store.list(pod.namespace), pod, _selector)
 
     def _pod_changed(self, set_: StatefulSet, old: Pod, new: Pod) -> None:
         if pod_rules.is_ready(new) and not pod_rules.is_ready(old) and set_.spec.min_ready_seconds > 0:
             self.queue.add_after(set_.key, set_.spec.min_ready_seconds)
 
 
-def _selector_or_none(set_: StatefulSet) -> Selector | None:
-    try:
-        return from_label_selector(set_.spec.selector)
-    except FormatError:
-        return None
+def _selector(set_: StatefulSet) -> Selector:
+    return from_label_selector(set_.spec.selector)
 
 
 def _never_same(old: Doc, new: Doc) -> bool:

@@ -3,7 +3,7 @@
 A file of its own, since a step is more than one write: claims come before the pod that needs them, their owners
 after it, and one Event tells of the whole.
 
-upstream: pkg/controller/statefulset/stateful_pod_control.go, stateful_set_control.go#slowStartBatch
+upstream: pkg/controller/statefulset/stateful_pod_control.go, stateful_set_control.go
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from kcm_cli.controllers.statefulset.plan.decide import (
 from kcm_cli.controllers.statefulset.plan.pod import repaired
 from kcm_cli.engine import writes
 from kcm_cli.engine.execute import Recorder
+from kcm_cli.engine.slow_start import batches
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
@@ -89,11 +90,7 @@ class PodControl:
         self._tell_pod(set_, "Delete", pod.name, None)
 
     async def _slow_start(self, set_: StatefulSet, phase: Phase) -> None:
-        """Batches of 1, 2, 4, … pods, so that a server that refuses one is not asked for all."""
-        position, size = 0, 1
-        while position < len(phase.groups):
-            batch = phase.groups[position : position + size]
-            position, size = position + len(batch), min(2 * size, MAX_BATCH)
+        for batch in batches(phase.groups, MAX_BATCH):
             async with asyncio.TaskGroup() as tasks:
                 errors = [tasks.create_task(_caught(self._group(set_, group))) for group in batch]
             failed = [error for error in (task.result() for task in errors) if error is not None]

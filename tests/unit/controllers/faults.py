@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
 
 
@@ -59,6 +60,39 @@ class Rewriting:
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class Held:
+    """Holds back what watches of a path bring, from a request on that ``since`` says yes to, until ``release``."""
+
+    def __init__(self, inner: Transport, clock: Clock, path: str, since: Callable[[Request], bool]) -> None:
+        self._inner = inner
+        self._clock = clock
+        self._path = path
+        self._since = since
+        self._holding = self._over = False
+
+    def release(self) -> None:
+        self._holding, self._over = False, True
+
+    async def send(self, request: Request) -> Response:
+        self._holding = self._holding or (not self._over and self._since(request))
+        return await self._inner.send(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        async with self._inner.stream(request) as stream:
+            chunks = self._held(stream.chunks) if request.path == self._path else stream.chunks
+            yield Stream(stream.status, stream.headers, chunks)
+
+    async def _held(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            while self._holding:
+                await self._clock.sleep(0.1)
+            yield chunk
 
     async def close(self) -> None:
         await self._inner.close()

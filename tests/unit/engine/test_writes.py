@@ -9,7 +9,7 @@ from kcm_cli.api.core import NAMESPACES, Namespace
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.engine import writes
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response
 from tests.unit.sandbox.nodes.world import EPOCH
@@ -46,3 +46,51 @@ def test_another_object_of_the_same_name_is_not_written():
 
     asyncio.run(work())
     assert server.puts == 1
+
+
+class Scripted:
+    """Answers updates with these codes, reads with an object of this uid and version 2."""
+
+    def __init__(self, uid: str, *codes: int) -> None:
+        self._uid = uid
+        self._codes = list(codes)
+        self.versions: list[str] = []
+
+    async def send(self, request: Request) -> Response:
+        if request.method == "GET":
+            metadata = {"name": "n", "uid": self._uid, "resourceVersion": "2"}
+            return Response(200, {}, json.dumps({"metadata": metadata, "spec": {"newer": "field"}}).encode())
+        sent = json.loads(request.body)
+        self.versions.append(sent["metadata"]["resourceVersion"])
+        code = self._codes.pop(0)
+        status = {"kind": "Status", "reason": "Conflict", "code": code, "message": "moved on"}
+        return Response(code, {}, json.dumps(sent if code == 200 else status).encode())
+
+
+def put(server: Scripted) -> object:
+    async def work() -> object:
+        client = Client(server, limiter=Unlimited(), user_agent="t", clock=LoopClock(EPOCH))  # type: ignore[arg-type]
+        first: Namespace = NAMESPACES.decode(document("first"))
+        return await writes.put_status(client, NAMESPACES, first, {("status", "phase"): "Terminating"})
+
+    return asyncio.run(work())
+
+
+def test_a_status_is_written_once_more_after_a_conflict():
+    server = Scripted("first", 409, 200)
+    written = put(server)
+    assert json.loads(written.raw)["spec"] == {"newer": "field"}  # type: ignore[attr-defined]
+    assert server.versions == ["1", "2"]
+
+
+def test_a_status_is_not_written_a_third_time():
+    server = Scripted("first", 409, 409)
+    with pytest.raises(Conflict):
+        put(server)
+    assert server.versions == ["1", "2"]
+
+
+def test_the_status_of_another_object_of_the_name_is_left_alone():
+    server = Scripted("second", 409)
+    assert put(server) is None
+    assert server.versions == ["1"]

@@ -1,4 +1,3 @@
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,16 +58,6 @@ def test_finding():
 _conditions = st.builds(
     condition, st.sampled_from("AB"), st.sampled_from(["True", "False"]), st.sampled_from("RS"), st.sampled_from("MN")
 )
-
-
-@given(st.lists(_conditions, unique_by=lambda c: c.type).map(tuple), _conditions)
-def test_documents_and_views_agree(current, new):
-    new = msgspec.structs.replace(new, last_transition_time=LATE)
-    documents = msgspec.to_builtins(list(current))
-    before = msgspec.json.encode(documents)
-    result = conditions.updated_in_document(documents, msgspec.to_builtins(new))
-    assert result == msgspec.to_builtins(list(conditions.updated(current, new)))
-    assert msgspec.json.encode(documents) == before
 
 
 @given(st.lists(_conditions, unique_by=lambda c: c.type).map(tuple), _conditions)

@@ -8,12 +8,30 @@ import pytest
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS
 from kcm_cli.api.core import NODES, PODS
+from kcm_cli.controllers.daemonset import controller
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
+from kcm_cli.controllers.daemonset.controller import DaemonSetController
+from kcm_cli.engine.context import ControllerContext
 from kcm_cli.rest.client import STRATEGIC_MERGE
+from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import World, certificates, play
 
 __all__ = ["certificates", "play"]
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The controllers that a test makes."""
+    found: list[DaemonSetController] = []
+
+    def make(context: ControllerContext) -> DaemonSetController:
+        found.append(DaemonSetController(context))
+        return found[-1]
+
+    monkeypatch.setattr(controller, "DaemonSetController", make)
+    return found
 
 
 def document(**spec: Any) -> dict[str, Any]:
@@ -131,5 +149,27 @@ def test_lost_requests_and_answers_delay_but_do_not_mislead(play, seed):
             assert len(await story.listed(PODS)) == 3
         assert faulty.faults > 2
         assert sorted(revision["revision"] for revision in await story.listed(CONTROLLER_REVISIONS)) == [1, 2]
+
+    play(life)
+
+
+def test_a_sync_under_way_leaves_nothing_behind_of_what_was_deleted(play, made):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await story.taint(*await story.nodes())
+        gone = []
+
+        async def before(request: Request) -> None:
+            if not gone and request.method == "PUT" and request.path.endswith("/daemonsets/agent/status"):
+                gone.append(request.path)
+                await world.delete(DAEMON_SETS, "agent")
+                await world.wait(5)
+
+        async with story.running(transport=Refusing(world.server.transport(), lambda request: False, before)):
+            await story.make()
+            await world.wait(60)
+        assert gone
+        assert not vars(made[0])["_reported"]
+        assert not vars(vars(made[0])["_placements"])["_known"]
 
     play(life)

@@ -64,7 +64,7 @@ def test_a_pod_that_the_cache_does_not_show_holds_planning_up(
     doubt, resolved = after(error, job, lister, make_pod("a"))
     assert not resolved and doubt.pending(job)
     assert ("labelSelector", "app=a") in lister.asked[0].query
-    doubt.forget(job)
+    doubt.forget(job.key)
     assert not doubt.pending(job)
 
 

@@ -4,7 +4,10 @@ import json
 from typing import Any
 
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
+from kcm_cli.controllers.node_lifecycle import controller
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
+from kcm_cli.controllers.node_lifecycle.controller import NodeLifecycleController
+from kcm_cli.engine.context import ControllerContext
 from kcm_cli.rest.transport import Request, Transport
 from kcm_cli.sandbox.nodes import commands
 from tests.unit.controllers.controlling import controllers
@@ -67,5 +70,31 @@ def test_a_zone_may_come_while_a_node_is_tainted(play):
             await world.wait(120)
             assert came
             assert (UNREACHABLE, "NoExecute") in await taints(world, name)
+
+    play(life)
+
+
+def test_nothing_is_remembered_of_a_tainted_node_that_is_deleted(play, monkeypatch):
+    made: list[NodeLifecycleController] = []
+
+    def make(context: ControllerContext) -> NodeLifecycleController:
+        made.append(NodeLifecycleController(context))
+        return made[-1]
+
+    monkeypatch.setattr(controller, "NodeLifecycleController", make)
+
+    async def life(world: World) -> None:
+        name = (await names(world))[0]
+        async with running(world, world.server.transport()):
+            await world.wait(10)
+            await commands.fail(world.client, name)
+            await world.wait(120)
+            assert (UNREACHABLE, "NoExecute") in await taints(world, name)
+            await world.delete(NODES, name)
+            await world.wait(20)
+            assert name not in await names(world)
+            state = vars(made[0])
+            assert name not in state["_health"]
+            assert not any(queue.remove(name) for queue in state["_queues"].values())
 
     play(life)

@@ -1,0 +1,64 @@
+"""The writes to the ControllerRevisions of DaemonSets and StatefulSets, noted for ``Consistency``.
+
+upstream: pkg/controller/history/controller_history.go
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+
+from kcm_cli.api.apps import CONTROLLER_REVISIONS, ControllerRevision
+from kcm_cli.engine import writes
+from kcm_cli.engine.freshness import Consistency
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.patches import equal
+from kcm_cli.planning.actions import Delete, Path, Value
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.store import CONTROLLER, by_controller, orphans_of
+
+Changes = Callable[[ControllerRevision], Mapping[Path, Value]]
+
+
+class Revisions:
+    """The revisions of all owners of one kind."""
+
+    def __init__(self, client: Client, informer: Informer[ControllerRevision], consistency: Consistency) -> None:
+        self._client = client
+        self._informer = informer
+        self._consistency = consistency
+        informer.store.add_index(CONTROLLER, by_controller)
+
+    def candidates(self, owner: Object) -> list[ControllerRevision]:
+        """Those that the owner controls, and those of its namespace that nobody does."""
+        store = self._informer.store
+        return store.by_index(CONTROLLER, owner.uid) + store.by_index(CONTROLLER, orphans_of(owner.namespace))
+
+    async def create(self, owner: Object, name: str, body: bytes, data: Doc) -> ControllerRevision | None:
+        """Make a revision with this data, or find it made; None if another one has the name."""
+        try:
+            made = await self._client.create(CONTROLLER_REVISIONS, owner.namespace, body)
+        except AlreadyExists:
+            existing = await self._client.get(CONTROLLER_REVISIONS, owner.namespace, name)
+            return existing if equal(existing.data, data) else None
+        self._consistency.wrote(owner.key, self._informer, made)
+        return made
+
+    async def change(self, owner: Object, revision: ControllerRevision, changes: Changes) -> ControllerRevision:
+        """Write the changes, decided anew on every conflict; the revision as it is now."""
+        written = await writes.retry_on_conflict(self._client, CONTROLLER_REVISIONS, revision, changes)
+        self._consistency.wrote(owner.key, self._informer, written)
+        return written
+
+    async def delete(self, revisions: Iterable[ControllerRevision]) -> None:
+        """Delete revisions; one that is gone already is as good."""
+        for revision in revisions:
+            delete = Delete(CONTROLLER_REVISIONS, revision.namespace, revision.name, uid=revision.uid)
+            with suppress(NotFound):
+                await writes.delete(self._client, delete)
+
+
+def numbered(number: int) -> Changes:
+    """The change that gives a revision its number."""
+    return lambda revision: {("revision",): number} if revision.revision != number else {}

@@ -1,0 +1,35 @@
+"""The controller on informers that hold what an API server would not take any more."""
+
+from typing import Any
+
+from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS
+from kcm_cli.controllers.disruption import controller
+from kcm_cli.machinery.labels import LabelSelector, LabelSelectorRequirement, from_label_selector
+from tests.unit.controllers.controlling import controllers
+from tests.unit.sandbox.nodes.world import World, certificates, play
+
+__all__ = ["certificates", "play"]
+
+
+def test_a_budget_whose_selector_cannot_be_used_does_not_hold_the_others_up(play, monkeypatch):
+    def compiled(selector: LabelSelector | None) -> Any:
+        broken = LabelSelector(match_expressions=(LabelSelectorRequirement("app", "Equals", ("web",)),))
+        unusable = selector is not None and (selector.match_labels or {}).get("app") == "broken"
+        return from_label_selector(broken if unusable else selector)
+
+    monkeypatch.setattr(controller, "from_label_selector", compiled)
+
+    async def life(world: World) -> None:
+        for name in ("broken", "web"):
+            spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}
+            await world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": name}, "spec": spec})
+        async with controllers(world, names=["disruption-controller"]):
+            await world.wait(5)
+            await world.pod("p", {"labels": {"app": "web"}})
+            await world.wait(20)
+            assert (await world.get(POD_DISRUPTION_BUDGETS, "web"))["status"]["currentHealthy"] == 1
+            (condition,) = (await world.get(POD_DISRUPTION_BUDGETS, "broken"))["status"]["conditions"]
+            assert (condition["reason"], condition["status"]) == ("SyncFailed", "False")
+            assert '"Equals" is not a valid label selector operator' in condition["message"]
+
+    play(life)

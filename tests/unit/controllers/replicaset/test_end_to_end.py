@@ -1,0 +1,79 @@
+"""The controller in a whole sandbox, on virtual time, while a cache is behind; and which pods it takes."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.apps import REPLICA_SETS
+from kcm_cli.api.core import PODS
+from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Held
+from tests.unit.sandbox.nodes.world import World, certificates, play
+
+__all__ = ["certificates", "play"]
+
+SKIPS = 'replicaset_controller_stale_sync_skips_total{group="apps",resource="replicasets"}'
+
+
+def document(**spec: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    return {"metadata": {"name": "r"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template} | spec}
+
+
+async def pods(world: World) -> list[dict[str, Any]]:
+    items = json.loads(await world.client.list_page(PODS, "default"))["items"]
+    return [pod for pod in items if "deletionTimestamp" not in pod["metadata"]]
+
+
+async def ready(world: World) -> int:
+    return int((await world.get(REPLICA_SETS, "r"))["status"].get("readyReplicas", 0))
+
+
+@pytest.mark.parametrize("on", [True, False], ids=["gate on", "gate off"])
+def test_a_status_is_not_written_before_the_cache_shows_the_last_one(play, on):
+    async def life(world: World) -> None:
+        def written(request: Any) -> bool:
+            return request.method == "PUT" and request.path.endswith("/replicasets/r/status")
+
+        held = Held(world.server.transport(), world.clock, "/apis/apps/v1/replicasets", written)
+        gates = [("", f"StaleControllerConsistencyReplicaSet={on}")]
+        metrics = Registry()
+        names = ["replicaset-controller"]
+        async with controllers(world, ReplicaSetConfig(), names=names, gates=gates, transport=held, metrics=metrics):
+            await world.create(REPLICA_SETS, document(replicas=3))
+            await world.wait(30)
+            assert (await ready(world) == 3) is not on
+            assert (SKIPS in metrics.expose().decode()) is on
+            held.release()
+            await world.wait(5)
+            assert await ready(world) == 3
+
+    play(life)
+
+
+@pytest.mark.parametrize("on", [True, False], ids=["gate on", "gate off"])
+def test_the_cheapest_pod_goes_first_if_costs_count(play, on):
+    async def life(world: World) -> None:
+        gates = [("", f"PodDeletionCost={on}")]
+        metrics = Registry()
+        names = ["replicaset-controller"]
+        async with controllers(world, ReplicaSetConfig(), names=names, gates=gates, metrics=metrics):
+            await world.create(REPLICA_SETS, document(replicas=3))
+            await world.wait(30)
+            order = sorted(await pods(world), key=lambda pod: str(pod["metadata"]["uid"]))
+            cheap = order[-1]["metadata"]["name"]
+            costs = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-5"}}}
+            await world.patch(PODS, cheap, costs)
+            await world.wait(1)
+            await world.patch(REPLICA_SETS, "r", {"spec": {"replicas": 2}})
+            await world.wait(5)
+            left = {pod["metadata"]["name"] for pod in await pods(world)}
+            assert len(left) == 2
+            assert (cheap in left) is not on
+        ratio = "replicaset_controller_sorting_deletion_age_ratio_count 1"
+        assert ratio in metrics.expose().decode()
+
+    play(life)

@@ -1,0 +1,36 @@
+"""Which owners an orphan concerns."""
+
+from kcm_cli.api.apps import Deployment, DeploymentSpec
+from kcm_cli.engine.dependents import matching_owners
+from kcm_cli.machinery.labels import LabelSelector, LabelSelectorRequirement, from_label_selector
+from kcm_cli.machinery.meta import ObjectMeta, PartialObject
+
+
+def owner(name, selector):
+    return Deployment(metadata=ObjectMeta(name), spec=DeploymentSpec(selector=selector))
+
+
+def matching(labels, *owners):
+    child = PartialObject(metadata=ObjectMeta("c", labels=labels))
+    found = matching_owners(owners, child, lambda one: from_label_selector(one.spec.selector))
+    return [one.name for one in found]
+
+
+SAME = owner("same", LabelSelector(match_labels={"a": "b"}))
+OTHER = owner("other", LabelSelector(match_labels={"a": "c"}))
+EVERYTHING = owner("everything", LabelSelector())
+NOTHING = owner("nothing", None)
+BROKEN = owner("broken", LabelSelector(match_expressions=(LabelSelectorRequirement("a", "Equals", ("b",)),)))
+
+
+def test_those_whose_selector_matches():
+    assert matching({"a": "b"}, OTHER, SAME) == ["same"]
+
+
+def test_a_selector_that_cannot_be_used_does_not_hide_the_others():
+    assert matching({"a": "b"}, BROKEN, SAME) == ["same"]
+
+
+def test_an_empty_selector_adopts_nothing():
+    assert matching({"a": "b"}, EVERYTHING, NOTHING) == []
+    assert matching(None, EVERYTHING, SAME) == []

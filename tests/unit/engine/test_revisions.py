@@ -1,0 +1,92 @@
+"""ControllerRevisions: a name may be taken by the very revision that is wanted."""
+
+import asyncio
+import json
+import random
+
+import pytest
+
+from kcm_cli.api.apps import CONTROLLER_REVISIONS, DaemonSet
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.engine.freshness import Consistency
+from kcm_cli.engine.revisions import Revisions, numbered
+from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Response
+from kcm_cli.runtime.informer import Informer
+
+OWNER = DaemonSet(metadata=ObjectMeta("d", "ns", "u"))
+
+
+def revision(data, version="7", number=1):
+    metadata = {"name": "r", "namespace": "ns", "uid": "r-uid", "resourceVersion": version}
+    return {"metadata": metadata, "data": data, "revision": number}
+
+
+def refusal(status, reason):
+    return status, {"kind": "Status", "reason": reason, "code": status, "message": "no"}
+
+
+class Server:
+    """Gives these answers in order, and keeps what it was sent."""
+
+    def __init__(self, *answers):
+        self._answers = list(answers)
+        self.bodies = []
+
+    async def send(self, request):
+        if request.body:
+            self.bodies.append(json.loads(request.body))
+        status, document = self._answers.pop(0)
+        return Response(status, {}, json.dumps(document).encode())
+
+
+def with_revisions(server, work):
+    """The answer of some work with revisions, and whether the owner waits for the cache then."""
+
+    async def main():
+        clock = LoopClock()
+        client = Client(server, limiter=Unlimited(), user_agent="t", clock=clock)
+        informer = Informer(CONTROLLER_REVISIONS, client, clock, random.Random(1))
+        consistency = Consistency(lambda key: None)
+        consistency.follow(informer)
+        answer = await work(Revisions(client, informer, consistency))
+        return answer, consistency.behind(OWNER.key) is informer
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("answers", "found", "waits"),
+    [
+        pytest.param([(201, revision({"a": 1}))], True, True, id="made"),
+        pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 1}))], True, False, id="made before"),
+        pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 2}))], False, False, id="another"),
+    ],
+)
+def test_making(answers, found, waits):
+    made, waiting = with_revisions(Server(*answers), lambda all_: all_.create(OWNER, "r", b"{}", {"a": 1}))
+    assert (made is not None, waiting) == (found, waits)
+
+
+def test_a_number_is_decided_anew_after_a_conflict():
+    server = Server(refusal(409, "Conflict"), (200, revision({}, "8")), (200, revision({}, "9", 3)))
+    old = CONTROLLER_REVISIONS.decode(json.dumps(revision({"a": 1})).encode())
+    written, waiting = with_revisions(server, lambda all_: all_.change(OWNER, old, numbered(3)))
+    assert (written.revision, waiting) == (3, True)
+    assert [body["metadata"]["resourceVersion"] for body in server.bodies] == ["7", "8"]
+
+
+def test_the_number_that_it_has_is_not_written():
+    server = Server()
+    old = CONTROLLER_REVISIONS.decode(json.dumps(revision({"a": 1}, number=3)).encode())
+    assert with_revisions(server, lambda all_: all_.change(OWNER, old, numbered(3)))[0] is old
+    assert server.bodies == []
+
+
+def test_deleting_what_is_gone_already():
+    old = CONTROLLER_REVISIONS.decode(json.dumps(revision({"a": 1})).encode())
+    server = Server(refusal(404, "NotFound"), (200, {"kind": "Status", "status": "Success"}))
+    with_revisions(server, lambda all_: all_.delete([old, old]))
+    assert [body["preconditions"]["uid"] for body in server.bodies] == ["r-uid", "r-uid"]
