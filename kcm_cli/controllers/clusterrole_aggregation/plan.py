@@ -31,13 +31,9 @@ def same(role: ClusterRole, rules: list[Doc]) -> bool:
 
 
 def applied(role: ClusterRole, rules: list[Doc]) -> Doc:
-    """What is applied: this controller owns the rules and nothing else."""
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": role.name},
-        "rules": rules,
-    }
+    """What is applied: this controller owns the rules and nothing else; where there are none, not even those."""
+    named: Doc = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": role.name}}
+    return {**named, "rules": rules} if rules else named
 
 
 def _plain(rule: Doc) -> Doc:

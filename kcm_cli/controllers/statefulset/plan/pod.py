@@ -38,6 +38,7 @@ def new_pod(set_: StatefulSet, ordinal: int, revision: Revision) -> Doc:
     labels = {**identity_labels(set_, ordinal), POD_HASH_LABEL: revision.name}
     metadata["labels"] = {**_copy(metadata.get("labels")), **labels}
     spec["hostname"] = name
+    spec.pop("subdomain", None)
     if set_.spec.service_name:
         spec["subdomain"] = set_.spec.service_name
     volumes = spec.get("volumes")

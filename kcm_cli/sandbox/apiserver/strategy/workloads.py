@@ -55,8 +55,21 @@ def _new_with_replicas(doc: Tree) -> None:
     parts.first_generation(doc)
 
 
+def _drop_max_unavailable(new: Tree, old: Tree | None = None) -> None:
+    """The gate MaxUnavailableStatefulSet is off: the field is dropped unless the older object uses it."""
+    after, before = ((doc or {}).get("spec", {}).get("updateStrategy", {}).get("rollingUpdate") for doc in (new, old))
+    if after and (before or {}).get("maxUnavailable") is None:
+        after.pop("maxUnavailable", None)
+
+
+def _stateful_set_update(new: Tree, old: Tree) -> None:
+    _drop_max_unavailable(new, old)
+    _update(new, old)
+
+
 def _new_stateful_set(doc: Tree) -> None:
     _drop_gated(doc)
+    _drop_max_unavailable(doc)
     doc["status"] = {"replicas": 0, "availableReplicas": 0}
     parts.first_generation(doc)
 
@@ -174,7 +187,7 @@ REPLICATION_CONTROLLER = Strategy(
 )
 STATEFUL_SET = Strategy(
     on_create=_new_stateful_set,
-    on_update=_update,
+    on_update=_stateful_set_update,
     on_status=parts.status_update,
     check_create=stateful_set.validate_stateful_set,
     check_update=stateful_set.validate_stateful_set_update,

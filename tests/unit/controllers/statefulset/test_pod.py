@@ -19,8 +19,10 @@ def test_a_new_pod_knows_who_it_is(make_set):
     assert "volumes" not in body["spec"]
 
 
-def test_no_service_no_subdomain(make_set):
-    assert "subdomain" not in rules.new_pod(make_set(serviceName=None), 0, Revision("r", TEMPLATE))["spec"]
+@pytest.mark.parametrize("spec", [{}, {"subdomain": "of-the-template"}], ids=["plain", "subdomain"])
+def test_no_service_no_subdomain(make_set, spec):
+    template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], **spec}}
+    assert "subdomain" not in rules.new_pod(make_set(serviceName=None), 0, Revision("r", template))["spec"]
 
 
 def test_the_template_is_not_touched(make_set):

@@ -19,6 +19,7 @@ PODS = info("", "pods", "Pod")
 DEPLOYMENTS = info("apps", "deployments", "Deployment")
 JOBS = info("batch", "jobs", "Job")
 CRON_JOBS = info("batch", "cronjobs", "CronJob")
+STATEFUL_SETS = info("apps", "statefulsets", "StatefulSet")
 CLAIMS = info("", "persistentvolumeclaims", "PersistentVolumeClaim")
 VOLUMES = info("", "persistentvolumes", "PersistentVolume", namespaced=False)
 

@@ -142,3 +142,21 @@ def test_who_asks_for_a_certificate_is_written_by_the_server():
 )
 def test_warnings_of_pods(doc, expected):
     assert kit.rules(kit.PODS).warnings(kit.created(kit.PODS, doc)) == expected
+
+
+@pytest.mark.parametrize("known", [None, 1, 3], ids=["unknown", "known", "known by the same value"])
+def test_a_stateful_sets_max_unavailable_is_dropped_unless_the_older_object_has_it(known):
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1, "maxUnavailable": 3}}
+    base = kit.deployment(updateStrategy=strategy)
+    made = kit.created(kit.STATEFUL_SETS, base)
+    assert made["spec"]["updateStrategy"]["rollingUpdate"] == {"partition": 1}
+    old = kit.changed(made, spec__updateStrategy__rollingUpdate__maxUnavailable=known)
+    new = kit.changed(made, spec__updateStrategy__rollingUpdate__maxUnavailable=3)
+    kit.rules(kit.STATEFUL_SETS).prepare_update(new, old)
+    kept = {} if known is None else {"maxUnavailable": 3}
+    assert new["spec"]["updateStrategy"]["rollingUpdate"] == {"partition": 1, **kept}
+
+
+def test_a_stateful_set_without_a_rolling_update_stays_as_it_is():
+    made = kit.created(kit.STATEFUL_SETS, kit.deployment(updateStrategy={"type": "OnDelete"}))
+    assert made["spec"]["updateStrategy"] == {"type": "OnDelete"}
