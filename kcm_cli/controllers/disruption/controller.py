@@ -17,10 +17,12 @@ from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Notice, Update, ref_to
 from kcm_cli.planning.pod_status import status_patch
 from kcm_cli.planning.status import status_changes
-from kcm_cli.rest.errors import ApiError, NotFound
+from kcm_cli.rest.errors import ApiError, Conflict, NotFound
 from kcm_cli.rest.mapper import NoMatch
+from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.informer import AnyInformer
 
+_FAILURES = (ScaleUnknown, NoMatch, ApiError, TransportError, ValueError)
 _ALWAYS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
 
 
@@ -61,35 +63,34 @@ class DisruptionController:
         if self._fresh.stale(budget):
             return AGAIN_S
         try:
+            return await self._update(await self._read(budget))
+        except Conflict:
+            raise
+        except _FAILURES as error:  # no eviction while it is not known how many would be too many
+            await self._write(budget, plan.failed_status(budget, str(error), self._clock.now()))
+            return None
+
+    async def _read(self, budget: PodDisruptionBudget) -> Snapshot:
+        """What a sync decides on. Raises one of _FAILURES, and tells of it."""
+        try:
             selector = self._selector(budget)
         except FormatError as error:
             self._tell(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
-            await self._write(budget, plan.failed_status(budget, str(error), self._clock.now()))
-            return None
+            raise
         pods = tuple(pod for pod in self._pods.store.list(budget.namespace) if selector.matches(pod.labels))
         if not pods:
             self._tell(budget, "Normal", "NoPods", "No matching pods found")
-        return await self._sync(budget, pods)
-
-    async def _sync(self, budget: PodDisruptionBudget, pods: tuple[Pod, ...]) -> float | None:
         try:
-            snapshot = await self._read(budget, pods)
-        except (ScaleUnknown, NoMatch, ApiError, ValueError) as error:
+            snapshot = Snapshot(budget, pods)
+            if plan.depends_on_scale(budget):
+                snapshot = Snapshot(budget, pods, *await self._scales.total(pods))
+            plan.expected(snapshot)  # a percentage that cannot be read fails here, before anything is written
+        except _FAILURES as error:
             text = f"Failed to calculate the number of expected pods: {error}"
             self._tell(budget, "Warning", "CalculateExpectedPodCountFailed", text)
-            await self._write(budget, plan.failed_status(budget, str(error), self._clock.now()))
-            return None
+            raise
         if snapshot.unmanaged:
             self._tell(budget, "Warning", "UnmanagedPods", plan.unmanaged_text(budget.spec.selector))
-        return await self._update(snapshot)
-
-    async def _read(self, budget: PodDisruptionBudget, pods: tuple[Pod, ...]) -> Snapshot:
-        if not plan.depends_on_scale(budget):
-            snapshot = Snapshot(budget, pods)
-        else:
-            scale, unmanaged = await self._scales.total(pods)
-            snapshot = Snapshot(budget, pods, scale, unmanaged)
-        plan.expected(snapshot)  # a percentage that cannot be read fails here, before anything is written
         return snapshot
 
     async def _update(self, snapshot: Snapshot) -> float | None:

@@ -64,7 +64,7 @@ def evictions(snapshot: Snapshot, now: datetime) -> Evictions:
         if granted_at is None or pod.deleting:
             continue
         left = DELETION_TIMEOUT_S - (now - parse_time(granted_at)).total_seconds()
-        if left < 0:
+        if left <= 0:
             overdue.append(pod)
             continue
         pending[pod.name] = granted_at
@@ -115,8 +115,10 @@ def stale_in_s(pod: Pod, now: datetime) -> float | None:
     condition = find(pod.status.conditions, DISRUPTION_TARGET)
     if pod.deleting or is_terminal(pod) or condition is None or condition.status != "True":
         return None
-    if condition.reason == "TerminationByKubelet" or condition.last_transition_time is None:
+    if condition.reason == "TerminationByKubelet":
         return None
+    if condition.last_transition_time is None:
+        return 0.0
     age = now - parse_time(condition.last_transition_time)
     return max(0.0, (timedelta(seconds=STALE_CONDITION_S) - age).total_seconds())
 

@@ -1,0 +1,418 @@
+"""Budgets in a whole sandbox, on virtual time: whoever evicts, however many at once, the budget holds."""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS
+from kcm_cli.api.resource import Resource
+from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.rest.errors import ApiError, TooManyRequests
+from kcm_cli.rest.transport import Request, Response, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing, Rewriting, refusal
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+REPLICA_SETS = resource("replicasets", "apps")
+DEPLOYMENTS = resource("deployments", "apps")
+CRDS = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=False)
+WIDGETS = resource("widgets", "example.com")
+TEMPLATE = {
+    "metadata": {"labels": {"app": "web"}},
+    "spec": {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 5},
+}
+WORKLOAD = {"selector": {"matchLabels": {"app": "web"}}, "template": TEMPLATE}
+
+
+class Story:
+    """Pods labelled ``app: web``, their budget and who evicts them."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self, *names: str, transport: Transport | None = None) -> Any:
+        wanted = ["disruption-controller", *names]
+        return controllers(self.world, ReplicaSetConfig(), DeploymentConfig(), names=wanted, transport=transport)
+
+    async def budget(self, name: str = "b", **spec: Any) -> None:
+        spec = {"selector": {"matchLabels": {"app": "web"}}} | spec
+        await self.world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": name}, "spec": spec})
+
+    async def set_of(self, kind: Resource[Any], replicas: int) -> None:
+        await self.world.create(kind, {"metadata": {"name": "web"}, "spec": WORKLOAD | {"replicas": replicas}})
+
+    async def status(self, name: str = "b") -> dict[str, Any]:
+        found = await self.world.get(POD_DISRUPTION_BUDGETS, name)
+        return found["status"]  # type: ignore[no-any-return]
+
+    async def numbers(self, name: str = "b") -> tuple[int, int, int, int]:
+        """Expected, desired, healthy, allowed."""
+        status = await self.status(name)
+        wanted = ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed")
+        return tuple(status[key] for key in wanted)  # type: ignore[return-value]
+
+    async def pods(self) -> list[dict[str, Any]]:
+        return json.loads(await self.world.client.list_page(PODS, "default"))["items"]  # type: ignore[no-any-return]
+
+    async def healthy(self) -> int:
+        return sum(ready(pod) and "deletionTimestamp" not in pod["metadata"] for pod in await self.pods())
+
+    async def evict(self, name: str) -> None:
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+        await self.world.client.create(PODS, "default", body, name=name, subresource="eviction")
+
+    async def condition(self, name: str, type_: str, status: str, **more: str) -> None:
+        condition = {"type": type_, "status": status} | more
+        conditions = [c for c in (await self.world.status(name)).get("conditions", []) if c["type"] != type_]
+        body = {"status": {"conditions": [*conditions, condition]}}
+        merge = "application/merge-patch+json"
+        await self.world.client.patch(PODS, "default", name, body, content_type=merge, subresource="status")
+
+
+def ready(pod: dict[str, Any]) -> bool:
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
+
+
+# -- the scale of whatever owns the pods
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "expected"),
+    [
+        pytest.param(REPLICA_SETS, {"maxUnavailable": 1}, (4, 3, 4, 1), id="of a ReplicaSet"),
+        pytest.param(REPLICA_SETS, {"minAvailable": "30%"}, (4, 2, 4, 2), id="a share of a ReplicaSet"),
+        pytest.param(DEPLOYMENTS, {"maxUnavailable": "50%"}, (4, 2, 4, 2), id="of a Deployment"),
+        pytest.param(DEPLOYMENTS, {"minAvailable": 3}, (4, 3, 4, 1), id="a number of a Deployment"),
+    ],
+)
+def test_numbers(play, kind, spec, expected):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running("replicaset-controller", "deployment-controller"):
+            await story.set_of(kind, 4)
+            await story.budget(**spec)
+            await world.wait(20)
+            assert await story.numbers() == expected
+
+    play(life)
+
+
+def test_a_deployment_counts_once_while_it_rolls(play):
+    """Two ReplicaSets, one Deployment: its size is the number of pods that are expected."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running("replicaset-controller", "deployment-controller"):
+            await story.set_of(DEPLOYMENTS, 4)
+            await story.budget(maxUnavailable=1)
+            await world.wait(20)
+            metadata = {"labels": {"app": "web"}, "annotations": {"v": "2"}}
+            await world.patch(DEPLOYMENTS, "web", {"spec": {"paused": False, "template": {"metadata": metadata}}})
+            for _ in range(20):
+                await world.wait(0.5)
+                assert (await story.numbers())[:2] == (4, 3)
+            await world.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 6}})
+            await world.wait(20)
+            assert await story.numbers() == (6, 5, 6, 1)
+
+    play(life)
+
+
+async def serve_widgets(world: World, **subresources: Any) -> None:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": subresources,
+    }
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+    await world.create(CRDS, {"metadata": {"name": "widgets.example.com"}, "spec": spec})
+    await world.wait(5)
+
+
+SCALE = {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
+
+
+async def widget(world: World, **ref: str) -> dict[str, Any]:
+    """Make a Widget of five; how its pods refer to it."""
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"replicas": 5}}
+    await world.create(WIDGETS, body)
+    uid = (await world.get(WIDGETS, "w"))["metadata"]["uid"]
+    named = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": uid, "controller": True}
+    return named | ref
+
+
+async def owned_pods(world: World, owner: dict[str, Any] | None, count: int = 3) -> None:
+    for number in range(count):
+        metadata: dict[str, Any] = {"name": f"p{number}", "labels": {"app": "web"}}
+        if owner is not None:
+            metadata["ownerReferences"] = [owner]
+        await world.create(PODS, {"metadata": metadata, "spec": TEMPLATE["spec"]})
+
+
+def test_whatever_has_a_scale_counts(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await serve_widgets(world, **SCALE)
+            await owned_pods(world, await widget(world))
+            await story.budget(maxUnavailable="40%")
+            await world.wait(20)
+            assert await story.numbers() == (5, 3, 3, 0)
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("subresources", "ref", "error"),
+    [
+        pytest.param({}, {}, "widgets.example.com does not implement the scale subresource", id="no scale"),
+        pytest.param(SCALE, {"name": "x"}, 'found no controllers for pod "p0"', id="no such object"),
+        pytest.param(SCALE, {"uid": "x"}, 'found no controllers for pod "p0"', id="another object of the name"),
+        pytest.param(SCALE, {"kind": "Gadget"}, 'no matches for kind "Gadget" in version "example.com/v1"', id="kind"),
+    ],
+)
+def test_a_scale_that_cannot_be_found_allows_nothing(play, subresources, ref, error):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await serve_widgets(world, **subresources)
+            owner = await widget(world, **ref)
+            await owned_pods(world, owner, 1)
+            await story.budget(maxUnavailable=5)
+            await world.wait(20)
+            status = await story.status()
+            (condition,) = status["conditions"]
+            assert status["disruptionsAllowed"] == 0
+            assert (condition["status"], condition["reason"]) == ("False", "SyncFailed")
+            assert condition["message"] == error
+            text = f"Failed to calculate the number of expected pods: {error}"
+            assert ("CalculateExpectedPodCountFailed", text) in await world.events("b")
+            with pytest.raises(TooManyRequests):
+                await story.evict("p0")
+
+    play(life)
+
+
+@pytest.mark.parametrize("answer", [True, False], ids=["an error", "no answer"])
+def test_a_scale_that_cannot_be_read_allows_nothing_until_something_happens(play, answer):
+    async def life(world: World) -> None:
+        story = Story(world)
+        broken = [True]
+
+        def hit(request: Request) -> bool:
+            return broken[0] and request.path.endswith("/scale")
+
+        def answers(request: Request) -> Response | None:
+            return refusal(503, "ServiceUnavailable", "not now") if hit(request) else None
+
+        server = world.server.transport()
+        transport: Any = Rewriting(server, answer=answers) if answer else Refusing(server, hit)
+        async with story.running(transport=transport):
+            await serve_widgets(world, **SCALE)
+            await owned_pods(world, await widget(world))
+            await story.budget(maxUnavailable=3)
+            await world.wait(20)
+            status = await story.status()
+            assert status["disruptionsAllowed"] == 0
+            assert status["conditions"][0]["reason"] == "SyncFailed"
+            broken[0] = False
+            await world.delete(PODS, "p2")
+            await world.wait(20)
+            assert await story.numbers() == (5, 2, 2, 0)
+            assert (await story.status())["conditions"][0]["reason"] == "InsufficientPods"
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected", "reasons"),
+    [
+        pytest.param({"maxUnavailable": 1}, (0, 0, 3, 0), {"UnmanagedPods"}, id="cannot be counted"),
+        pytest.param({"minAvailable": "50%"}, (0, 0, 3, 0), {"UnmanagedPods"}, id="no share of anything"),
+        pytest.param({"minAvailable": 2}, (3, 2, 3, 1), set(), id="a number can"),
+    ],
+)
+def test_pods_without_a_controller(play, spec, expected, reasons):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await owned_pods(world, None)
+            await world.wait(20)
+            await story.budget(**spec)
+            await world.wait(20)
+            assert await story.numbers() == expected
+            assert {reason for reason, _ in await world.events("b")} == reasons
+
+    play(life)
+
+
+def test_a_pod_of_two_budgets_is_told_and_cannot_be_evicted(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.budget("a", minAvailable=0)
+            await story.budget("b", minAvailable=0)
+            await world.wait(5)
+            assert ("NoPods", "No matching pods found") in await world.events("a")
+            await owned_pods(world, None, 1)
+            await world.wait(20)
+            text = 'Pod "default"/"p0" matches multiple PodDisruptionBudgets.  Chose "a" arbitrarily.'
+            assert ("MultiplePodDisruptionBudgets", text) in await world.events("p0")
+            with pytest.raises(ApiError, match="more than one PodDisruptionBudget"):
+                await story.evict("p0")
+
+    play(life)
+
+
+# -- evictions
+
+
+@pytest.mark.parametrize(
+    ("policy", "spec", "evicted"),
+    [
+        pytest.param(None, {"minAvailable": 2}, True, id="default, enough are healthy"),
+        pytest.param(None, {"minAvailable": 3}, False, id="default, too few are healthy"),
+        pytest.param("IfHealthyBudget", {"minAvailable": 2}, True, id="IfHealthyBudget, enough"),
+        pytest.param("IfHealthyBudget", {"minAvailable": 3}, False, id="IfHealthyBudget, too few"),
+        pytest.param("AlwaysAllow", {"minAvailable": 3}, True, id="AlwaysAllow, too few"),
+        pytest.param("AlwaysAllow", {"minAvailable": 2}, True, id="AlwaysAllow, enough"),
+    ],
+)
+def test_a_sick_pod_may_be_evicted(play, policy, spec, evicted):
+    """Two of three are healthy; what is healthy stays protected in any case."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await owned_pods(world, None)
+            await story.budget(**spec, **({"unhealthyPodEvictionPolicy": policy} if policy else {}))
+            await world.wait(20)
+            await story.condition("p0", "Ready", "False")
+            await world.wait(1)
+            assert (await story.numbers())[2:] == (2, 0)
+            with pytest.raises(TooManyRequests):
+                await story.evict("p1")
+            if evicted:
+                await story.evict("p0")
+            else:
+                with pytest.raises(TooManyRequests):
+                    await story.evict("p0")
+            await world.wait(20)
+            assert await world.gone("p0") is evicted
+            assert await story.healthy() == 2
+
+    play(life)
+
+
+def test_an_eviction_that_does_not_happen_is_given_up(play):
+    """Granted, but the pod is never deleted: told, forgotten and allowed again."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await owned_pods(world, None)
+            await story.budget(minAvailable=2)
+            await world.wait(20)
+            granted = {"disruptedPods": {"p0": "2026-01-01T00:00:21Z"}, "disruptionsAllowed": 0}
+            await world.client.patch(
+                POD_DISRUPTION_BUDGETS,
+                "default",
+                "b",
+                {"status": granted},
+                content_type="application/merge-patch+json",
+                subresource="status",
+            )
+            await world.wait(60)
+            assert (await story.numbers())[2:] == (2, 0)
+            await world.wait(65)
+            assert (await story.numbers())[2:] == (3, 1)
+            assert "disruptedPods" not in await story.status()
+            told = "Pod was expected by PDB default/default to be deleted but it wasn't"
+            assert ("NotDeleted", told) in await world.events("p0")
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("reason", "left"),
+    [
+        pytest.param("EvictionByEvictionAPI", "False", id="taken back"),
+        pytest.param("TerminationByKubelet", "True", id="kept"),
+    ],
+)
+def test_an_announced_disruption_that_does_not_happen(play, reason, left):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await owned_pods(world, None, 1)
+            await world.wait(20)
+            since = "2026-01-01T00:00:20Z"
+            await story.condition("p0", "DisruptionTarget", "True", reason=reason, lastTransitionTime=since)
+            await world.wait(100)
+            assert (await world.condition("p0", "DisruptionTarget"))["status"] == "True"
+            await world.wait(30)
+            assert (await world.condition("p0", "DisruptionTarget"))["status"] == left
+
+    play(life)
+
+
+async def evictor(story: Story, rng: random.Random, floor: Callable[[], int], until_s: float) -> int:
+    """Evicts whatever it finds; how often it was allowed to. The budget is checked after each time."""
+    granted = 0
+    while story.world.clock.monotonic() < until_s:
+        found = [p for p in await story.pods() if ready(p) and "deletionTimestamp" not in p["metadata"]]
+        if found:
+            try:
+                await story.evict(rng.choice(found)["metadata"]["name"])
+                granted += 1
+            except ApiError:
+                pass
+            assert await story.healthy() >= floor()
+        await story.world.wait(rng.choice([0.0, 0.01, 0.3, 2.0]))
+    return granted
+
+
+settings_for_sandboxes = settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@settings_for_sandboxes
+@given(
+    st.integers(3, 6),
+    st.one_of(
+        st.sampled_from([{"minAvailable": 2}, {"minAvailable": "50%"}, {"minAvailable": 3}]),
+        st.sampled_from([{"maxUnavailable": 1}, {"maxUnavailable": "30%"}, {"maxUnavailable": 2}]),
+    ),
+    st.booleans(),
+    st.integers(0, 99),
+)
+def test_evictors_at_once_never_exceed_the_budget(play, replicas, spec, faulty, seed):
+    async def life(world: World) -> None:
+        story = Story(world)
+        transport = Faulty(world.server.transport(), random.Random(seed), 0.2) if faulty else None
+        async with story.running("replicaset-controller", transport=transport):
+            await story.set_of(REPLICA_SETS, replicas)
+            await story.budget(**spec)
+            await world.wait(60)
+            expected, desired, healthy, _ = await story.numbers()
+            assert expected == healthy == replicas
+            until_s = world.clock.monotonic() + 50
+            evictors = [evictor(story, random.Random(seed + n), lambda: desired, until_s) for n in range(4)]
+            granted = await asyncio.gather(*evictors)
+            assert sum(granted) > 1 or desired == replicas
+            await world.wait(200)
+            assert (await story.numbers())[2:] == (replicas, replicas - desired)
+
+    play(life)
