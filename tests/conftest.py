@@ -1,6 +1,5 @@
 """What all tests share: where recorded facts lie, and a sandbox as a process."""
 
-import os
 import socket
 import ssl
 import subprocess
@@ -15,11 +14,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.places import ROOT, SHARED
+
 settings.register_profile("kcm", derandomize=True, deadline=None)
 settings.load_profile("kcm")
 
-ROOT = Path(__file__).resolve().parent.parent
-SHARED = Path(os.environ.get("KCM_SHARED", ROOT.parent / "shared"))
 START_S = 30.0
 
 

@@ -9,7 +9,8 @@ from itertools import groupby
 from pathlib import Path
 
 from kcm_cli.cli.config_sample import sample
-from kcm_cli.component.featuregates import resolve
+from kcm_cli.component.featuregates import foreign, resolve
+from kcm_cli.component.featuregates_inert import INERT
 from kcm_cli.component.flagset import Flag
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.options import bindings, flag_set
@@ -67,11 +68,19 @@ def _controllers() -> Iterator[str]:
 
 
 def _gates() -> Iterator[str]:
-    yield "| Gate | Stage | Default |"
-    yield "| --- | --- | --- |"
+    yield "Those of other components are known, so that all can be given the same gates; they change nothing here."
+    yield ""
+    yield "| Gate | Stage | Default | Effect |"
+    yield "| --- | --- | --- | --- |"
     for gate in resolve(()).gates.values():
         default = "on" if gate.default else "off"
-        yield f"| {gate.name} | {gate.stage} | {default}{', locked' if gate.locked else ''} |"
+        yield f"| {gate.name} | {gate.stage} | {default}{', locked' if gate.locked else ''} | {_effect(gate.name)} |"
+
+
+def _effect(gate: str) -> str:
+    if foreign(gate):
+        return "other components"
+    return f"none: {INERT[gate]}" if gate in INERT else ""
 
 
 def _cell(text: str) -> str:

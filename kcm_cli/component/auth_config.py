@@ -67,7 +67,7 @@ class AuthenticationConfig:
         STRINGS,
         (),
         flag="requestheader-uid-headers",
-        help="Headers that carry the user's uid; X-Remote-Uid is usual.",
+        help="Headers that carry the user's uid; X-Remote-Uid is usual. Needs the feature gate RemoteRequestHeaderUID.",
     )
     requestheader_group_headers: tuple[str, ...] = option(
         STRINGS, ("x-remote-group",), flag="requestheader-group-headers", help="Headers that name the user's groups."
@@ -82,12 +82,16 @@ class AuthenticationConfig:
     def problems(self) -> Iterator[str]:
         for name, texts in (
             ("requestheader-username-headers", self.requestheader_username_headers),
+            ("requestheader-uid-headers", self.requestheader_uid_headers),
             ("requestheader-group-headers", self.requestheader_group_headers),
             ("requestheader-extra-headers-prefix", self.requestheader_extra_headers_prefix),
             ("requestheader-allowed-names", self.requestheader_allowed_names),
         ):
             if any(not text.strip() for text in texts):
                 yield f"{name} must not hold an empty value"
+        uids = {name.lower() for name in self.requestheader_uid_headers}
+        if uids and "x-remote-uid" not in uids:
+            yield "requestheader-uid-headers must hold X-Remote-Uid, which API servers that aggregate others send"
 
 
 @dataclass(frozen=True, slots=True)

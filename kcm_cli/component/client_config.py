@@ -22,7 +22,10 @@ class ClientConnectionConfig:
         help="kubeconfig file with the API server's address and the credentials; without it those of the pod are used.",
     )
     accept_content_types: str = option(
-        STRING, "", key="acceptContentTypes", help="Accept header of requests; JSON is always understood."
+        STRING,
+        "",
+        key="acceptContentTypes",
+        help="Accept header of requests. Taken for compatibility: kcm asks for JSON.",
     )
     content_type: str = option(
         STRING,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from kcm_cli.component.featuregates_inert import INERT
 from kcm_cli.component.featuregates_table import DEPENDENCIES, GATES
 from kcm_cli.component.flag_values import parse_bool
 from kcm_cli.component.version import COMPONENT, EffectiveVersion, Version, parse_version
@@ -66,6 +67,11 @@ def known_gates() -> list[str]:
     return list(GATES)
 
 
+def foreign(name: str) -> bool:
+    """Whether a gate is there only because all components know it: no controller manager reads it."""
+    return all(release == "0.0" for release, *_ in GATES[name]) and name not in _WHOLE_STAGES
+
+
 def resolve(settings: Iterable[tuple[str, str]], version: EffectiveVersion | None = None) -> Resolved:
     """The gates from the values of --feature-gates: pairs of component (may be empty) and ``Name=true``."""
     version = version or EffectiveVersion()
@@ -79,6 +85,8 @@ def resolve(settings: Iterable[tuple[str, str]], version: EffectiveVersion | Non
             problems.append(refused)
             continue
         enabled[name] = value
+        if name in INERT and value != base[name].default:
+            warnings.append(f"feature gate {name}={_word(value)} has no effect in kcm: {INERT[name]}")
         if base[name].stage in ("GA", "DEPRECATED"):
             kind = base[name].stage if base[name].stage == "GA" else "deprecated"
             warnings.append(

@@ -26,7 +26,10 @@ class DebuggingConfig:
         False,
         flag="contention-profiling",
         key="enableContentionProfiling",
-        help="Also profile what tasks wait for, if profiling is on.",
+        help=(
+            "Also profile what threads wait for each other for. Without effect: kcm's controllers share one thread, so "
+            "the profiles block and mutex stay empty."
+        ),
     )
 
 
@@ -127,7 +130,11 @@ class CloudProviderConfig:
         help="The cloud provider: empty for none, or external where a cloud controller manager runs.",
     )
     config_file: str = option(
-        STRING, "", flag="cloud-config", key="CloudConfigFile", help="Configuration file of the cloud provider."
+        STRING,
+        "",
+        flag="cloud-config",
+        key="CloudConfigFile",
+        help="Configuration file of the cloud provider. Without effect: cloud controller managers read it.",
     )
 
     def problems(self) -> Iterator[str]:
@@ -150,7 +157,7 @@ class KubeCloudSharedConfig:
         "",
         flag="external-cloud-volume-plugin",
         key="ExternalCloudVolumePlugin",
-        help="Volume plugin to use with --cloud-provider=external, while volumes of an in-tree provider are left.",
+        help="Volume plugin of the external cloud provider. Without effect: no volume plugin of a cloud is left.",
     )
     use_service_account_credentials: bool = option(
         BOOL,
@@ -184,7 +191,11 @@ class KubeCloudSharedConfig:
         help="How often the nodes' health is looked at.",
     )
     cluster_name: str = option(
-        STRING, "kubernetes", flag="cluster-name", key="ClusterName", help="Name of the cluster in the cloud."
+        STRING,
+        "kubernetes",
+        flag="cluster-name",
+        key="ClusterName",
+        help="Name of the cluster in the cloud. Without effect: cloud controller managers use it.",
     )
     cluster_cidr: str = option(
         STRING,

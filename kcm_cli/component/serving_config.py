@@ -121,7 +121,10 @@ class ServingConfig:
         BOOL,
         False,
         flag="permit-address-sharing",
-        help="Listen with SO_REUSEADDR, so that a port in TIME_WAIT or on another address does not matter.",
+        help=(
+            "Listen with SO_REUSEADDR, so that a port in TIME_WAIT or on another address does not matter. kcm always "
+            "does, as every program in Go."
+        ),
     )
     permit_port_sharing: bool = option(
         BOOL, False, flag="permit-port-sharing", help="Listen with SO_REUSEPORT, so that others may share the port."

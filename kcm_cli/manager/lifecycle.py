@@ -113,6 +113,7 @@ class Manager:
             authorization=config.authorization,
             insecure_address=generic.address,
             insecure_port=generic.port,
+            certificate_uids=config.gates.enabled("AllowParsingUserUIDFromCertAuth"),
         )
         return Server(settings, mux, AuthMetrics.register(self._show.registry), self._clock)
 

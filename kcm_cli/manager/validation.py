@@ -14,6 +14,7 @@ def problems_of(tree: Options, gates: FeatureGates, known: KnownControllers) -> 
         *options.problems(tree),
         *unknown(tree.component.generic.controllers, known),
         *_logs(tree, gates),
+        *_user_ids(tree, gates),
     ]
 
 
@@ -21,3 +22,11 @@ def _logs(tree: Options, gates: FeatureGates) -> Iterator[str]:
     if not gates.enabled("LoggingAlphaOptions"):
         for flag in tree.logs.alpha_flags():
             yield f"{flag}: Feature LoggingAlphaOptions is disabled"
+    if tree.logs.format == "json" and not gates.enabled("LoggingBetaOptions"):
+        yield "logging-format: Log format json is disabled, see LoggingBetaOptions feature"
+
+
+def _user_ids(tree: Options, gates: FeatureGates) -> Iterator[str]:
+    headers = tree.authentication.requestheader_uid_headers
+    if headers and not gates.enabled("RemoteRequestHeaderUID"):
+        yield 'requestheader-uid-headers requires the "RemoteRequestHeaderUID" feature to be enabled'

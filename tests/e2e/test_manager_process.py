@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.places import REFERENCE
+
 pytestmark = pytest.mark.e2e
 KCM = [sys.executable, "-m", "kcm_cli.cli.main"]
 QUICK = (
@@ -294,7 +296,6 @@ def test_the_environment_is_not_needed(cluster: Cluster, tmp_path: Path) -> None
         assert process.wait(15) == 0
 
 
-REFERENCE = Path("/work/shared/reference")
 ENDPOINTS = json.loads((REFERENCE / "endpoints.json").read_text())["endpoints"] if REFERENCE.exists() else []
 CONCRETE = {
     "NAME": ("leaderElection",),

@@ -38,12 +38,10 @@ class Collector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MetricsOptions:
-    """The metrics flags. ``allowed_labels``: metric name, label name, values. ``show_hidden_for``: the
-    previous minor version (``1.35``) whose hidden metrics are shown again, or empty."""
+    """The metrics flags. ``allowed_labels``: metric name, label name, values."""
 
     allowed_labels: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     disabled: frozenset[str] = frozenset()
-    show_hidden_for: str = ""
 
 
 class Registry:
@@ -67,7 +65,9 @@ class Registry:
         self._disabled = self.counter(
             "disabled_metrics_total", "How many metrics the operator switched off.", stability=Stability.BETA
         ).labels()
-        self.counter("hidden_metrics_total", "How many metrics are hidden as deprecated.", stability=Stability.BETA)
+        self.counter(
+            "hidden_metrics_total", "How many metrics are hidden as deprecated: none.", stability=Stability.BETA
+        )
 
     def counter(
         self, name: str, text: str, *, labels: tuple[str, ...] = (), stability: Stability = Stability.ALPHA

@@ -47,11 +47,20 @@ def parse_peer(der: bytes, chain: tuple[bytes, ...] = ()) -> Peer:
 class Authenticator:
     """Tells who sent a request."""
 
-    def __init__(self, trust: Trust, tokens: TokenCache | None, clock: Clock, metrics: AuthMetrics) -> None:
+    def __init__(
+        self,
+        trust: Trust,
+        tokens: TokenCache | None,
+        clock: Clock,
+        metrics: AuthMetrics,
+        *,
+        certificate_uids: bool = True,
+    ) -> None:
         self._trust = trust
         self._tokens = tokens
         self._clock = clock
         self._metrics = metrics
+        self._certificate_uids = certificate_uids
 
     async def user(self, headers: Headers, peer: Peer | None) -> User:
         """The user, ANONYMOUS without credentials. Raises AuthenticationError."""
@@ -90,7 +99,11 @@ class Authenticator:
         if why:
             problems.append(why)
             return None
-        return user_of(peer.certificate, peer.der)
+        try:
+            return user_of(peer.certificate, peer.der, with_uid=self._certificate_uids)
+        except AuthenticationError as error:
+            problems.append(str(error))
+            return None
 
     async def _by_token(self, headers: Headers, problems: list[str]) -> User | None:
         token = bearer(headers.get("authorization", ""))

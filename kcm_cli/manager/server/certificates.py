@@ -17,7 +17,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from kcm_cli.manager.server.user import User
+from kcm_cli.manager.server.user import AuthenticationError, User
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
@@ -75,16 +75,27 @@ def common_name(certificate: x509.Certificate) -> str:
     return next(iter(_names(certificate, NameOID.COMMON_NAME)), "")
 
 
-def user_of(certificate: x509.Certificate, der: bytes) -> User | None:
-    """Whom the subject names: the common name is the user, the organizations are its groups."""
+def user_of(certificate: x509.Certificate, der: bytes, *, with_uid: bool = True) -> User | None:
+    """Whom the subject names: the common name is the user, the organizations are its groups, a uid its uid.
+
+    Raises AuthenticationError for a uid that is empty, and for several of them; without ``with_uid`` none is read.
+    """
     name = common_name(certificate)
     if not name:
         return None
-    uids = _names(certificate, _UID)
-    uid = uids[0] if len(uids) == 1 else ""
+    uid = _uid(certificate) if with_uid else ""
     credential = f"X509SHA256={sha256(der).hexdigest()}"
     groups = tuple(_names(certificate, NameOID.ORGANIZATION_NAME))
     return User(name, uid, groups, {CREDENTIAL_ID: (credential,)})
+
+
+def _uid(certificate: x509.Certificate) -> str:
+    uids = _names(certificate, _UID)
+    if len(uids) > 1:
+        raise AuthenticationError(f"expected 1 UID, but found multiple: [{' '.join(uids)}]")
+    if uids == [""]:
+        raise AuthenticationError("UID cannot be an empty string")
+    return uids[0] if uids else ""
 
 
 def _names(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> list[str]:

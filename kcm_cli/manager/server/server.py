@@ -43,13 +43,17 @@ _RELOAD_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """The parts of the configuration that serving uses. ``insecure_port`` 0: no plain HTTP."""
+    """The parts of the configuration that serving uses. ``insecure_port`` 0: no plain HTTP.
+
+    ``certificate_uids``: whether the uid in a client's certificate is its user's.
+    """
 
     serving: ServingConfig
     authentication: AuthenticationConfig
     authorization: AuthorizationConfig
     insecure_address: str = "0.0.0.0"
     insecure_port: int = 0
+    certificate_uids: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class Server:
         if self._secure is not None and self._tls is not None:
             guard = Middleware(
                 Guard,
-                authenticator=Authenticator(self._trust, self._tokens(delegates, rng), self._clock, self._metrics),
+                authenticator=self._authenticator(delegates, rng),
                 authorizer=self._authorizer(delegates, rng),
                 clock=self._clock,
                 metrics=self._metrics,
@@ -122,6 +126,15 @@ class Server:
             app = Starlette(routes=[Mount("/", app=self._mux)], middleware=[Middleware(NoCache)])
             found.append(Endpoint(self._plain, app, None))
         return tuple(found)
+
+    def _authenticator(self, delegates: Delegates, rng: random.Random) -> Authenticator:
+        return Authenticator(
+            self._trust,
+            self._tokens(delegates, rng),
+            self._clock,
+            self._metrics,
+            certificate_uids=self._config.certificate_uids,
+        )
 
     def _tokens(self, delegates: Delegates, rng: random.Random) -> TokenCache | None:
         client = delegates.authentication

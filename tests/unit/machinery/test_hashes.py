@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import yaml
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 from kcm_cli.machinery import go_json, hashes
 from kcm_cli.machinery.go_dump import dump_pod_template
 from kcm_cli.machinery.patches import copy, merge_patch
-
-GOLDEN = Path("/work/shared/golden")
+from tests.places import GOLDEN
 
 _POD_DEFAULTS = {
     "restartPolicy": "Always",
@@ -74,7 +72,7 @@ def recorded_hashes():
             yield pytest.param(path.stem, recorded, id=path.stem)
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="no recordings here")
+@pytest.mark.skipif(not GOLDEN.is_dir(), reason=f"no recordings at {GOLDEN}")
 @pytest.mark.parametrize(("name", "recorded"), list(recorded_hashes()))
 def test_every_recorded_hash_is_computed_equally(name, recorded):
     text = (GOLDEN / "scenarios" / f"{name}.yaml").read_text().replace("$SCENARIO", name)

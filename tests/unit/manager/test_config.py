@@ -144,6 +144,21 @@ REFUSED = [
         ["--requestheader-group-headers= "], "requestheader-group-headers must not hold an empty value", id="header"
     ),
     pytest.param(
+        ["--requestheader-uid-headers=X-Remote-Uid", "--feature-gates=RemoteRequestHeaderUID=false"],
+        'requestheader-uid-headers requires the "RemoteRequestHeaderUID" feature to be enabled',
+        id="uid header without its gate",
+    ),
+    pytest.param(
+        ["--requestheader-uid-headers=X-Mine"],
+        "requestheader-uid-headers must hold X-Remote-Uid, which API servers that aggregate others send",
+        id="uid header of one's own",
+    ),
+    pytest.param(
+        ["--logging-format=json", "--feature-gates=LoggingBetaOptions=false"],
+        "logging-format: Log format json is disabled, see LoggingBetaOptions feature",
+        id="json without its gate",
+    ),
+    pytest.param(
         ["--show-hidden-metrics-for-version=1.30"],
         "show-hidden-metrics-for-version must be omitted or have the value '1.35'",
         id="hidden metrics",

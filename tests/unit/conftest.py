@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-REFERENCE = Path("/work/shared/reference")
+from tests.places import REFERENCE
 
 
 @pytest.fixture

@@ -1,0 +1,34 @@
+"""Feature gates that kube-controller-manager reads and kcm does not, with the reason: what setting them cannot change.
+
+Those that are locked are left out: nobody can set them, and kcm behaves as they say.
+"""
+
+from collections.abc import Mapping
+
+_CACHES = "it is about how the caches of Go's client library work inside"
+_CBOR = "kcm speaks JSON"
+_CLAIMS = "resourceclaim-controller is not built yet"
+_VOLUMES = "the controllers of volumes are not built yet"
+
+INERT: Mapping[str, str] = {
+    "AtomicFIFO": _CACHES,
+    "CBORServingAndStorage": _CBOR,
+    "CSIVolumeHealth": _VOLUMES,
+    "ClientsAllowCARotation": "a CA file that changes is always read again",
+    "ClientsAllowCBOR": _CBOR,
+    "ClientsAllowTLSCacheGC": "connections are given up with the clients that opened them",
+    "ClientsPreferCBOR": _CBOR,
+    "ContextualLogging": "kcm's log lines always carry their context",
+    "DRADeviceTaintRules": "device-taint-eviction-controller is not built yet",
+    "DRAExtendedResource": "resource quotas do not know device classes by the names of extended resources yet",
+    "DRAPrioritizedList": _CLAIMS,
+    "DRAWorkloadResourceClaims": _CLAIMS,
+    "InOrderInformersBatchProcess": _CACHES,
+    "PersistentVolumeClaimUnusedSinceTime": _VOLUMES,
+    "RestartAllContainersOnContainerExits": "it is about what kubelets do with a pod's containers",
+    "SELinuxMount": _VOLUMES,
+    "UnauthenticatedHTTP2DOSMitigation": "kcm serves HTTP/1.1",
+    "UnlockWhileProcessingFIFO": _CACHES,
+    "WatchListClient": "kcm always asks for a watch-list, and takes a list where the server refuses it",
+    "WorkloadWithJob": "workloads of Jobs are not built yet",
+}

@@ -1,0 +1,50 @@
+"""Every gate is read by some module, or said to change nothing here."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from kcm_cli.component.featuregates import foreign, resolve
+from kcm_cli.component.featuregates_inert import INERT
+from kcm_cli.component.featuregates_table import GATES
+from tests.places import ROOT
+
+GATE = re.compile(r'"([A-Z]\w+)"')
+STAGES = {"AllAlpha", "AllBeta"}
+
+
+def read() -> set[str]:
+    """The gates that modules name, other than those that only list them."""
+    found: set[str] = set()
+    for path in (ROOT / "kcm_cli").rglob("*.py"):
+        if not path.name.startswith("featuregates"):
+            found.update(GATE.findall(path.read_text()))
+    return found & GATES.keys()
+
+
+READ = read()
+SETTABLE = [gate for gate in resolve(()).gates.values() if not gate.locked and gate.name not in STAGES]
+
+
+@pytest.mark.parametrize("gate", [pytest.param(gate.name, id=gate.name) for gate in SETTABLE if not foreign(gate.name)])
+def test_a_gate_that_can_be_set_is_read_or_said_to_be_without_effect(gate: str) -> None:
+    assert (gate in READ) is not (gate in INERT)
+
+
+def test_gates_of_other_components_are_not_read() -> None:
+    assert not {name for name in READ if foreign(name)}
+
+
+def test_which_gates_are_the_managers_is_what_the_original_reads(reference: Callable[[str], dict[str, list]]) -> None:
+    used = {gate["name"] for gate in reference("feature-gates.json")["used"]}
+    assert {name for name in GATES if not foreign(name)} - STAGES == used
+
+
+@pytest.mark.parametrize(
+    ("setting", "warned"),
+    [("SELinuxMount=true", True), ("SELinuxMount=false", False), ("PodDeletionCost=false", False)],
+)
+def test_who_sets_a_gate_without_effect_is_told_why(setting: str, warned: bool) -> None:
+    text = "feature gate SELinuxMount=true has no effect in kcm: the controllers of volumes are not built yet"
+    assert resolve([("", setting)]).warnings == ((text,) if warned else ())
