@@ -9,7 +9,7 @@ import msgspec
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.labels import LabelSelector
-from kcm_cli.machinery.meta import Object, ObjectMeta, View
+from kcm_cli.machinery.meta import Object, View
 
 
 class ObjectReference(View, frozen=True, gc=False):
@@ -396,5 +396,3 @@ PERSISTENT_VOLUME_CLAIMS = Resource(
 )
 RESOURCE_QUOTAS = Resource(_core("resourcequotas"), "ResourceQuota", ResourceQuota, keeps_raw=True)
 EVENTS = Resource(_core("events"), "Event", Event)
-
-EMPTY_META = ObjectMeta()

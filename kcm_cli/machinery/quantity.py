@@ -78,10 +78,6 @@ class Quantity:
         """As a float; loses precision."""
         return self.amount / 10**-self.scale if self.scale < 0 else float(self.amount * 10**self.scale)
 
-    def with_format(self, format_: Format) -> "Quantity":
-        """The same number, written another way."""
-        return Quantity(self.amount, self.scale, format_)
-
     def __add__(self, other: "Quantity") -> "Quantity":
         scale = min(self.scale, other.scale)
         amount = _rescale(self.amount, self.scale - scale) + _rescale(other.amount, other.scale - scale)

@@ -38,8 +38,9 @@ class Clients(Protocol):
 class Observer(Protocol):
     """Is told which controllers run (health checks, metrics)."""
 
+    def built(self, controller: str) -> None: ...
     def started(self, controller: str) -> None: ...
-    def ended(self, controller: str) -> None: ...
+    def ended(self, controller: str, *, stopped: bool) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +115,8 @@ class _Start:
         runnable = descriptor.build(self._context(descriptor))
         if runnable is None:
             log.info("Skipping controller", extra={"fields": {"controller": descriptor.name}})
+        elif self._run.observer is not None:
+            self._run.observer.built(descriptor.name)
         return runnable
 
     def _start(self, descriptor: Descriptor, runnable: Runnable | None) -> None:
@@ -122,14 +125,18 @@ class _Start:
             self._tasks.start(descriptor.name, self._running(descriptor.name, runnable))
 
     async def _running(self, name: str, runnable: Runnable) -> None:
-        observer = self._run.observer
+        observer, stopped = self._run.observer, False
         if observer is not None:
             observer.started(name)
         try:
             await runnable.run()
+        except asyncio.CancelledError:
+            stopped = True
+            raise
         finally:
+            log.info("Controller terminated", extra={"fields": {"controller": name}})
             if observer is not None:
-                observer.ended(name)
+                observer.ended(name, stopped=stopped)
 
     def _context(self, descriptor: Descriptor) -> ControllerContext:
         run = self._run

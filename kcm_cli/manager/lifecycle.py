@@ -12,7 +12,6 @@ import random
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import fields, is_dataclass
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.descriptor import Descriptor
@@ -192,7 +191,7 @@ class Manager:
             chosen=self._chosen(served, wanted, first=first),
             clients=connections.controllers,
             root_clients=connections.root,
-            configs=by_type(config.component),
+            configs=config.by_type(),
             gates=config.gates,
             clock=self._clock,
             rng=self._rng,
@@ -231,14 +230,18 @@ class Manager:
             return {}
         return locks(generic.leader_migration.controller_leaders or DEFAULT_LEADERS, aliases)
 
+    def built(self, controller: str) -> None:
+        """A controller has been made."""
+        self._show.running.built(controller)
+
     def started(self, controller: str) -> None:
         """A controller begins to run."""
         self._first_started.set()
         self._show.running.started(controller)
 
-    def ended(self, controller: str) -> None:
+    def ended(self, controller: str, *, stopped: bool) -> None:
         """A controller has ended."""
-        self._show.running.ended(controller)
+        self._show.running.ended(controller, stopped=stopped)
 
     def _watch(self, serving: "Future[None]") -> None:
         """End the manager if the server ends with an error."""
@@ -269,13 +272,3 @@ async def unless_done(stop: asyncio.Event, work: "asyncio.Task[None]") -> None:
     finally:
         waiter.cancel()
         await asyncio.wait([waiter])
-
-
-def by_type(config: object) -> Mapping[type, object]:
-    """The configuration and all its parts, by their types."""
-    found: dict[type, object] = {type(config): config}
-    for field in fields(config) if is_dataclass(config) and not isinstance(config, type) else ():
-        part = getattr(config, field.name)
-        if is_dataclass(part) and not isinstance(part, type):
-            found |= by_type(part)
-    return found

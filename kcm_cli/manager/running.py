@@ -1,19 +1,25 @@
-"""What the manager shows of the controllers that run: a health check and a metric each.
+"""What the manager shows of its controllers: a health check and a metric each.
 
 upstream: staging/src/k8s.io/component-base/metrics/prometheus/controllers, cmd/kube-controller-manager/app
 """
 
-from kcm_cli.component.health import HealthChecks, always_healthy
+from collections.abc import Callable
+
+from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.metrics import Registry, Stability
 
 MANAGER = "kube-controller-manager"
 
 
 class RunningControllers:
-    """Told by the controllers' start and end. A controller that crashes ends the process, so its check never fails."""
+    """Told of the controllers' start and end. A check fails once its controller has ended by itself.
+
+    One that crashes ends the process; the check tells until it has.
+    """
 
     def __init__(self, health: HealthChecks, registry: Registry) -> None:
         self._health = health
+        self._ended: set[str] = set()
         self._running = registry.gauge(
             "running_managed_controllers",
             "Whether a controller runs.",
@@ -21,12 +27,21 @@ class RunningControllers:
             stability=Stability.BETA,
         )
 
+    def built(self, controller: str) -> None:
+        """A controller has been made and is going to run."""
+        self._ended.discard(controller)
+        if controller not in self._health.names:
+            self._health.add(controller, self._check(controller))
+
     def started(self, controller: str) -> None:
         """A controller begins to run."""
-        if controller not in self._health.names:
-            self._health.add(controller, always_healthy)
         self._running.labels(MANAGER, controller).set(1.0)
 
-    def ended(self, controller: str) -> None:
-        """A controller has ended."""
+    def ended(self, controller: str, *, stopped: bool) -> None:
+        """A controller has ended, since it was told to or by itself."""
         self._running.labels(MANAGER, controller).set(0.0)
+        if not stopped:
+            self._ended.add(controller)
+
+    def _check(self, controller: str) -> Callable[[], str | None]:
+        return lambda: "the controller has ended" if controller in self._ended else None

@@ -159,14 +159,10 @@ class Plan:
     """Stages in order. A failed stage skips those behind it."""
 
     stages: tuple[Stage, ...] = ()
-    requeue_after_s: float | None = None
 
     @property
     def empty(self) -> bool:
         return not any(stage.actions for stage in self.stages)
-
-
-EMPTY = Plan()
 
 
 @dataclass(frozen=True, slots=True)

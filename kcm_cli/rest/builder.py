@@ -231,13 +231,14 @@ async def ensure_service_account(client: Client, namespace: str, name: str) -> N
 
 
 async def _ensure_namespace(client: Client, namespace: str) -> None:
-    """Failures are logged only: this user may not be allowed to make namespaces."""
+    """Failures are logged only: this user may not be allowed to look at namespaces, or to make them."""
     try:
         await client.get(NAMESPACES, "", namespace)
         return
     except NotFound:
         pass
-    except ApiError:
+    except ApiError as error:
+        log.info("Cannot look a namespace up", extra={"fields": {"namespace": namespace, "err": str(error)}})
         return
     doc: codec.Doc = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     try:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kcm_cli.component.leader_config import LeaderElectionConfig
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.manager.config import Config, ConfigError, load
 from kcm_cli.manager.config_controllers import KnownControllers, known_of
@@ -47,7 +48,9 @@ def test_a_flag_at_its_default_goes_before_the_file_too(tmp_path: Path) -> None:
 
 
 def test_each_controller_finds_its_part() -> None:
-    assert config("--concurrent-deployment-syncs=3").by_type()[DeploymentConfig] == DeploymentConfig(3)
+    given = config("--concurrent-deployment-syncs=3")
+    assert given.by_type()[DeploymentConfig] == DeploymentConfig(3)
+    assert given.by_type()[LeaderElectionConfig] is given.component.generic.leader_election
 
 
 def test_controllers_that_run() -> None:

@@ -4,14 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from kcm_cli.component.generic_config import GenericConfig
 from kcm_cli.component.health import HealthChecks
 from kcm_cli.component.metrics import Registry
-from kcm_cli.manager.lifecycle import by_type
 from kcm_cli.manager.loop_thread import LoopThread
 from kcm_cli.manager.migration import DEFAULT_LEADERS, Lock, locks
 from kcm_cli.manager.notify import READY, notify
-from kcm_cli.manager.options import ComponentConfig
 from kcm_cli.manager.running import RunningControllers
 
 
@@ -37,13 +34,25 @@ def test_nobody_hears_and_nothing_happens(address: str) -> None:
 def test_running_controllers_are_shown() -> None:
     health, registry = HealthChecks(), Registry()
     running = RunningControllers(health, registry)
-    running.started("a-controller")
+    running.built("a-controller")
+    running.built("a-controller")
     running.started("a-controller")
     assert health.names == ("a-controller",)
     line = 'running_managed_controllers{manager="kube-controller-manager",name="a-controller"}'
     assert f"{line} 1\n" in registry.expose().decode()
-    running.ended("a-controller")
+    running.ended("a-controller", stopped=True)
     assert f"{line} 0\n" in registry.expose().decode()
+    assert health.evaluate().healthy
+
+
+def test_a_controller_that_ended_by_itself_is_unhealthy_until_it_is_made_again() -> None:
+    health = HealthChecks()
+    running = RunningControllers(health, Registry())
+    running.built("a-controller")
+    running.ended("a-controller", stopped=False)
+    assert health.evaluate().failed == ("a-controller",)
+    running.built("a-controller")
+    assert health.evaluate().healthy
 
 
 def test_a_loop_of_its_own_runs_what_it_is_given_and_stops() -> None:
@@ -67,11 +76,3 @@ def test_a_loop_of_its_own_runs_what_it_is_given_and_stops() -> None:
         assert ended == ["cancelled"]
 
     asyncio.run(work())
-
-
-def test_configuration_is_found_by_type() -> None:
-    component = ComponentConfig()
-    table = by_type(component)
-    assert table[GenericConfig] is component.generic
-    assert table[type(component.generic.leader_election)] is component.generic.leader_election
-    assert table[type(component.deployment)] is component.deployment
