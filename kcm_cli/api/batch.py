@@ -55,9 +55,10 @@ class SuccessPolicy(View, frozen=True, gc=False):
 
 
 class JobPodSpec(View, frozen=True, gc=False):
-    """The one field of the pod template that decides something about the Job."""
+    """The fields of the pod template that decide something about the Job."""
 
     restart_policy: str = ""
+    scheduling_group: Doc | None = None
 
 
 class JobPodTemplate(View, frozen=True, gc=False):

@@ -15,6 +15,7 @@ from kcm_cli.api.batch import JOBS, Job, JobStatus
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.job.doubt import Doubt
+from kcm_cli.controllers.job.gangs import Gangs
 from kcm_cli.controllers.job.metrics import JobMetrics
 from kcm_cli.controllers.job.orphans import Orphans
 from kcm_cli.controllers.job.plan import names, spec
@@ -38,6 +39,7 @@ from kcm_cli.planning.jobs import COMPLETE, is_finished
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 from kcm_cli.runtime.expectations import Expectations
+from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.store import CONTROLLER, by_controller, orphans_of
 from kcm_cli.runtime.workqueue import RetryLimiter
 
@@ -82,7 +84,10 @@ class JobController:
         self._consistency = Consistency(self.queue.add)
         self._jobs = context.informers.get(JOBS)
         self._pods = context.informers.get(PODS)
-        self.informers = (self._jobs, self._pods)
+        self._gangs = Gangs(context) if context.gates.enabled("WorkloadWithJob") else None
+        self.informers: tuple[AnyInformer, ...] = (self._jobs, self._pods)
+        if self._gangs is not None:
+            self.informers += self._gangs.informers
         self._pods.store.add_index(CONTROLLER, by_controller)
         self._doubt = Doubt(context.client, self._pods.store)
         orphan_queue = context.queue("job_orphan_pod", _limiter())
@@ -173,6 +178,7 @@ class JobController:
             released=self._released.of(job.key),
             backoff=self._backoffs.get(job.key, FRESH),
             forgets_start=self._forgets_start,
+            pod_group=None if self._gangs is None else await self._gangs.group_of(job, pods),
         )
 
     # -- acting

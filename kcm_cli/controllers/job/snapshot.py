@@ -13,7 +13,7 @@ class Snapshot:
 
     satisfied: the cache shows all pods that earlier syncs created or deleted. released: uids of pods whose tracking
     finalizer was removed by an earlier sync, which the cache may not show yet. forgets_start: whether suspending
-    clears status.startTime (gate MutableSchedulingDirectivesForSuspendedJobs).
+    clears status.startTime (gate MutableSchedulingDirectivesForSuspendedJobs). pod_group: what new pods join.
     """
 
     job: Job
@@ -22,3 +22,4 @@ class Snapshot:
     released: frozenset[str] = frozenset()
     backoff: Backoff = FRESH
     forgets_start: bool = True
+    pod_group: str | None = None

@@ -25,6 +25,9 @@ def creations(assessment: Assessment, count: int, indexes: Sequence[int] | None)
     pod = pod_from_template(template_of(job), JOBS, job)
     metadata = _mapping(pod, "metadata")
     metadata["finalizers"] = _with_finalizer(metadata.get("finalizers"))
+    group = assessment.snapshot.pod_group
+    if group is not None:
+        pod["spec"] = {**_mapping(pod, "spec"), "schedulingGroup": {"podGroupName": group}}
     if indexes is None:
         return (_create(job, codec.encode(pod)),) * count
     pod["spec"] = _with_index_variable(_mapping(pod, "spec"))
