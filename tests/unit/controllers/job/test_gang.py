@@ -187,7 +187,7 @@ def test_all_pods_join_one_group(play):
         await story.serve()
         async with story.running(GATES):
             await story.job()
-            await world.wait(60)
+            await world.wait(120)
             assert len(story.pods) > 3  # they fail, and those that follow join, too
             workloads, groups = await story.names(WORKLOADS), await story.names(GROUPS)
             assert len(workloads) == 1 and story.groups() == set(groups) and len(groups) == 1
