@@ -1,12 +1,5 @@
 """What all tests share: where recorded facts lie, and a sandbox as a process."""
 
-import socket
-import ssl
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.places import ROOT, SHARED
+from tests.places import SHARED
+from tests.processes import KCM, Processes, ask, free_port, until
 
 settings.register_profile("kcm", derandomize=True, deadline=None)
 settings.load_profile("kcm")
@@ -47,40 +41,23 @@ class Sandbox:
         return (self.folder / "log").read_text()
 
     def healthy(self) -> bool:
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        try:
-            with urllib.request.urlopen(f"{self.url}/readyz", context=context, timeout=2) as answer:
-                return bool(answer.status == 200)
-        except (OSError, urllib.error.URLError):
-            return False
+        return ask(f"{self.url}/readyz").status == 200
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def start_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Sandbox]]:
-    """Starts sandboxes as processes of their own; all end with the session."""
-    running: list[subprocess.Popen[bytes]] = []
+    """Starts sandboxes as processes of their own; all end with the module."""
+    with Processes() as processes:
 
-    def start(*options: str, manager: tuple[str, ...] = ()) -> Sandbox:
-        folder = tmp_path_factory.mktemp("sandbox")
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            port = sock.getsockname()[1]
-        sandbox = Sandbox(f"https://127.0.0.1:{port}", "admin-token", folder)
-        command = [sys.executable, "-m", "kcm_cli.cli.main", "sandbox", "--port", str(port), "--token", sandbox.token]
-        command += ["--kubeconfig", str(sandbox.kubeconfig), *options]
-        if "--no-manager" not in options:
-            command += ["--", "--secure-port=0", *manager]
-        with (folder / "log").open("wb") as log:
-            running.append(subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT))
-        deadline = time.monotonic() + START_S
-        while not sandbox.healthy():
-            assert time.monotonic() < deadline, sandbox.log
-            time.sleep(0.05)
-        return sandbox
+        def start(*options: str, manager: tuple[str, ...] = ()) -> Sandbox:
+            folder, port = tmp_path_factory.mktemp("sandbox"), free_port()
+            sandbox = Sandbox(f"https://127.0.0.1:{port}", "admin-token", folder)
+            words = [*KCM, "sandbox", "--port", str(port), "--token", sandbox.token]
+            words += ["--kubeconfig", str(sandbox.kubeconfig), *options]
+            if "--no-manager" not in options:
+                words += ["--", "--secure-port=0", *manager]
+            processes.start(*words, log=folder / "log")
+            until(sandbox.healthy, START_S, why=lambda: sandbox.log)
+            return sandbox
 
-    yield start
-    for process in running:
-        process.terminate()
-    for process in running:
-        process.wait(20)
+        yield start

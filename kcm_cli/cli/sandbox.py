@@ -5,12 +5,17 @@ of its own would not run any faster, for the interpreter runs one at a time, and
 """
 
 import asyncio
+import contextlib
+import functools
+import logging
 import shlex
 import signal
 import sqlite3
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import uvloop
 
@@ -18,8 +23,14 @@ from kcm_cli.cli import usage
 from kcm_cli.cli.manager import fail
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.component.kinds import BOOL, INT, STRING
+from kcm_cli.runtime.tasks import Tasks, innermost
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+
+if TYPE_CHECKING:
+    from kcm_cli.cli.sandbox_manager import SandboxManager
+
+log = logging.getLogger(__name__)
 
 _FLAGS = (
     Flag("port", INT, 6443, "The port of the API server; 0 takes a free one.", "Sandbox"),
@@ -35,6 +46,7 @@ _FLAGS = (
     Flag("data-dir", STRING, "", "A directory that keeps the cluster; without one it is gone at the end.", "Sandbox"),
     Flag("nodes", INT, 3, "How many nodes are simulated; with 0 there is no scheduler, either.", "Sandbox"),
     Flag("no-manager", BOOL, False, "Leave the controllers out.", "Sandbox"),
+    Flag("no-view", BOOL, False, "Plain lines on a terminal, too, in the place of the status view.", "Sandbox"),
     Flag("help", BOOL, False, "Show this text.", "Sandbox", shorthand="h"),
 )
 _ABOUT = """kcm sandbox runs a Kubernetes control plane in one process: an API server, simulated nodes, a scheduler
@@ -50,6 +62,7 @@ class Command:
     """What the command line says."""
 
     options: SandboxOptions
+    view: bool
     manager_flags: tuple[str, ...]
 
 
@@ -79,7 +92,7 @@ def main(arguments: Sequence[str]) -> int:
         manager=not values["no-manager"],
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(Command(options, tuple(manager_flags))))
+        return runner.run(_run(Command(options, not values["no-view"], tuple(manager_flags))))
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -131,20 +144,47 @@ async def _serve(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int
         except ConfigError as error:
             return fail(error.problems)
     await sandbox.serve()
-    sys.stdout.write(f"kcm sandbox serves on {sandbox.url}\nexport KUBECONFIG={shlex.quote(str(sandbox.kubeconfig))}\n")
+    kubeconfig = shlex.quote(str(sandbox.kubeconfig))
+    sys.stdout.write(f"kcm sandbox serves on {sandbox.url}\nexport KUBECONFIG={kubeconfig}\n")
     sys.stdout.flush()
-    simulation = None
-    if command.options.nodes > 0:
-        simulation = asyncio.create_task(sandbox.cluster().run(), name="simulation")
-    try:
+    async with contextlib.AsyncExitStack() as running:
+        if command.view:
+            await running.enter_async_context(_view(sandbox, manager, stop))
+        if command.options.nodes > 0:
+            tasks = Tasks(functools.partial(_ended, stop))
+            running.push_async_callback(tasks.stop)
+            tasks.start("simulation", sandbox.cluster().run())
         if manager is not None:
             return await manager.run(stop)
         await stop.wait()
         return 0
-    finally:
-        if simulation is not None:
-            simulation.cancel()
-            await asyncio.gather(simulation, return_exceptions=True)
+
+
+def _view(sandbox: Sandbox, manager: "SandboxManager | None", stop: asyncio.Event) -> AbstractAsyncContextManager[None]:
+    # imported here: rich is needed for nothing else
+    from kcm_cli.cli.sandbox_view import view
+    from kcm_cli.sandbox.status.counts import Counts
+    from kcm_cli.sandbox.status.snapshot import Snapshot
+
+    counts = Counts(sandbox.store, sandbox.clock)
+
+    def take() -> Snapshot:
+        return Snapshot(
+            url=sandbox.url,
+            kubeconfig=str(sandbox.kubeconfig),
+            nodes=counts.nodes,
+            pods=counts.pods,
+            controllers=manager.controllers() if manager is not None else None,
+            events=counts.events,
+        )
+
+    return view(take, stop)
+
+
+def _ended(stop: asyncio.Event, task: str, error: BaseException) -> None:
+    """Without nodes and scheduler nothing would be as it should: end, and say why."""
+    log.error("Task ended", extra={"fields": {"task": task, "err": str(innermost(error))}}, exc_info=error)
+    stop.set()
 
 
 def _cannot_start(options: SandboxOptions, error: Exception) -> str:

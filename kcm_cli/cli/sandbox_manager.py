@@ -11,8 +11,10 @@ from kcm_cli.manager.app import manage
 from kcm_cli.manager.config import complete
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import all_controllers
+from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
 from kcm_cli.sandbox.run import Sandbox
+from kcm_cli.sandbox.status.snapshot import Controllers, Queue
 
 _PORT = 10257
 
@@ -24,6 +26,7 @@ class SandboxManager:
         self._clock = sandbox.clock
         given = flag_set().parse(flags)
         self._config = complete(_with_defaults(given, sandbox), known_of(all_controllers()))
+        self._show: Observability | None = None
 
     async def run(self, stop: asyncio.Event, *, quiet: bool = False) -> int:
         """Until ``stop``, or until the manager ends by itself; the exit code. ``quiet``: logging is somebody else's."""
@@ -35,7 +38,26 @@ class SandboxManager:
             sys.stderr.write(f"Error: leaderelection lost: {why}\n")
             loop.call_soon_threadsafe(stop.set)
 
-        return await manage(self._config, stop, abandon=abandon, clock=self._clock)
+        return await manage(self._config, stop, abandon=abandon, clock=self._clock, watched=self._watched)
+
+    def controllers(self) -> Controllers:
+        """How its controllers do."""
+        if self._show is None:
+            return Controllers()
+        queues = tuple(
+            Queue(
+                one.name,
+                waiting=int(one.depth.value),
+                in_work=one.in_work,
+                done=one.worked.count,
+                retries=int(one.retries.value),
+            )
+            for one in self._show.workqueues.queues()
+        )
+        return Controllers(len(self._show.running.names), queues)
+
+    def _watched(self, show: Observability) -> None:
+        self._show = show
 
 
 def _with_defaults(given: Parsed, sandbox: Sandbox) -> Parsed:

@@ -21,6 +21,7 @@ from kcm_cli.manager.config import Config
 from kcm_cli.manager.controller_map import ControllerMapError
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.lifecycle import Manager
+from kcm_cli.manager.observability import Observability
 from kcm_cli.rest.errors import AccessError, ApiError
 from kcm_cli.rest.probe import NotHealthy
 from kcm_cli.rest.transport import TransportError
@@ -38,14 +39,18 @@ async def manage(
     abandon: Callable[[str], None],
     clock: Clock | None = None,
     rng: random.Random | None = None,
+    watched: Callable[[Observability], None] | None = None,
 ) -> int:
     """Run a manager on this loop until ``stop``; the exit code. What is wrong is one line on standard error.
 
-    ``abandon`` is called with a reason, on another thread, when this process has to stop acting at once.
+    ``abandon`` is called with a reason, on another thread, when this process has to stop acting at once; ``watched``
+    with what the manager shows of itself, before it runs.
     """
     log.info("Starting", extra={"fields": {"version": GIT_VERSION}})
     try:
         manager = Manager(config, stop, abandon, clock or LoopClock(), rng or random.Random(os.urandom(16)))
+        if watched is not None:
+            watched(manager.observability)
         await manager.run()
     except BaseExceptionGroup as group:
         return _report(innermost(group))

@@ -71,6 +71,11 @@ class Manager:
         self._first_started = asyncio.Event()
         self._control_clients: list[Client] = []
 
+    @property
+    def observability(self) -> Observability:
+        """What this manager shows of itself."""
+        return self._show
+
     async def run(self) -> None:
         """Live until stopped. Raises what made it impossible to go on."""
         server = self._server()

@@ -20,6 +20,7 @@ class RunningControllers:
     def __init__(self, health: HealthChecks, registry: Registry) -> None:
         self._health = health
         self._ended: set[str] = set()
+        self.names: set[str] = set()
         self._running = registry.gauge(
             "running_managed_controllers",
             "Whether a controller runs.",
@@ -35,10 +36,12 @@ class RunningControllers:
 
     def started(self, controller: str) -> None:
         """A controller begins to run."""
+        self.names.add(controller)
         self._running.labels(MANAGER, controller).set(1.0)
 
     def ended(self, controller: str, *, stopped: bool) -> None:
         """A controller has ended, since it was told to or by itself."""
+        self.names.discard(controller)
         self._running.labels(MANAGER, controller).set(0.0)
         if not stopped:
             self._ended.add(controller)

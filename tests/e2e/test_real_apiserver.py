@@ -1,13 +1,6 @@
 """The recorded behaviour on a real kube-apiserver, where KUBEBUILDER_ASSETS names a folder with one and etcd."""
 
 import os
-import socket
-import ssl
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +8,7 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.e2e.test_recorded import GOLDEN_FLAGS, judge, known, run
+from tests.processes import KCM, Processes, ask, free_port, until
 from tests.simulation.world import EPOCH
 
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
@@ -31,12 +25,6 @@ users: [{{name: u, user: {{token: {token}}}}}]
 contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
 current-context: x
 """
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -64,44 +52,25 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
         "--allow-privileged=true",
     ]
     url = f"https://127.0.0.1:{port}"
-    with (folder / "log").open("wb") as log:
-        running = [subprocess.Popen(words, stdout=log, stderr=log) for words in (etcd, api)]
-        try:
-            _wait(url, folder)
-            (folder / "kubeconfig").write_text(KUBECONFIG.format(url=url, token=TOKEN))
-            yield url, folder
-        finally:
-            for process in reversed(running):
-                process.terminate()
-                process.wait(30)
+    with Processes() as processes:
+        processes.start(*etcd, log=folder / "etcd.log")
+        processes.start(*api, log=folder / "log")
+        until(lambda: ask(f"{url}/readyz", token=TOKEN).status == 200, 90, why=lambda: _tail(folder / "log"))
+        (folder / "kubeconfig").write_text(KUBECONFIG.format(url=url, token=TOKEN))
+        yield url, folder
 
 
-def _wait(url: str, folder: Path) -> None:
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    request = urllib.request.Request(f"{url}/readyz", headers={"authorization": f"Bearer {TOKEN}"})
-    deadline = time.monotonic() + 90
-    while True:
-        try:
-            urllib.request.urlopen(request, context=context, timeout=2).close()
-            return
-        except (OSError, urllib.error.URLError):
-            assert time.monotonic() < deadline, (folder / "log").read_text()[-4000:]
-            time.sleep(0.2)
+def _tail(log: Path) -> str:
+    return log.read_text()[-4000:]
 
 
 def test_controllers_behave_as_recorded_on_a_real_server(shared: Path, server: tuple[str, Path]) -> None:
     url, folder = server
     files = ("root-ca-file=ca.crt", "service-account-private-key-file=sa.key")
     flags = [f"--{flag}={folder}/{name}" for flag, name in (pair.split("=") for pair in files)]
-    command = [sys.executable, "-m", "kcm_cli.cli.main", f"--kubeconfig={folder}/kubeconfig", "--secure-port=0"]
-    command += [*GOLDEN_FLAGS, *flags, "--use-service-account-credentials"]
-    with (folder / "kcm.log").open("wb") as log:
-        manager = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
+    command = [*KCM, f"--kubeconfig={folder}/kubeconfig", "--secure-port=0"]
+    with Processes() as processes:
+        processes.start(*command, *GOLDEN_FLAGS, *flags, "--use-service-account-credentials", log=folder / "kcm.log")
         passed, failed, text = run(shared / "golden", url, TOKEN, "--jobs", "8", "--patience", "2")
-    finally:
-        manager.terminate()
-        manager.wait(30)
     judge(passed, failed, known("golden"), text)
     assert '" cannot ' not in (folder / "kcm.log").read_text()

@@ -97,6 +97,11 @@ class WorkqueueMetrics:
         """A key is to come back after a delay."""
         self.retries.value += 1
 
+    @property
+    def in_work(self) -> int:
+        """How many keys are worked on now."""
+        return len(self._started)
+
     def running_s(self) -> list[float]:
         """For how long each key in work has been worked on. Any thread."""
         now = self._monotonic()
@@ -118,9 +123,13 @@ class WorkqueueCollector:
         metrics = self._queues[name] = WorkqueueMetrics(name, monotonic)
         return metrics
 
+    def queues(self) -> list[WorkqueueMetrics]:
+        """The metrics of all queues, by name."""
+        return [self._queues[name] for name in sorted(self._queues)]
+
     def collect(self) -> Iterator[Metric]:
         """All families, or none while there is no queue."""
-        queues = [self._queues[name] for name in sorted(self._queues)]
+        queues = self.queues()
         if not queues:
             return
         running = [queue.running_s() for queue in queues]

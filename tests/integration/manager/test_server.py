@@ -35,6 +35,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
 from kcm_cli.runtime.loop_monitor import SWITCH_INTERVAL_S
+from tests.processes import free_port, insecure
 
 NOW = datetime.datetime.now(datetime.UTC)
 
@@ -119,12 +120,6 @@ class ApiServer:
         return None
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
 @dataclass
 class Running:
     port: int
@@ -143,8 +138,7 @@ class Running:
         method: str = "GET",
         data: bytes = b"",
     ) -> tuple[int, str, dict[str, str]]:
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context = insecure()
         if cert is not None:
             context.load_cert_chain(cert)
         sent = {**({"authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
@@ -162,8 +156,7 @@ class Running:
             return response.status, await response.text(), {k.lower(): v for k, v in response.headers.items()}
 
     async def shown_certificate(self, name: str | None = None) -> x509.Certificate:
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context = insecure()
         _, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=context, server_hostname=name or "")
         der = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         writer.close()
@@ -438,8 +431,7 @@ def test_certificates_go_by_name_and_are_read_again(tmp_path: Path) -> None:
 def test_old_tls_versions_are_refused() -> None:
     async def work() -> None:
         async with serving(ServingConfig(min_version="VersionTLS13")) as server:
-            context = ssl.create_default_context()
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            context = insecure()
             context.maximum_version = ssl.TLSVersion.TLSv1_2
             with pytest.raises((ssl.SSLError, ConnectionError)):
                 await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
@@ -535,8 +527,7 @@ def test_it_answers_while_the_controllers_loop_is_busy() -> None:
             await asyncio.Event().wait()
 
     def probe(port: int) -> None:
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context = insecure()
         for _ in range(15):
             start = time.monotonic()
             with socket.create_connection(("127.0.0.1", port)) as sock, context.wrap_socket(sock) as secure:

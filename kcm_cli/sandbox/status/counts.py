@@ -1,0 +1,150 @@
+"""Counts of a cluster that are kept with every write, so that reading them costs the same at any size."""
+
+from collections import Counter, OrderedDict
+from typing import TypeVar
+
+import msgspec
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.meta import View
+from kcm_cli.sandbox.apiserver.store import Event, Store
+from kcm_cli.sandbox.status.snapshot import NodeCounts, Told
+
+PODS, NODES, EVENTS = GVR("", "v1", "pods"), GVR("", "v1", "nodes"), GVR("", "v1", "events")
+KEPT_EVENTS = 50
+TERMINATING, UNKNOWN = "Terminating", "Unknown"
+_ORDER = ("Running", "Pending", TERMINATING, "Failed", "Succeeded")
+
+
+class _Metadata(View, frozen=True, gc=False):
+    deletion_timestamp: str | None = None
+
+
+class _PodStatus(View, frozen=True, gc=False):
+    phase: str = ""
+
+
+class _Pod(View, frozen=True, gc=False):
+    metadata: _Metadata = _Metadata()
+    status: _PodStatus = _PodStatus()
+
+
+class _Condition(View, frozen=True, gc=False):
+    type: str = ""
+    status: str = ""
+
+
+class _NodeStatus(View, frozen=True, gc=False):
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _Node(View, frozen=True, gc=False):
+    status: _NodeStatus = _NodeStatus()
+
+
+class _Object(View, frozen=True, gc=False):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class _Event(View, frozen=True, gc=False):
+    type: str = ""
+    involved_object: _Object = _Object()
+    reason: str = ""
+    message: str = ""
+
+
+_T = TypeVar("_T")
+_POD, _NODE, _EVENT = msgspec.json.Decoder(_Pod), msgspec.json.Decoder(_Node), msgspec.json.Decoder(_Event)
+
+
+class Counts:
+    """Of one store, from now on. What is there already is counted; Events of before are not shown."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._clock = clock
+        self._status_of: dict[str, str] = {}
+        self._by_status: Counter[str] = Counter()
+        self._ready: dict[str, bool] = {}
+        self._events: OrderedDict[str, Told] = OrderedDict()
+        for stored in store.scan(PODS):
+            self._count_pod(stored.key, stored.data)
+        for stored in store.scan(NODES):
+            self._ready[stored.name] = _is_ready(stored.data)
+        store.subscribe(PODS, self._pod)
+        store.subscribe(NODES, self._node)
+        store.subscribe(EVENTS, self._event)
+
+    @property
+    def nodes(self) -> NodeCounts:
+        """Nodes that are ready, and those that are not."""
+        ready = sum(self._ready.values())
+        if ready == len(self._ready):
+            return NodeCounts(ready)
+        return NodeCounts(ready, tuple(sorted(name for name, well in self._ready.items() if not well)))
+
+    @property
+    def pods(self) -> tuple[tuple[str, int], ...]:
+        """Pods by phase; those that are being deleted count as Terminating."""
+        found = {status: count for status, count in self._by_status.items() if count}
+        known = [status for status in _ORDER if status in found]
+        return tuple((status, found[status]) for status in (*known, *sorted(found.keys() - set(_ORDER))))
+
+    @property
+    def events(self) -> tuple[Told, ...]:
+        """The last Events, newest last; one that is told again moves to the end."""
+        return tuple(self._events.values())
+
+    def _pod(self, event: Event) -> None:
+        if event.type != "DELETED":
+            self._count_pod(event.stored.key, event.stored.data)
+        elif (status := self._status_of.pop(event.stored.key, None)) is not None:
+            self._by_status[status] -= 1
+
+    def _count_pod(self, key: str, data: bytes) -> None:
+        pod = _read(_POD, data, _Pod())
+        status = TERMINATING if pod.metadata.deletion_timestamp else pod.status.phase or UNKNOWN
+        before = self._status_of.get(key)
+        if status != before:
+            self._status_of[key] = status
+            self._by_status[status] += 1
+            if before is not None:
+                self._by_status[before] -= 1
+
+    def _node(self, event: Event) -> None:
+        if event.type == "DELETED":
+            self._ready.pop(event.stored.name, None)
+        else:
+            self._ready[event.stored.name] = _is_ready(event.stored.data)
+
+    def _event(self, event: Event) -> None:
+        if event.type == "DELETED":
+            return
+        told, time = _read(_EVENT, event.stored.data, _Event()), self._clock.now().astimezone()
+        about = told.involved_object
+        self._events[event.stored.key] = Told(
+            time=f"{time:%H:%M:%S}",
+            type=told.type,
+            namespace=about.namespace,
+            about=f"{about.kind.lower()}/{about.name}",
+            reason=told.reason,
+            message=" ".join(told.message.split()),
+        )
+        self._events.move_to_end(event.stored.key)
+        if len(self._events) > KEPT_EVENTS:
+            self._events.popitem(last=False)
+
+
+def _is_ready(data: bytes) -> bool:
+    conditions = _read(_NODE, data, _Node()).status.conditions
+    return any(one.type == "Ready" and one.status == "True" for one in conditions)
+
+
+def _read(decoder: msgspec.json.Decoder[_T], data: bytes, otherwise: _T) -> _T:
+    """A view of a stored object; what has nulls in odd places is no reason to refuse the write."""
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError:
+        return otherwise

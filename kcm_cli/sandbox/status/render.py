@@ -1,0 +1,93 @@
+"""The status view: a snapshot as something that rich can print. Pure, and never higher than it is told."""
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from kcm_cli.sandbox.status.snapshot import Controllers, NodeCounts, Queue, Snapshot, Told
+
+HEIGHT = 24
+_HEAD, _TITLE = 6, 1
+_NAMED = 3
+"""So many nodes that are not ready are named."""
+_STYLES = {"Running": "green", "Pending": "yellow", "Failed": "red", "Unknown": "red"}
+
+
+def render(snapshot: Snapshot, height: int = HEIGHT) -> RenderableType:
+    """At most ``height`` lines: the cluster, then the controllers' queues and the last Events in what is left."""
+    parts: list[RenderableType] = [_cluster(snapshot)]
+    left = height - _HEAD
+    if snapshot.controllers is not None and left > _TITLE:
+        rows = max(1, left // 2 - _TITLE) if snapshot.events else left - _TITLE
+        queues = _busiest(snapshot.controllers.queues)[:rows]
+        parts.append(_queues(snapshot.controllers, queues))
+        left -= _TITLE + len(queues)
+    if snapshot.events and left > _TITLE:
+        parts.append(_events(snapshot.events[_TITLE - left :]))
+    return Group(*parts)
+
+
+def _cluster(snapshot: Snapshot) -> Panel:
+    lines = Table.grid(padding=(0, 2))
+    lines.add_column(style="dim", no_wrap=True, min_width=10)
+    lines.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    lines.add_row("API server", Text(snapshot.url))
+    lines.add_row("KUBECONFIG", Text(snapshot.kubeconfig))
+    lines.add_row("Nodes", _nodes(snapshot.nodes))
+    lines.add_row("Pods", _pods(snapshot.pods))
+    return Panel(
+        lines,
+        title="kcm sandbox",
+        title_align="left",
+        subtitle="Ctrl-C ends it",
+        subtitle_align="right",
+        border_style="dim",
+    )
+
+
+def _nodes(nodes: NodeCounts) -> Text:
+    text = Text(f"{nodes.ready:,} ready", style="green" if nodes.ready else "")
+    if nodes.not_ready:
+        named = ", ".join(nodes.not_ready[:_NAMED]) + (", …" if len(nodes.not_ready) > _NAMED else "")
+        text.append(f", {len(nodes.not_ready):,} not ready ({named})", style="red")
+    return text
+
+
+def _pods(pods: tuple[tuple[str, int], ...]) -> Text:
+    counts = [Text(f"{count:,} {status}", style=_STYLES.get(status, "")) for status, count in pods]
+    return Text(", ").join(counts) if counts else Text("none")
+
+
+def _busiest(queues: tuple[Queue, ...]) -> list[Queue]:
+    """Those with work first, then those that have done most."""
+    return sorted(queues, key=lambda queue: (-queue.busy, -queue.done, queue.name))
+
+
+def _queues(controllers: Controllers, shown: list[Queue]) -> Table:
+    table = _table()
+    busy = sum(queue.busy > 0 for queue in controllers.queues)
+    table.add_column(f"{controllers.running} controllers run, {busy} queues have work", no_wrap=True, ratio=1)
+    for title in ("waiting", "in work", "done", "retries"):
+        table.add_column(title, justify="right", no_wrap=True, min_width=7)
+    for queue in shown:
+        figures = (queue.waiting, queue.in_work, queue.done, queue.retries)
+        table.add_row(queue.name, *(f"{figure:,}" for figure in figures), style="bold" if queue.busy else "")
+    return table
+
+
+def _events(events: tuple[Told, ...]) -> Table:
+    table = _table()
+    table.add_column("Events", no_wrap=True, style="dim")
+    table.add_column("", no_wrap=True, overflow="ellipsis", max_width=34)
+    table.add_column("", no_wrap=True, overflow="ellipsis", max_width=22)
+    table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
+    for event in events:
+        about = f"{event.namespace}/{event.about}" if event.namespace not in ("", "default") else event.about
+        style = "yellow" if event.type == "Warning" else ""
+        table.add_row(event.time, Text(about), Text(event.reason, style=style), Text(event.message))
+    return table
+
+
+def _table() -> Table:
+    return Table(box=None, expand=True, padding=(0, 1), pad_edge=True, header_style="dim")

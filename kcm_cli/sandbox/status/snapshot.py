@@ -1,0 +1,59 @@
+"""What the status view shows at one moment, as plain values: two that are equal look the same."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCounts:
+    """``not_ready``: the names of those, in order."""
+
+    ready: int = 0
+    not_ready: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A controller's work queue: keys that wait, keys in work, keys done since the start, and retries."""
+
+    name: str
+    waiting: int = 0
+    in_work: int = 0
+    done: int = 0
+    retries: int = 0
+
+    @property
+    def busy(self) -> int:
+        return self.waiting + self.in_work
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An Event. ``time``: of the day; ``about``: as kind/name."""
+
+    time: str
+    type: str
+    namespace: str
+    about: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Controllers:
+    """The manager's: how many run, and their queues."""
+
+    running: int = 0
+    queues: tuple[Queue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """``pods``: counts by status, most telling first. ``controllers``: None without a manager. ``events``: newest
+    last."""
+
+    url: str
+    kubeconfig: str
+    nodes: NodeCounts = NodeCounts()
+    pods: tuple[tuple[str, int], ...] = ()
+    controllers: Controllers | None = None
+    events: tuple[Told, ...] = ()
