@@ -89,10 +89,34 @@ class NodeAffinity(View, frozen=True, gc=False):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
+class PodAffinityTerm(View, frozen=True, gc=False):
+    """Only where it looks beyond its own namespace."""
+
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+
+
+class WeightedPodAffinityTerm(View, frozen=True, gc=False):
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(View, frozen=True, gc=False):
+    """Of affinity and of anti-affinity alike."""
+
+    required: tuple[PodAffinityTerm, ...] = msgspec.field(
+        default=(), name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: tuple[WeightedPodAffinityTerm, ...] = msgspec.field(
+        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
 class Affinity(View, frozen=True, gc=False):
-    """Only what binds a pod to nodes."""
+    """What binds a pod to nodes, and which namespaces its other terms name."""
 
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
 
 
 class ClaimName(View, frozen=True, gc=False):

@@ -5,6 +5,7 @@ Both share one informer per kind, so that a pod's change is decoded once.
 
 import msgspec
 
+from kcm_cli.api import core
 from kcm_cli.api.core import (
     Affinity,
     Container,
@@ -82,23 +83,19 @@ class FullNodeAffinity(NodeAffinity, frozen=True, gc=False):
     )
 
 
-class PodAffinityTerm(View, frozen=True, gc=False):
+class PodAffinityTerm(core.PodAffinityTerm, frozen=True, gc=False):
     label_selector: LabelSelector | None = None
-    namespaces: tuple[str, ...] = ()
-    namespace_selector: LabelSelector | None = None
     topology_key: str = ""
     match_label_keys: tuple[str, ...] = ()
     mismatch_label_keys: tuple[str, ...] = ()
 
 
-class WeightedPodAffinityTerm(View, frozen=True, gc=False):
+class WeightedPodAffinityTerm(core.WeightedPodAffinityTerm, frozen=True, gc=False):
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
-class PodAffinity(View, frozen=True, gc=False):
-    """Of affinity and of anti-affinity alike."""
-
+class PodAffinity(core.PodAffinity, frozen=True, gc=False):
     required: tuple[PodAffinityTerm, ...] = msgspec.field(
         default=(), name="requiredDuringSchedulingIgnoredDuringExecution"
     )

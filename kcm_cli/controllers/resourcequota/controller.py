@@ -17,6 +17,8 @@ from kcm_cli.runtime.store import NAMESPACE
 
 NOT_LISTED_S = 0.2
 """How soon a quota is tried again whose kinds are still being listed."""
+LISTING_S = 30.0
+"""So long a kind may take; after that the others are counted without it."""
 
 
 def build(context: ControllerContext) -> Runnable:
@@ -46,8 +48,10 @@ class ResourceQuotaController:
         if self._fresh.stale(quota):
             return AGAIN_S
         measured, counted = plan.kinds(quota)
-        if not await self._monitors.follow(measured | counted):
+        listing = await self._monitors.follow(measured | counted)
+        if listing and min(listing.values()) < LISTING_S:
             return NOT_LISTED_S
+        measured, counted = measured - listing.keys(), counted - listing.keys()
         namespace = quota.namespace
         counts = {kind: count for kind in counted if (count := self._monitors.count(kind, namespace)) is not None}
         documents = {kind: self._monitors.documents(kind, namespace) for kind in measured}
@@ -56,7 +60,7 @@ class ResourceQuotaController:
         if status is not None:
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
             self._fresh.wrote(await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status")))
-        return None
+        return LISTING_S if listing else None
 
     def enqueue(self, quota: ResourceQuota) -> None:
         self.queue.add(quota.key)

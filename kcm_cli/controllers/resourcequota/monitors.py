@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
-from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Pod
 from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.controllers.resourcequota.plan import frees
 from kcm_cli.controllers.resourcequota.snapshot import GroupResource
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery import codec
@@ -46,15 +47,19 @@ class Monitors:
         self._mapper = Mapper(context.client, context.clock)
         self._changed = changed
         self._followed: dict[GroupResource, AnyInformer] = {}
+        self._since: dict[GroupResource, float] = {}
 
-    async def follow(self, kinds: set[GroupResource]) -> bool:
-        """Follow these kinds; whether all that are served have been listed. Unknown kinds are left out."""
+    async def follow(self, kinds: set[GroupResource]) -> dict[GroupResource, float]:
+        """Follow these kinds; which of them are still being listed, and for how long. Unknown ones are left out."""
+        now = self._context.clock.monotonic()
         for kind in kinds - self._followed.keys():
             informer = await self._informer(kind)
             if informer is not None:
                 self._followed[kind] = informer
+                self._since[kind] = now
         self._context.start_informers()
-        return all(self._followed[kind].synced.is_set() for kind in kinds if kind in self._followed)
+        listing = [kind for kind in kinds if kind in self._followed and not self._followed[kind].synced.is_set()]
+        return {kind: now - self._since[kind] for kind in listing}
 
     def documents(self, kind: GroupResource, namespace: str) -> list[Tree]:
         """The objects of a measured kind."""
@@ -84,19 +89,11 @@ class Monitors:
         return informer
 
     def _updated(self, old: Object, new: Object) -> None:
-        if type(old) is not PODS.view or _frees(old, new):
+        if not (isinstance(old, Pod) and isinstance(new, Pod)) or frees(old, new, self._context.clock.now()):
             self._changed(new.namespace)
 
     def _deleted(self, obj: Object) -> None:
         self._changed(obj.namespace)
-
-
-def _frees(old: Any, new: Any) -> bool:
-    """Whether a pod uses less than before: it has ended, or its resources were changed."""
-    ended = ("Succeeded", "Failed")
-    over = old.status.phase not in ended and new.status.phase in ended
-    resized = old.spec.containers != new.spec.containers or old.spec.resources != new.spec.resources
-    return bool(over or resized)
 
 
 def document(obj: Object) -> Tree:

@@ -6,10 +6,11 @@ upstream: pkg/controller/resourcequota/resource_quota_controller.go#syncResource
 from collections.abc import Iterable
 from datetime import datetime
 
-from kcm_cli.api.core import ResourceQuota, ResourceQuotaStatus
+from kcm_cli.api.core import Pod, ResourceQuota, ResourceQuotaStatus
 from kcm_cli.controllers.resourcequota.snapshot import GroupResource, Snapshot
 from kcm_cli.machinery.quantity import ZERO, Quantity, make, parse
 from kcm_cli.planning.pod_totals import Tree
+from kcm_cli.planning.quota import pod_usage
 from kcm_cli.planning.quota.evaluators import EVALUATORS, Evaluator
 
 COUNT = "count/"
@@ -43,10 +44,11 @@ def usage(snapshot: Snapshot, now: datetime) -> dict[str, Quantity]:
         for name, amount in _measured(evaluator, snapshot.quota, docs, now):
             known[name] = known.get(name, ZERO) + amount
         total |= known
-    if not _requirements(snapshot.quota):
-        for (group, plural), count in snapshot.counted.items():
-            name = f"{COUNT}{plural}.{group}" if group else f"{COUNT}{plural}"
-            total |= {name: make(count)} | ({plural: make(count)} if not group and plural in _PLAIN else {})
+    scoped = bool(_requirements(snapshot.quota))  # what is only counted is in no scope
+    for (group, plural), found in snapshot.counted.items():
+        count = make(0 if scoped else found)
+        name = f"{COUNT}{plural}.{group}" if group else f"{COUNT}{plural}"
+        total |= {name: count} | ({plural: count} if not group and plural in _PLAIN else {})
     return {name: amount for name, amount in total.items() if name in hard}
 
 
@@ -65,6 +67,30 @@ def _requirements(quota: ResourceQuota) -> list[Tree]:
     for term in selector.match_expressions if selector is not None else ():
         found.append({"scopeName": term.scope_name, "operator": term.operator, "values": list(term.values)})
     return found
+
+
+def frees(old: Pod, new: Pod, now: datetime) -> bool:
+    """Whether a pod may count for less, or in other scopes, than before: over, given a deadline, or resized."""
+    if pod_usage.terminating(old.spec.active_deadline_seconds) != pod_usage.terminating(
+        new.spec.active_deadline_seconds
+    ):
+        return True
+    if _alive(old, now) and not _alive(new, now):
+        return True
+    return _resources(old) != _resources(new)
+
+
+def _alive(pod: Pod, now: datetime) -> bool:
+    meta = pod.metadata
+    return pod_usage.alive(pod.status.phase, meta.deletion_timestamp, meta.deletion_grace_period_seconds, now)
+
+
+def _resources(pod: Pod) -> list[object]:
+    """What a pod asks for and what its node has given it."""
+    spec, status = pod.spec, pod.status
+    asked = [each.resources for each in (*spec.containers, *spec.init_containers)]
+    given = [(each.name, each.resources) for each in (*status.container_statuses, *status.init_container_statuses)]
+    return [spec.resources, *asked, *given]
 
 
 def new_status(quota: ResourceQuota, used: dict[str, Quantity]) -> ResourceQuotaStatus | None:

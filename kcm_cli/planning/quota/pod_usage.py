@@ -151,19 +151,28 @@ def _extended(name: str) -> bool:
     return not naming.qualified_name(_REQUESTS + name)
 
 
-def _alive(pod: Tree, now: datetime) -> bool:
-    if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
+def alive(phase: str, deleted: str | None, grace_s: int | None, now: datetime) -> bool:
+    """Whether a pod is charged for more than its existence: it has not ended, nor is its deletion overdue."""
+    if phase in ("Failed", "Succeeded"):
         return False
-    metadata: Tree = pod["metadata"]
-    deleted, grace_s = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
     if deleted is None or grace_s is None:
         return True
     return now <= parse_time(deleted) + timedelta(seconds=grace_s)
 
 
-def _terminating(pod: Tree) -> bool:
-    deadline_s = (pod.get("spec") or {}).get("activeDeadlineSeconds")
+def terminating(deadline_s: int | None) -> bool:
+    """Whether a pod with such a deadline is in the scope Terminating; if not it is in NotTerminating."""
     return deadline_s is not None and deadline_s >= 0
+
+
+def _alive(pod: Tree, now: datetime) -> bool:
+    metadata: Tree = pod["metadata"]
+    phase = (pod.get("status") or {}).get("phase") or ""
+    return alive(phase, metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds"), now)
+
+
+def _terminating(pod: Tree) -> bool:
+    return terminating((pod.get("spec") or {}).get("activeDeadlineSeconds"))
 
 
 def _has_pod_level(spec: Tree) -> bool:

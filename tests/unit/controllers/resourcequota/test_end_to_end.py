@@ -1,0 +1,225 @@
+"""The controller in a whole sandbox, on virtual time: what is used follows what is there."""
+
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.core import RESOURCE_QUOTAS
+from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
+from kcm_cli.rest.errors import Forbidden
+from kcm_cli.rest.transport import Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+CONFIG_MAPS = resource("configmaps")
+SERVICES = resource("services")
+CLAIMS = resource("persistentvolumeclaims")
+CRDS = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=False)
+WIDGETS = resource("widgets", "example.com")
+
+
+class Story:
+    """A quota ``q`` and what is used of it."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self, transport: Transport | None = None) -> Any:
+        names = ["resourcequota-controller"]
+        return controllers(self.world, ResourceQuotaConfig(), names=names, transport=transport)
+
+    async def quota(self, hard: dict[str, str], **spec: Any) -> None:
+        await self.world.create(RESOURCE_QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": hard, **spec}})
+
+    async def used(self) -> dict[str, str]:
+        status = (await self.world.get(RESOURCE_QUOTAS, "q")).get("status", {})
+        return status.get("used", {})  # type: ignore[no-any-return]
+
+    async def pod(self, name: str, cpu: str = "100m", **spec: Any) -> None:
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+        await self.world.pod(name, {"containers": [container], "terminationGracePeriodSeconds": 1, **spec})
+
+
+def test_a_life(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.pod("before")
+            await story.quota({"pods": "3", "requests.cpu": "1", "count/pods": "9", "configmaps": "1"})
+            await world.wait(5)
+            assert await story.used() == {"pods": "1", "requests.cpu": "100m", "count/pods": "1", "configmaps": "0"}
+            await story.pod("p", "200m")
+            await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
+            await world.wait(5)
+            assert await story.used() == {"pods": "2", "requests.cpu": "300m", "count/pods": "2", "configmaps": "1"}
+            with pytest.raises(Forbidden, match="exceeded quota: q, requested: configmaps=1"):
+                await world.create(CONFIG_MAPS, {"metadata": {"name": "d"}})
+            await world.delete(CONFIG_MAPS, "c")
+            await world.delete(PODS, "p")
+            await world.wait(10)
+            assert await story.used() == {"pods": "1", "requests.cpu": "100m", "count/pods": "1", "configmaps": "0"}
+
+    play(life)
+
+
+def test_pods_that_end_leave_what_they_used(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.quota({"pods": "3", "requests.cpu": "1", "count/pods": "9"})
+            await world.wait(2)
+            annotations = {"sandbox.kcm.dev/run-time": "10s"}
+            spec = {
+                "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+                "restartPolicy": "Never",
+            }
+            await world.create(PODS, {"metadata": {"name": "p", "annotations": annotations}, "spec": spec})
+            await world.wait(4)
+            assert (await story.used())["pods"] == "1"
+            await world.wait(30)
+            assert (await world.status("p"))["phase"] == "Succeeded"
+            assert await story.used() == {"pods": "0", "requests.cpu": "0", "count/pods": "1"}
+
+    play(life)
+
+
+def test_limits_that_change(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.pod("p")
+            await story.quota({"pods": "3"})
+            await world.wait(5)
+            await world.patch(RESOURCE_QUOTAS, "q", {"spec": {"hard": {"pods": None, "requests.cpu": "2"}}})
+            await world.wait(5)
+            assert await story.used() == {"requests.cpu": "100m"}
+            found = await world.get(RESOURCE_QUOTAS, "q")
+            assert found["status"]["hard"] == {"requests.cpu": "2"}
+
+    play(life)
+
+
+def test_a_pod_given_a_deadline_changes_its_scope(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.pod("p")
+            await story.quota({"pods": "3"}, scopes=["NotTerminating"])
+            await world.wait(5)
+            assert await story.used() == {"pods": "1"}
+            await world.patch(PODS, "p", {"spec": {"activeDeadlineSeconds": 5000}})
+            await world.wait(5)
+            assert await story.used() == {"pods": "0"}
+
+    play(life)
+
+
+def test_pods_that_name_other_namespaces_count_in_their_scope(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        term = {"topologyKey": "z", "namespaces": ["other"], "labelSelector": {"matchLabels": {"a": "b"}}}
+        await story.pod("far", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+        await story.pod("near")
+        async with story.running():
+            await story.quota({"pods": "3"}, scopes=["CrossNamespacePodAffinity"])
+            await world.wait(5)
+            assert await story.used() == {"pods": "1"}
+
+    play(life)
+
+
+def test_services_and_claims_are_measured(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        gold = "gold.storageclass.storage.k8s.io/requests.storage"
+        async with story.running():
+            await story.quota({"services": "9", "services.nodeports": "3", "requests.storage": "9Gi", gold: "5Gi"})
+            for name, kind in (("a", "ClusterIP"), ("b", "NodePort")):
+                spec = {"type": kind, "ports": [{"port": 80}]}
+                await world.create(SERVICES, {"metadata": {"name": name}, "spec": spec})
+            for name, storage_class in (("a", "gold"), ("b", "silver")):
+                resources = {"requests": {"storage": "1Gi"}}
+                spec = {"accessModes": ["ReadWriteOnce"], "resources": resources, "storageClassName": storage_class}
+                await world.create(CLAIMS, {"metadata": {"name": name}, "spec": spec})
+            await world.wait(5)
+            expected = {"services": "3", "services.nodeports": "1", "requests.storage": "2Gi", gold: "1Gi"}
+            assert await story.used() == expected
+            await world.patch(SERVICES, "b", {"spec": {"type": "ClusterIP", "ports": [{"port": 80, "nodePort": None}]}})
+            await world.patch(CLAIMS, "a", {"metadata": {"finalizers": None}})
+            await world.delete(CLAIMS, "a")
+            await world.wait(10)
+            expected = {"services": "3", "services.nodeports": "0", "requests.storage": "1Gi", gold: "0"}
+            assert await story.used() == expected
+
+    play(life)
+
+
+def test_a_kind_that_is_served_later(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+        crd = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+        async with story.running():
+            await story.quota({"pods": "3", "count/widgets.example.com": "3"})
+            await world.wait(5)
+            assert await story.used() == {"pods": "0"}
+            await world.create(CRDS, {"metadata": {"name": "widgets.example.com"}, "spec": crd})
+            await world.wait(320)  # until all quotas are counted again
+            assert await story.used() == {"pods": "0", "count/widgets.example.com": "0"}
+            for name in ("a", "b"):
+                body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
+                await world.create(WIDGETS, body)
+            await world.wait(5)
+            assert await story.used() == {"pods": "0", "count/widgets.example.com": "2"}
+            await world.delete(WIDGETS, "a")
+            await world.wait(5)
+            assert await story.used() == {"pods": "0", "count/widgets.example.com": "1"}
+
+    play(life)
+
+
+def test_a_kind_that_cannot_be_listed_does_not_hold_the_others(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        broken = [True]
+        transport = Refusing(world.server.transport(), lambda r: broken[0] and r.path == "/api/v1/configmaps")
+        await story.pod("p")
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
+        async with story.running(transport):
+            await story.quota({"pods": "3", "configmaps": "3"})
+            await world.wait(20)
+            assert await story.used() == {}
+            await world.wait(20)
+            assert await story.used() == {"pods": "1"}
+            broken[0] = False
+            await world.wait(60)
+            assert await story.used() == {"pods": "1", "configmaps": "1"}
+
+    play(life)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_requests_and_answers(play, seed):
+    async def life(world: World) -> None:
+        story = Story(world)
+        rng = random.Random(seed)
+        faulty = Faulty(world.server.transport(), rng, 0.5)
+        async with story.running(faulty):
+            await story.quota({"pods": "9", "requests.cpu": "9"})
+            for number in range(6):
+                await world.wait(rng.random() * 5)
+                await story.pod(f"p{number}")
+            for number in range(3):
+                await world.wait(rng.random() * 5)
+                await world.delete(PODS, f"p{number}")
+            await world.wait(120)
+            assert faulty.faults
+            assert await story.used() == {"pods": "3", "requests.cpu": "300m"}
+
+    play(life)
