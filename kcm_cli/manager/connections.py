@@ -44,14 +44,14 @@ async def connect(
     config: Config, clock: Clock, metrics: RestClientMetrics, safe: Callable[[], bool] | None
 ) -> Connections:
     """Clients for the controllers. ``safe``: whether writes may be sent (None: always). Raises AccessError."""
-    access = await _access(config, clock)
+    access = await _access(config, clock, metrics)
     observed = metrics.host(host_of(access))
     settings = _settings(config)
-    session = Session(access, clock)
+    session = _session(access, clock, metrics)
     root = RootClients(Authorized(_fenced(session, safe), access.credentials), settings, clock, observed)
     if not config.component.kube_cloud_shared.use_service_account_credentials:
         return Connections(root, root, (session,))
-    nobody = Session(anonymous(access), clock)
+    nobody = _session(anonymous(access), clock, metrics)
     core = root.client("token-requests")
     accounts = ServiceAccountClients(core, _fenced(nobody, safe), settings, clock, observed)
     return Connections(root, accounts, (session, nobody))
@@ -59,7 +59,7 @@ async def connect(
 
 async def election_client(config: Config, clock: Clock, metrics: RestClientMetrics) -> Client:
     """The election's own client, not limited by --kube-api-qps. Raises AccessError."""
-    access = await _access(config, clock)
+    access = await _access(config, clock, metrics)
     return _single(access, _settings(config).user_agent("leader-election"), clock, metrics, -1.0, 1)
 
 
@@ -82,14 +82,20 @@ def host_of(access: Access) -> str:
     return urlsplit(access.server).netloc
 
 
-async def _access(config: Config, clock: Clock) -> Access:
-    connection = config.component.generic.client_connection
-    return await accesses.load(path=connection.kubeconfig, master=config.master, clock=clock)
+async def _access(config: Config, clock: Clock, metrics: RestClientMetrics) -> Access:
+    path = config.component.generic.client_connection.kubeconfig
+    return await accesses.load(path=path, master=config.master, clock=clock, called=metrics.exec_plugin.called)
+
+
+def _session(access: Access, clock: Clock, metrics: RestClientMetrics) -> Session:
+    session = Session(access, clock)
+    metrics.transport.opened(session)
+    return session
 
 
 async def _delegate(config: Config, path: str, clock: Clock, metrics: RestClientMetrics) -> Client | None:
     try:
-        access = await accesses.load(path=path, master="", clock=clock)
+        access = await accesses.load(path=path, master="", clock=clock, called=metrics.exec_plugin.called)
     except NotInCluster:
         if path:
             raise
@@ -102,7 +108,7 @@ def _single(
     access: Access, user_agent: str, clock: Clock, metrics: RestClientMetrics, qps: float, burst: int
 ) -> Client:
     return Client(
-        Authorized(Session(access, clock), access.credentials),
+        Authorized(_session(access, clock, metrics), access.credentials),
         limiter=Unlimited() if qps < 0 else limiter(qps, burst),
         user_agent=user_agent,
         clock=clock,

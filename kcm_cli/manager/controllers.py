@@ -10,14 +10,17 @@ upstream: cmd/kube-controller-manager/app/controllermanager.go#BuildControllers,
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
+from kcm_cli.component.metrics.informers import CacheState, States
 from kcm_cli.engine.context import ControllerContext, DebugHandler, Gates, Runnable
 from kcm_cli.engine.descriptor import Descriptor, StartError
+from kcm_cli.machinery.meta import number_of
 from kcm_cli.rest.client import Client
 from kcm_cli.runtime.events import EventWriter, ObjectRecorder
 from kcm_cli.runtime.informers import Informers
@@ -63,6 +66,7 @@ class RunContext:
     start_interval_s: float = 0.0
     resync_s: float = 0.0
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
+    show_caches: Callable[[States], None] = lambda states: None
     observer: Observer | None = None
     metrics: Registry = field(default_factory=Registry)
     debug: dict[str, dict[str, DebugHandler]] = field(default_factory=dict)
@@ -95,6 +99,7 @@ class _Start:
         self._tasks = tasks
         client = run.root_clients.client(INFORMERS_CLIENT)
         self._informers = Informers(client, run.clock, run.rng, resync_s=run.resync_s)
+        run.show_caches(partial(_states, self._informers))
         self._writers: dict[str, EventWriter] = {}
 
     async def all(self) -> None:
@@ -171,6 +176,14 @@ class _Start:
             writer = self._writers[name] = EventWriter(client, self._run.clock, self._run.rng)
             self._tasks.start(f"events of {name}", writer.run())
         return writer
+
+
+def _states(informers: Informers) -> Iterator[CacheState]:
+    """The caches of whole objects; those of metadata have no name in the original's metrics either."""
+    for informer in informers.all():
+        if not informer.scope.metadata_only:
+            gvr = informer.resource.gvr
+            yield CacheState(gvr.group, gvr.version, gvr.plural, number_of(informer.last_version))
 
 
 def choose(

@@ -204,6 +204,7 @@ class Manager:
             start_interval_s=generic.controller_start_interval_s,
             resync_s=generic.min_resync_period_s,
             queue_metrics=lambda name: self._show.workqueues.queue(name, self._clock.monotonic),
+            show_caches=self._show.informers.add,
             metrics=self._show.registry,
             observer=self,
             debug=self._show.debug,

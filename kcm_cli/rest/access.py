@@ -40,13 +40,23 @@ class Access:
     impersonation: tuple[tuple[str, str], ...] = ()
 
 
-async def load(*, path: str, master: str, clock: Clock, environ: Mapping[str, str] = os.environ) -> Access:
-    """What --kubeconfig and --master say; without either, what a pod finds. Raises AccessError."""
+async def load(
+    *,
+    path: str,
+    master: str,
+    clock: Clock,
+    environ: Mapping[str, str] = os.environ,
+    called: plugins.Called = plugins.uncounted,
+) -> Access:
+    """What --kubeconfig and --master say; without either, what a pod finds. Raises AccessError.
+
+    called: told of each run of a credential plugin.
+    """
     if not path and not master:
         return _in_cluster(clock, environ)
     if not path:
         return Access(with_scheme(master, tls=False), proxy=environment_proxy(master, environ))
-    return await _from_kubeconfig(kubeconfig.read(Path(path), server=master), clock, environ)
+    return await _from_kubeconfig(kubeconfig.read(Path(path), server=master), clock, environ, called)
 
 
 def with_scheme(server: str, *, tls: bool) -> str:
@@ -71,7 +81,9 @@ def _in_cluster(clock: Clock, environ: Mapping[str, str]) -> Access:
     )
 
 
-async def _from_kubeconfig(chosen: kubeconfig.Chosen, clock: Clock, environ: Mapping[str, str]) -> Access:
+async def _from_kubeconfig(
+    chosen: kubeconfig.Chosen, clock: Clock, environ: Mapping[str, str], called: plugins.Called
+) -> Access:
     cluster, user = chosen.cluster, chosen.user
     trusts = cluster.certificate_authority or cluster.certificate_authority_data
     server = with_scheme(cluster.server, tls=bool(trusts or cluster.insecure_skip_tls_verify))
@@ -80,7 +92,7 @@ async def _from_kubeconfig(chosen: kubeconfig.Chosen, clock: Clock, environ: Map
         return Access(server, proxy=proxy, impersonation=_impersonation(user))
     files = _tls_files(chosen)
     if user.exec is not None or user.auth_provider is not None:
-        shown = await plugins.ask(chosen, server, clock)
+        shown = await plugins.ask(chosen, server, clock, called)
         credentials = shown.credentials
         if shown.cert_data:
             files = replace(files.anonymous, cert_data=shown.cert_data, key_data=shown.key_data)

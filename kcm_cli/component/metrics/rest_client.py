@@ -3,6 +3,7 @@
 upstream: staging/src/k8s.io/component-base/metrics/prometheus/restclient/metrics.go
 """
 
+import weakref
 from dataclasses import dataclass
 
 from kcm_cli.component.metrics.instruments import Counter, Description, Family, Gauge, Histogram
@@ -24,6 +25,7 @@ _AGES = (
     124416000.0,
 )
 _HOST_VERB = ("host", "verb")
+_STILL = "Never moves: kcm does not measure it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +115,9 @@ class RestClientMetrics:
             "How many requests were sent again, by the code that caused it.",
             labels=("code", "host", "verb"),
         )
-        self.dns: Family[Histogram] = registry.histogram(
+        registry.histogram(
             "rest_client_dns_resolution_duration_seconds",
-            "Seconds that resolving a host name took.",
+            f"Seconds that resolving a host name took. {_STILL}",
             seconds[:-1],
             labels=("host",),
         )
@@ -130,77 +132,79 @@ class RestClientMetrics:
 
 @dataclass(frozen=True, slots=True)
 class TransportMetrics:
-    """Sessions made and shared. ``created``: hit, miss or uncacheable. ``ca_reloads``: reason, result."""
+    """Sessions with an API server: each is made once and shared by its clients."""
 
     entries: Gauge
-    created: Family[Counter]
-    ca_reloads: Family[Counter]
+    created: Counter
+
+    def opened(self, session: object) -> None:
+        """A session was made; it counts as long as somebody has it."""
+        self.created.inc()
+        self.entries.inc()
+        weakref.finalize(session, self.entries.dec).atexit = False
 
     @classmethod
     def register(cls, registry: Registry) -> "TransportMetrics":
-        """Declare the families (the two that count the Go cache's garbage collection stay at nought)."""
+        """Declare the families."""
         registry.counter(
             "rest_client_transport_cert_rotation_gc_calls_total",
-            "How many certificate watches ended because their session was gone.",
+            f"How many certificate watches ended because their session was gone. {_STILL}",
         )
         registry.counter(
             "rest_client_transport_cache_gc_calls_total",
-            "How many attempts there were to drop an unused session.",
+            f"How many attempts there were to drop an unused session. {_STILL}",
             labels=("result",),
         )
+        registry.counter(
+            "rest_client_transport_ca_reload_total",
+            f"How often the CA file was looked at again. {_STILL}",
+            labels=("reason", "result"),
+        )
         return cls(
-            registry.gauge("rest_client_transport_cache_entries", "How many sessions are shared.").labels(),
+            registry.gauge("rest_client_transport_cache_entries", "How many sessions there are.").labels(),
             registry.counter(
                 "rest_client_transport_create_calls_total",
-                "How often a session was asked for.",
+                "How many sessions were made.",
                 labels=("result",),
-            ),
-            registry.counter(
-                "rest_client_transport_ca_reload_total",
-                "How often the CA file was looked at again.",
-                labels=("reason", "result"),
-            ),
+            ).labels("miss"),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ExecPluginMetrics:
-    """Credential plugins. ``calls``: call_status, code. ``ttl_s``: +Inf while no plugin gave a
-    certificate.
-    """
+    """Runs of credential plugins. Labels: call_status, code."""
 
     calls: Family[Counter]
-    policy_calls: Family[Counter]
-    rotation_age_s: Histogram
-    ttl_s: Gauge
+
+    def called(self, code: int, status: str) -> None:
+        """A plugin has run: its exit code, and how that ended."""
+        self.calls.labels(status, str(code)).inc()
 
     @classmethod
     def register(cls, registry: Registry) -> "ExecPluginMetrics":
         """Declare the families."""
-        ttl = registry.register(
+        registry.register(
             Description(
                 "rest_client_exec_plugin_ttl_seconds",
                 "gauge",
-                "Seconds until the first certificate of a credential plugin expires; +Inf without one.",
+                f"Seconds until the first certificate of a credential plugin expires. Always +Inf. {_STILL}",
             ),
             Gauge,
+        ).labels().set(float("inf"))
+        registry.counter(
+            "rest_client_exec_plugin_policy_call_total",
+            f"How often a credential plugin was checked against the policy. {_STILL}",
+            labels=("allowed", "denied"),
+        )
+        registry.histogram(
+            "rest_client_exec_plugin_certificate_rotation_age",
+            f"Seconds that a credential plugin's certificate was used before the next one came. {_STILL}",
+            _AGES,
         ).labels()
-        ttl.set(float("inf"))
         return cls(
             registry.counter(
                 "rest_client_exec_plugin_call_total",
                 "How often a credential plugin ran, by outcome and exit code.",
                 labels=("call_status", "code"),
-            ),
-            registry.counter(
-                "rest_client_exec_plugin_policy_call_total",
-                "How often a credential plugin was checked against the policy.",
-                labels=("allowed", "denied"),
-            ),
-            registry.histogram(
-                "rest_client_exec_plugin_certificate_rotation_age",
-                "Seconds that a credential plugin's certificate was used before the next one came.",
-                _AGES,
-            ).labels(),
-            ttl,
+            )
         )

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,34 @@ def test_a_plugin_runs_again_when_its_token_ends(plugin):
         return [credentials.current(), await credentials.renew()]
 
     assert run_real(plugin("2001-01-01T00:00:00Z"), steps) == [None, "Bearer token-2"]
+
+
+@pytest.mark.parametrize(
+    ("script", "ended"),
+    [
+        pytest.param(None, (0, "no_error"), id="well"),
+        pytest.param("import sys; sys.exit(7)", (7, "plugin_execution_error"), id="badly"),
+        pytest.param("print('no document')", (0, "no_error"), id="well, with nonsense"),
+        pytest.param("", (1, "plugin_not_found_error"), id="not at all"),
+    ],
+)
+def test_runs_of_a_plugin_are_told(tmp_path, plugin, script, ended):
+    path = plugin()
+    if script is not None:
+        (tmp_path / "plugin.py").write_text(script)
+    if script == "":
+        path.write_text(path.read_text().replace(sys.executable, "/no/such/plugin"))
+    runs = []
+
+    async def main():
+        def called(*run):
+            runs.append(run)
+
+        return await access.load(path=str(path), master="", clock=LoopClock(), environ={}, called=called)
+
+    with suppress(CredentialsError):
+        asyncio.run(main())
+    assert runs == [ended]
 
 
 def test_a_plugin_that_fails_is_one_line(tmp_path, plugin, caplog):

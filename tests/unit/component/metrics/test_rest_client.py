@@ -1,3 +1,5 @@
+import gc
+
 from kcm_cli.component.metrics import Registry, RestClientMetrics
 
 
@@ -18,3 +20,27 @@ def test_requests_are_counted_by_host_method_and_code() -> None:
     assert f"{bucket} 1\n" in text
     assert 'rest_client_response_size_bytes_sum{host="h:6443",verb="GET"} 2000\n' in text
     assert "rest_client_exec_plugin_ttl_seconds +Inf\n" in text
+
+
+class Session:
+    """Something that is opened and goes."""
+
+
+def test_sessions_count_as_long_as_they_are_there() -> None:
+    registry = Registry()
+    metrics = RestClientMetrics(registry)
+    first, second = Session(), Session()
+    metrics.transport.opened(first)
+    metrics.transport.opened(second)
+    del first
+    gc.collect()
+    text = registry.expose().decode()
+    assert "rest_client_transport_cache_entries 1\n" in text
+    assert 'rest_client_transport_create_calls_total{result="miss"} 2\n' in text
+
+
+def test_runs_of_plugins_are_counted_by_how_they_ended() -> None:
+    registry = Registry()
+    RestClientMetrics(registry).exec_plugin.called(7, "plugin_execution_error")
+    series = 'rest_client_exec_plugin_call_total{call_status="plugin_execution_error",code="7"} 1\n'
+    assert series in registry.expose().decode()

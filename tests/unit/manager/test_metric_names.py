@@ -1,0 +1,72 @@
+"""Which metrics of the original a manager with all its controllers lacks, and why."""
+
+from collections.abc import Callable
+
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics.informers import CacheState
+from kcm_cli.manager.config import complete
+from kcm_cli.manager.config_controllers import known_of
+from kcm_cli.manager.controller_map import CONTROLLERS
+from kcm_cli.manager.observability import Observability
+from kcm_cli.manager.options import flag_set
+from kcm_cli.manager.server.metrics import AuthMetrics
+from kcm_cli.runtime.leader import ElectionConfig, Elector
+from tests.unit.controllers.controlling import controllers
+from tests.unit.manager.test_observability import shown, touch
+from tests.unit.sandbox.nodes.world import World, certificates, play
+
+__all__ = ["certificates", "play"]
+
+UNBUILT = {"volume-plugins": "no controller that mounts volumes is built yet"} | {
+    controller.name: "the controller is not built yet" for controller in CONTROLLERS if not controller.built
+}
+"""Owners of metrics."""
+
+ABSENT = {
+    "informer_processing_latency_seconds": "the time that listeners take for a change is not measured",
+}
+
+STILL = {
+    "hidden_metrics_total": "nothing is hidden",
+    "informer_queued_items": "there is no queue between a watch and its listeners",
+    "rest_client_dns_resolution_duration_seconds": "the time goes into that of connecting",
+    "rest_client_exec_plugin_certificate_rotation_age": "plugins that show certificates are asked once",
+    "rest_client_exec_plugin_policy_call_total": "the original's has two labels, is given one, and never moves either",
+    "rest_client_exec_plugin_ttl_seconds": "plugins that show certificates are asked once",
+    "rest_client_transport_ca_reload_total": "changed files are logged, not counted",
+    "rest_client_transport_cache_gc_calls_total": "it is about the cache of Go's client library",
+    "rest_client_transport_cert_rotation_gc_calls_total": "it is about the cache of Go's client library",
+}
+"""Metrics that are there and never move, by reason; their help says so."""
+
+
+def test_what_is_lacking_is_known(play: Callable[..., None], reference: Callable[[str], list[dict[str, str]]]) -> None:
+    facts = reference("metrics.json")
+    config = complete(flag_set().parse([]), known_of(CONTROLLERS))
+    pages: list[str] = []
+
+    async def life(world: World) -> None:
+        show = Observability(config, LoopClock())
+        AuthMetrics.register(show.registry)
+        Elector(ElectionConfig(identity="x"), object(), LoopClock(), object(), show.registry)  # type: ignore[arg-type]
+        show.workqueues.queue("x", lambda: 0.0)
+        show.informers.add(lambda: [CacheState("", "v1", "pods", 7)])
+        parts = config.by_type().values()
+        names = [controller.name for controller in CONTROLLERS if controller.built]
+        async with controllers(world, *parts, names=names, metrics=show.registry):
+            await world.wait(5)
+            touch(show.registry)
+            touch(show.slis)
+            pages.extend((show.registry.expose().decode(), show.slis.expose().decode()))
+
+    play(life)
+    present = {name for page in pages for name in shown(page)}
+    lacking = {fact["name"] for fact in facts if fact["name"] not in present and fact["owner"] not in UNBUILT}
+    assert lacking == set(ABSENT)
+
+
+def test_help_says_what_never_moves() -> None:
+    config = complete(flag_set().parse([]), known_of(CONTROLLERS))
+    show = Observability(config, LoopClock())
+    still = {f.description.name for f in show.registry.families() if "Never moves" in f.description.help}
+    assert still == {name for name in STILL if name.startswith("rest_client_")}
