@@ -59,11 +59,13 @@ class Consistency:
     """Per owner, how far each cache must have come: to the last version that a sync of the owner wrote.
 
     Versions of all kinds come from one count, so a cache that has seen a later version of anything of its kind has
-    seen the write, too. A key that has to wait is queued again as soon as its cache has caught up.
+    seen the write, too. A key that has to wait is queued again as soon as its cache has caught up, or after a while.
     """
 
-    def __init__(self, enqueue: Callable[[str], None]) -> None:
+    def __init__(self, enqueue: Callable[[str], None], later: Callable[[float, Callable[[], object]], object]) -> None:
+        """``later`` calls back after so many seconds, as ``Clock.call_later``."""
         self._enqueue = enqueue
+        self._later = later
         self._written: dict[str, dict[AnyInformer, int]] = {}
         self._seen: dict[AnyInformer, int] = {}
         self._waiting: dict[AnyInformer, set[str]] = {}
@@ -85,14 +87,26 @@ class Consistency:
         """A cache that this key has to wait for; None if it may read all of them."""
         for informer, version in self._written.get(key, {}).items():
             if max(self._seen[informer], number_of(informer.last_version)) < version:
-                self._waiting[informer].add(key)
+                self._wait(informer, key)
                 return informer
-        self._written.pop(key, None)
+        self.forget(key)
         return None
 
     def forget(self, key: str) -> None:
-        """The owner is gone."""
-        self._written.pop(key, None)
+        """The owner is gone, or all caches show what was written for it."""
+        if self._written.pop(key, None) is not None:
+            for waiting in self._waiting.values():
+                waiting.discard(key)
+
+    def _wait(self, informer: AnyInformer, key: str) -> None:
+        if key not in self._waiting[informer]:
+            self._waiting[informer].add(key)
+            self._later(AGAIN_S, partial(self._waited, informer, key))
+
+    def _waited(self, informer: AnyInformer, key: str) -> None:
+        if key in self._waiting[informer]:
+            self._waiting[informer].discard(key)
+            self._enqueue(key)
 
     def _updated(self, informer: AnyInformer, old: Object, new: Object) -> None:
         self._shown(informer, new)

@@ -13,7 +13,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.dependents import Dependents, matching_owners
-from kcm_cli.engine.freshness import AGAIN_S, Consistency
+from kcm_cli.engine.freshness import Consistency
 from kcm_cli.engine.worker import Worker
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning import pods as pod_rules
@@ -67,7 +67,7 @@ class ReplicaController(Generic[T]):
         self._expectations = Expectations()
         self._executor = context.executor(self._expectations)
         self._queue = context.queue(queue)
-        self._consistency = Consistency(self._queue.add)
+        self._consistency = Consistency(self._queue.add, context.clock.call_later)
         self._owners = context.informers.get(resource)
         self._pods = context.informers.get(PODS)
         self._pods.store.add_index(CONTROLLER, by_controller)
@@ -93,7 +93,7 @@ class ReplicaController(Generic[T]):
             self._consistency.forget(key)
             return None
         if self._must_wait(key):
-            return AGAIN_S
+            return None
         owner = self._owner_of(obj)
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         pods = self._candidates(obj)

@@ -24,7 +24,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, matching_owners
-from kcm_cli.engine.freshness import AGAIN_S, Consistency
+from kcm_cli.engine.freshness import Consistency
 from kcm_cli.engine.resync import Together, every
 from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.labels import Selector, from_label_selector
@@ -73,7 +73,7 @@ class DaemonSetController:
         self._reported: dict[str, float] = {}
         self.queue = context.queue("daemonset")
         self.node_queue = context.queue("daemonset-node-updates")
-        self._consistency = Consistency(self.queue.add)
+        self._consistency = Consistency(self.queue.add, context.clock.call_later)
         self._sets = context.informers.get(DAEMON_SETS)
         self._pods = context.informers.get(PODS)
         self._nodes = context.informers.get(NODES)
@@ -112,7 +112,7 @@ class DaemonSetController:
             self._forget(key)
             return None
         if self._must_wait(key):
-            return AGAIN_S
+            return None
         selector = _selector(daemon_set)
         if selector.empty:
             self._refuse_everything(daemon_set)

@@ -14,7 +14,7 @@ from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpoints.plan import plan
 from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.freshness import AGAIN_S, Consistency
+from kcm_cli.engine.freshness import Consistency
 from kcm_cli.engine.pod_services import PodServices
 from kcm_cli.engine.resync import Together
 from kcm_cli.engine.retry import RetryPolicy
@@ -54,7 +54,7 @@ class EndpointsController:
         self._pods = context.informers.get(PODS)
         self._endpoints = context.informers.get(ENDPOINTS)
         self.informers = (self._services, self._pods, self._endpoints)
-        self._written = Consistency(self.queue.add)
+        self._written = Consistency(self.queue.add, context.clock.call_later)
         self._written.follow(self._endpoints)
         self._services.listen(
             on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._enqueue
@@ -71,7 +71,7 @@ class EndpointsController:
         if service.spec.type == "ExternalName" or service.spec.selector is None:
             return None
         if self._written.behind(key) is not None:
-            return AGAIN_S
+            return None
         pods = tuple(self._selected.pods_of(service))
         time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
         memo = self._memos.setdefault(key, Memo())

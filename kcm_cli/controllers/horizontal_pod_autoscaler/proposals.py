@@ -147,8 +147,8 @@ async def _object(apis: MetricsApis, source: MetricSource, target: Target) -> Pr
         try:
             usage = await apis.object(target.namespace, about, name, selector)
         except Uncomputable as error:
-            place = f"{about.kind} {target.namespace}/{about.name}"
-            raise Uncomputable(f"unable to get metric {name}: {error} on {place}") from None
+            place = f"{about.kind} on {target.namespace} {about.name}"  # the order in which v1.36 names them
+            raise Uncomputable(f"unable to get metric {name}: {place}/{error}") from None
         result = _shared(usage, source, target) if per_pod else _whole(usage, source, target)
     except (Uncomputable, FormatError) as error:
         text = f"failed to get object metric value: {wrapped}{error}"

@@ -81,7 +81,7 @@ class JobController:
         self._released = Released()
         self._backoffs: dict[str, Backoff] = {}
         self.queue = context.queue("job", _limiter())
-        self._consistency = Consistency(self.queue.add)
+        self._consistency = Consistency(self.queue.add, context.clock.call_later)
         self._jobs = context.informers.get(JOBS)
         self._pods = context.informers.get(PODS)
         self._gangs = Gangs(context) if context.gates.enabled("WorkloadWithJob") else None

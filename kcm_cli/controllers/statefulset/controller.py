@@ -22,7 +22,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, matching_owners
-from kcm_cli.engine.freshness import AGAIN_S, Consistency
+from kcm_cli.engine.freshness import Consistency
 from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
@@ -58,7 +58,7 @@ class StatefulSetController:
         self._executor = context.executor()
         self._metrics = StatefulSetMetrics(context.metrics)
         self.queue = context.queue("statefulset")
-        self._consistency = Consistency(self.queue.add)
+        self._consistency = Consistency(self.queue.add, context.clock.call_later)
         self._going: set[str] = set()
         self._sets = context.informers.get(STATEFUL_SETS)
         self._pods = context.informers.get(PODS)
@@ -89,7 +89,7 @@ class StatefulSetController:
             self._consistency.forget(key)
             return None
         if self._must_wait(set_):
-            return AGAIN_S
+            return None
         try:
             selector = _selector(set_)
         except FormatError:

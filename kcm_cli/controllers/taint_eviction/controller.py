@@ -31,10 +31,9 @@ def build(context: ControllerContext) -> Runnable:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A pod that will go: since when it is counted, and when it goes (monotonic seconds)."""
+    """A pod that will go, and when (monotonic seconds)."""
 
     uid: str
-    since: float
     due: float
 
 
@@ -87,10 +86,14 @@ class TaintEvictionController:
         return None
 
     def _eviction(self, pod: Pod, scheduled: Eviction | None, stays: float, now: float) -> Eviction:
-        """An eviction that is already running keeps its start; it may only come sooner."""
-        if scheduled is None or stays == 0:
-            return Eviction(pod.uid, now, now + stays)
-        return Eviction(pod.uid, scheduled.since, min(scheduled.due, scheduled.since + stays))
+        """An eviction that is already running stays as it is, unless the pod has to go at once.
+
+        As v1.36 does: a later taint with a shorter toleration does not bring it forward.
+        """
+        if scheduled is not None and (stays > 0 or scheduled.due <= now):
+            return scheduled
+        self._cancel(pod.key)
+        return Eviction(pod.uid, now + stays)
 
     async def _evict(self, pod: Pod, eviction: Eviction) -> None:
         self._tell(pod.key, "Marking for deletion Pod")

@@ -18,14 +18,14 @@ def written(version):
 
 @pytest.fixture
 def world():
-    """(consistency, informer of pods, informer of sets, queued keys)."""
-    queued = []
-    consistency = Consistency(queued.append)
+    """(consistency, informer of pods, informer of sets, queued keys, what is called back later)."""
+    queued, timers = [], []
+    consistency = Consistency(queued.append, lambda delay_s, callback: timers.append(callback))
     clock, rng = LoopClock(), random.Random(1)
     pods = Informer(PODS, None, clock, rng)
     sets = Informer(STATEFUL_SETS, None, clock, rng)
     consistency.follow(pods, sets)
-    return consistency, pods, sets, queued
+    return consistency, pods, sets, queued, timers
 
 
 def show(informer, name, version):
@@ -37,7 +37,7 @@ def test_a_key_that_wrote_nothing_waits_for_nothing(world):
 
 
 def test_a_key_waits_until_its_write_is_seen_and_is_then_queued(world):
-    consistency, pods, sets, queued = world
+    consistency, pods, sets, queued, _ = world
     consistency.wrote("ns/a", pods, written("7"))
     assert consistency.behind("ns/a") is pods
     show(sets, "s", "9")
@@ -48,21 +48,21 @@ def test_a_key_waits_until_its_write_is_seen_and_is_then_queued(world):
 
 
 def test_a_later_version_of_anything_of_the_kind_is_enough(world):
-    consistency, pods, _, _ = world
+    consistency, pods, *_ = world
     consistency.wrote("ns/a", pods, written("7"))
     show(pods, "other", "8")
     assert consistency.behind("ns/a") is None
 
 
 def test_a_bookmark_is_enough(world):
-    consistency, pods, _, _ = world
+    consistency, pods, *_ = world
     consistency.wrote("ns/a", pods, written("7"))
     pods.last_version = "7"
     assert consistency.behind("ns/a") is None
 
 
 def test_the_last_write_counts_and_all_kinds_do(world):
-    consistency, pods, sets, _ = world
+    consistency, pods, sets, *_ = world
     for version in ("7", "5"):
         consistency.wrote("ns/a", pods, written(version))
     consistency.wrote("ns/a", sets, written("8"))
@@ -72,8 +72,33 @@ def test_the_last_write_counts_and_all_kinds_do(world):
 
 
 def test_keys_do_not_wait_for_each_other_nor_for_an_owner_that_is_gone(world):
-    consistency, pods, _, _ = world
+    consistency, pods, *_ = world
     consistency.wrote("ns/a", pods, written("7"))
     assert consistency.behind("ns/b") is None
     consistency.forget("ns/a")
     assert consistency.behind("ns/a") is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"), [((), ["ns/a"]), (("7",), ["ns/a"])], ids=["the news never come", "they have come"]
+)
+def test_a_key_is_queued_once_by_the_news_or_after_a_while(world, shown, expected):
+    consistency, pods, _, queued, timers = world
+    consistency.wrote("ns/a", pods, written("7"))
+    for _ in range(2):
+        consistency.behind("ns/a")
+    for version in shown:
+        show(pods, "p", version)
+    assert len(timers) == 1
+    timers[0]()
+    assert queued == expected
+
+
+def test_a_key_that_found_out_by_itself_is_not_queued_later(world):
+    consistency, pods, _, queued, timers = world
+    consistency.wrote("ns/a", pods, written("7"))
+    assert consistency.behind("ns/a") is pods
+    pods.last_version = "7"
+    assert consistency.behind("ns/a") is None
+    timers[0]()
+    assert queued == []

@@ -49,7 +49,7 @@ def with_revisions(server, work):
         clock = LoopClock()
         client = Client(server, limiter=Unlimited(), user_agent="t", clock=clock)
         informer = Informer(CONTROLLER_REVISIONS, client, clock, random.Random(1))
-        consistency = Consistency(lambda key: None)
+        consistency = Consistency(lambda key: None, lambda delay_s, callback: None)
         consistency.follow(informer)
         answer = await work(Revisions(client, informer, consistency))
         return answer, consistency.behind(OWNER.key) is informer

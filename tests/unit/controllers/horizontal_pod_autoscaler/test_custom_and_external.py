@@ -153,7 +153,7 @@ NO_CUSTOM = "unable to fetch metrics from custom metrics API: no custom metrics 
             {},
             of_object(value("10"), {**INGRESS, "kind": "Door"}),
             "FailedGetObjectMetric",
-            f"unable to get metric hits: {NO_CUSTOM} on Door default/front",
+            f"unable to get metric hits: Door on default front/{NO_CUSTOM}",
             id="no API for an object",
         ),
         pytest.param(
@@ -168,9 +168,8 @@ NO_CUSTOM = "unable to fetch metrics from custom metrics API: no custom metrics 
             {"custom": BOTH},
             of_object(value("10"), {**INGRESS, "kind": "Door"}),
             "FailedGetObjectMetric",
-            "unable to get metric hits: unable to fetch metrics from custom metrics API: unable to map kind "
-            'Door.networking.k8s.io to resource: no matches for kind "Door" in group "networking.k8s.io"'
-            " on Door default/front",
+            "unable to get metric hits: Door on default front/unable to fetch metrics from custom metrics API: unable "
+            'to map kind Door.networking.k8s.io to resource: no matches for kind "Door" in group "networking.k8s.io"',
             id="no such kind",
         ),
         pytest.param(

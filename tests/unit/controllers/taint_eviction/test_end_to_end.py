@@ -1,5 +1,7 @@
 """The controller in a whole sandbox, on virtual time, while deletions fail."""
 
+import pytest
+
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import NODES, World, certificates, play
@@ -25,5 +27,35 @@ def test_a_failed_eviction_is_tried_again_at_once(play):
             broken[0] = False
             await world.wait(60)
             assert await world.gone("p")
+
+    play(life)
+
+
+def tolerated(key: str, seconds: int) -> dict:
+    return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+
+
+@pytest.mark.parametrize(
+    ("later", "gone", "told"),
+    [
+        pytest.param(["a", "strange"], True, ["Cancelling", "Marking"], id="one that is not tolerated"),
+        pytest.param(["a", "short"], False, [], id="one that is tolerated for a shorter time"),
+        pytest.param([], False, ["Cancelling"], id="no taint any longer"),
+    ],
+)
+def test_taints_that_change_while_an_eviction_is_due(play, later, gone, told):
+    async def life(world: World) -> None:
+        tolerations = [tolerated("a", 300), tolerated("short", 5)]
+        await world.pod("p", {"tolerations": tolerations, "terminationGracePeriodSeconds": 1})
+        await world.wait(5)
+        node = await world.node_of("p")
+        async with controllers(world, names=["taint-eviction-controller"]):
+            for keys in (["a"], later):
+                taints = [{"key": key, "effect": "NoExecute"} for key in keys]
+                await world.patch(NODES, node, {"spec": {"taints": taints}})
+                await world.wait(20)
+            assert await world.gone("p") == gone
+            messages = [text for reason, text in await world.events("p") if reason == "TaintManagerEviction"]
+            assert [text.split()[0] for text in messages] == told
 
     play(life)
