@@ -142,7 +142,7 @@ class NodeLifecycleController:
         try:
             node, ready = await self._update_health(node)
             if ready is not None:
-                await self._evict_by(node, ready)
+                await self._try_evict_by(node, ready)
                 await self._pods_follow(node, ready, before)
         except (ApiError, TransportError) as error:
             log.error("Node's health was not updated", extra={"fields": {"node": node.name, "err": str(error)}})
@@ -160,7 +160,7 @@ class NodeLifecycleController:
             if not silent(health, self._periods, now):
                 return node, find(node.status.conditions, READY)
             conditions = unknown_conditions(node, now)
-            if conditions == node.status.conditions:
+            if find(conditions, READY) == find(node.status.conditions, READY):
                 return node, find(conditions, READY)
             changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(conditions)}
             try:
@@ -173,6 +173,13 @@ class NodeLifecycleController:
             self._health[node.name] = Health(health.probe, find(conditions, READY), health.renewed)
             return node, find(conditions, READY)
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _try_evict_by(self, node: Node, ready: Condition) -> None:
+        """The next look tries again what failed; the node's pods do not wait for it."""
+        try:
+            await self._evict_by(node, ready)
+        except (ApiError, TransportError) as error:
+            log.error("Node's taints were not changed", extra={"fields": {"node": node.name, "err": str(error)}})
 
     async def _evict_by(self, node: Node, ready: Condition) -> None:
         """Queue a node for the taint that its Ready condition asks for; swap a wrong one at once."""
@@ -262,7 +269,7 @@ class NodeLifecycleController:
         change = disruption(self._zones, states, sizes, self._rates)
         self._zones = change.states
         for zone, rate in change.rates.items():
-            self._queues.setdefault(zone, ZoneQueue(rate)).set_rate(rate)
+            self._queues.setdefault(zone, ZoneQueue(rate)).set_rate(rate, self._clock.monotonic())
         if change.let_off:
             log.warning("All nodes are unhealthy: nothing is evicted until one recovers")
             for node in nodes:

@@ -87,10 +87,10 @@ def missing_labels(node: Node) -> dict[str, str]:
 
 
 def zone_of(node: Node) -> str:
-    """Region and zone of a node, as upstream joins them; "" if it names neither."""
+    """Region and zone of a node, as upstream joins them; "" if it names neither. The old names come first."""
     labels = node.labels
-    region = labels.get(_REGION) or labels.get(_OLD_REGION, "")
-    zone = labels.get(_ZONE) or labels.get(_OLD_ZONE, "")
+    region = labels.get(_OLD_REGION, labels.get(_REGION, ""))
+    zone = labels.get(_OLD_ZONE, labels.get(_ZONE, ""))
     return f"{region}:\x00:{zone}" if region or zone else ""
 
 

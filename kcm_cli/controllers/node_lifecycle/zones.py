@@ -28,20 +28,23 @@ class ZoneQueue:
     """Nodes to taint, in order. One that has been tainted is remembered until it is removed."""
 
     def __init__(self, rate: float) -> None:
-        self._rate = -1.0
-        self._bucket: TokenBucket | None = None
+        self._rate = rate
+        self._bucket = TokenBucket(rate, 1) if rate > 0 else None
         self._waiting: dict[str, float] = {}
         self._known: set[str] = set()
-        self.set_rate(rate)
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def set_rate(self, rate: float) -> None:
-        """Nodes per second from now on; 0 stops the queue."""
-        if rate != self._rate:
-            self._rate = rate
-            self._bucket = TokenBucket(rate, 1) if rate > 0 else None
+    def set_rate(self, rate: float, now: float) -> None:
+        """Nodes per second from now on; 0 stops the queue. Who had to wait still has to."""
+        if rate == self._rate:
+            return
+        waits = self._bucket is None or not self._bucket.try_take(now)
+        self._rate = rate
+        self._bucket = TokenBucket(rate, 1) if rate > 0 else None
+        if waits and self._bucket is not None:
+            self._bucket.try_take(now)
 
     def add(self, name: str) -> bool:
         """Queue a node; false if it is queued or done already."""

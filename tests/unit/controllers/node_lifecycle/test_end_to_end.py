@@ -1,13 +1,17 @@
 """The controller's loops in a whole sandbox, on virtual time, while writes fail and zones come."""
 
+import itertools
 import json
 from typing import Any
+
+import pytest
 
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_lifecycle import controller
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.controllers.node_lifecycle.controller import NodeLifecycleController
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.rest.client import MERGE
 from kcm_cli.rest.transport import Request, Transport
 from kcm_cli.sandbox.nodes import commands
 from tests.unit.controllers.controlling import controllers
@@ -96,5 +100,109 @@ def test_nothing_is_remembered_of_a_tainted_node_that_is_deleted(play, monkeypat
             state = vars(made[0])
             assert name not in state["_health"]
             assert not any(queue.remove(name) for queue in state["_queues"].values())
+
+    play(life)
+
+
+async def tainted(world: World) -> list[str]:
+    return [name for name in await names(world) if (UNREACHABLE, "NoExecute") in await taints(world, name)]
+
+
+async def watched(world: World, seconds: int) -> dict[str, int]:
+    """In which second each node was tainted."""
+    found: dict[str, int] = {}
+    for second in range(seconds):
+        await world.wait(1)
+        for name in await tainted(world):
+            found.setdefault(name, second)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("nodes", "failing", "expected"),
+    [
+        pytest.param(5, 2, 2, id="some: one after the other"),
+        pytest.param(5, 3, 0, id="more than half of a small zone: nobody"),
+        pytest.param(4, 4, 0, id="all: it must be us"),
+    ],
+)
+def test_how_many_are_tainted_and_how_fast(play, nodes, failing, expected):
+    async def life(world: World) -> None:
+        for name in await names(world):
+            await world.patch(NODES, name, {"metadata": {"labels": {"topology.kubernetes.io/zone": "one"}}})
+        async with running(world, world.server.transport()):
+            await world.wait(10)
+            for name in (await names(world))[:failing]:
+                await commands.fail(world.client, name)
+            times = sorted((await watched(world, 150)).values())
+            assert len(times) == expected
+            assert all(after - before >= 9 for before, after in itertools.pairwise(times))
+            assert all(before >= 40 for before in times)
+
+    play(life, nodes=nodes)
+
+
+def test_when_the_first_of_all_comes_back_the_others_are_given_time(play):
+    async def life(world: World) -> None:
+        async with running(world, world.server.transport()):
+            await world.wait(10)
+            everyone = await names(world)
+            for name in everyone:
+                await commands.fail(world.client, name)
+            await world.wait(120)
+            assert await tainted(world) == []
+            await commands.recover(world.client, everyone[0])
+            times = await watched(world, 120)
+            assert set(times) == set(everyone[1:])
+            assert min(times.values()) >= 10
+
+    play(life)
+
+
+def test_pods_of_a_silent_node_are_not_ready_even_if_it_cannot_be_tainted(play):
+    async def life(world: World) -> None:
+        await world.pod("p")
+        await world.wait(10)
+        name = await world.node_of("p")
+        transport = Refusing(world.server.transport(), lambda r: r.method == "PATCH" and r.path.endswith(name))
+        async with running(world, transport):
+            await world.wait(10)
+            taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
+            await world.patch(NODES, name, {"spec": {"taints": [taint]}})
+            await commands.fail(world.client, name)
+            await world.wait(60)
+            assert transport.refused
+            assert (await world.condition("p", "Ready"))["status"] == "False"
+            assert ("NodeNotReady", "Node is not ready") in await world.events("p")
+
+    play(life)
+
+
+def test_the_conditions_of_a_node_that_says_itself_that_it_is_unknown_stay(play):
+    async def life(world: World) -> None:
+        conditions = [{"type": "Ready", "status": "Unknown"}, {"type": "DiskPressure", "status": "False"}]
+        await world.create(NODES, {"metadata": {"name": "odd"}})
+        body = {"status": {"conditions": conditions}}
+        await world.client.patch(NODES, "", "odd", body, content_type=MERGE, subresource="status")
+        async with running(world, world.server.transport()):
+            await world.wait(120)
+            found = {c["type"]: c["status"] for c in (await world.get(NODES, "odd"))["status"]["conditions"]}
+            assert found == {"Ready": "Unknown", "DiskPressure": "False"}
+
+    play(life)
+
+
+def test_a_node_that_never_posted_anything_is_unknown_after_a_while(play):
+    async def life(world: World) -> None:
+        await world.create(NODES, {"metadata": {"name": "mute", "annotations": {"sandbox.kcm.dev/ignore": "true"}}})
+        async with running(world, world.server.transport()):
+            await world.wait(50)
+            assert not (await world.get(NODES, "mute")).get("status", {}).get("conditions")
+            await world.wait(30)
+            found = (await world.get(NODES, "mute"))["status"]["conditions"]
+            assert {(c["type"], c["status"], c["reason"]) for c in found} == {
+                (type_, "Unknown", "NodeStatusNeverUpdated")
+                for type_ in ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+            }
 
     play(life)
