@@ -22,6 +22,9 @@ _ELEMENTS = (
     (r"(?:Z|[+-]\d{2}:\d{2})", "Z07:00"),
 )
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
+_MICRO_ELEMENTS = (*_ELEMENTS[:-2], (r"[0-5]\d", "05"), (r"[.,]\d{6}", ".000000"), _ELEMENTS[-1])
+_MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
+_has_micros = re.compile(r"[^.,]*[.,]\d{6}(?:Z|[+-].*)").fullmatch
 
 
 def parse_time(text: str) -> datetime:
@@ -40,6 +43,16 @@ def parse_time(text: str) -> datetime:
         return moment if match[3] == "Z" else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise FormatError(_why(text)) from None
+
+
+def parse_micro_time(text: str) -> datetime:
+    """The same for a text that has to have six decimals."""
+    if not _has_micros(text):
+        raise FormatError(_why(text, _MICRO_ELEMENTS, _MICRO_LAYOUT))
+    try:
+        return parse_time(text)
+    except FormatError:
+        raise FormatError(_why(text, _MICRO_ELEMENTS, _MICRO_LAYOUT)) from None
 
 
 def format_time(moment: datetime) -> str:
@@ -61,16 +74,16 @@ def _utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
-def _why(text: str) -> str:
+def _why(text: str, elements: tuple[tuple[str, str], ...] = _ELEMENTS, layout: str = _LAYOUT) -> str:
     """Names the element of the layout at which the text goes wrong."""
     head = f"parsing time {quote(text)}"
     rest = text
-    for pattern, element in _ELEMENTS:
+    for pattern, element in elements:
         match = re.match(pattern, rest)
         if match is None:
             if element != "2006" and (word := _out_of_range(rest, element)):
                 return f"{head}: {word} out of range"
-            return f"{head} as {quote(_LAYOUT)}: cannot parse {quote(rest)} as {quote(element)}"
+            return f"{head} as {quote(layout)}: cannot parse {quote(rest)} as {quote(element)}"
         rest = rest[match.end() :]
     return f"{head}: extra text: {quote(rest)}" if rest else f"{head}: day out of range"
 

@@ -65,6 +65,11 @@ def internal(message: str) -> ApiError:
     return ApiError(500, "InternalError", text, details={"causes": [{"message": message}]})
 
 
+def plain(message: str, code: int = 500) -> ApiError:
+    """An error that upstream does not classify: no reason, no details."""
+    return ApiError(code, "", message)
+
+
 def qualified(group: str, plural: str) -> str:
     """``deployments.apps``, ``pods``."""
     return f"{plural}.{group}" if group else plural

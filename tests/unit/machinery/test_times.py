@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.times import format_micro_time, format_time, parse_time
+from kcm_cli.machinery.times import format_micro_time, format_time, parse_micro_time, parse_time
 
 moments = st.datetimes(min_value=datetime(1000, 1, 1), timezones=st.just(UTC))
 
@@ -70,3 +70,26 @@ def test_micro_time_survives_its_text(moment):
 @given(moments)
 def test_time_drops_only_the_fraction(moment):
     assert parse_time(format_time(moment)) == moment.replace(microsecond=0)
+
+
+_MICRO = 'as "2006-01-02T15:04:05.000000Z07:00"'
+
+
+def test_a_micro_time_has_six_decimals():
+    assert parse_micro_time("2026-01-02T03:04:05.000006Z") == datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+    assert parse_micro_time("2026-01-02T03:04:05.500000+02:00") == datetime(2026, 1, 2, 1, 4, 5, 500000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "rest", "element"),
+    [
+        ("x", "x", "2006"),
+        ("2026-01-02T03:04:05Z", "Z", ".000000"),
+        ("2026-01-02T03:04:05.5Z", ".5Z", ".000000"),
+        ("2026-01-02T03:04:05.1234567Z", "7Z", "Z07:00"),
+    ],
+)
+def test_refuses_a_micro_time_of_another_precision(text, rest, element):
+    with pytest.raises(FormatError) as caught:
+        parse_micro_time(text)
+    assert str(caught.value) == f'parsing time "{text}" {_MICRO}: cannot parse "{rest}" as "{element}"'

@@ -5,7 +5,9 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/errors.go
 
 from collections.abc import Sequence
 
+from kcm_cli.machinery import names
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.refusals import forbidden
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
 
@@ -24,3 +26,11 @@ def name_of(attrs: Attributes) -> str:
         return "Unknown"
     metadata: Tree = attrs.obj.get("metadata") or {}  # type: ignore[assignment]  # checked by the schema
     return metadata.get("name") or metadata.get("generateName") or "Unknown"
+
+
+def unaskable(name: str) -> str:
+    """Why a client would not even ask the server for an object of this name; empty if it would."""
+    if not name:
+        return "resource name may not be empty"
+    problems = names.path_segment(name)
+    return f"invalid resource name {quote(name)}: [{' '.join(problems)}]" if problems else ""

@@ -10,8 +10,9 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quantity import ZERO, from_json
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.planning.pod_resources import amounts_of, charged_amounts
-from kcm_cli.sandbox.apiserver.admission.denial import denied
+from kcm_cli.sandbox.apiserver.admission.denial import denied, unaskable
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
+from kcm_cli.sandbox.apiserver.refusals import plain
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
@@ -149,6 +150,8 @@ class RuntimeClass:
             return None
         found = self._classes.get("", name)
         if found is None:
+            if why := unaskable(name):
+                raise plain(why)
             raise denied(attrs, f"pod rejected: RuntimeClass {quote(name)} not found")
         return found
 

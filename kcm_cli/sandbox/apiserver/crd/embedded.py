@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.schema.decode import Irregular, Normalizers
 from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.types import FieldError
 from kcm_cli.sandbox.apiserver.validation import errors
-from kcm_cli.sandbox.apiserver.validation.metadata import path_segment, validate_meta
+from kcm_cli.sandbox.apiserver.validation.metadata import path_segment, validate_plain_meta
 
 _UNKNOWN = re.compile(r'unknown field "(.*)"')
 
@@ -114,5 +114,5 @@ def _validate(value: Doc, path: str) -> list[FieldError]:
     meta = cast("Doc | None", value.get("metadata"))
     if meta is not None:
         meta = {**meta, "name": meta.get("name") or "fakename"}
-        found += validate_meta(meta, bool(meta.get("namespace")), path_segment, f"{path}.metadata")
+        found += validate_plain_meta(meta, bool(meta.get("namespace")), path_segment, f"{path}.metadata")
     return found

@@ -23,8 +23,8 @@ from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation.metadata import (
     STANDARD_FINALIZERS,
     subdomain,
-    validate_meta,
-    validate_meta_update,
+    validate_plain_meta,
+    validate_plain_meta_update,
 )
 
 _BLOCKING = frozenset(
@@ -130,7 +130,7 @@ class _Writes:
 
     def check_create(self, doc: Tree) -> list[FieldError]:
         self._check_type(doc)
-        found = validate_meta(doc["metadata"], self._kind.namespaced, subdomain)
+        found = validate_plain_meta(doc["metadata"], self._kind.namespaced, subdomain)
         found += self._checker.check(doc).below("")
         found += self._scale_spec(doc) + self._scale_status(doc)
         found += self._embedded(doc)
@@ -140,7 +140,7 @@ class _Writes:
 
     def check_update(self, new: Tree, old: Tree) -> list[FieldError]:
         self._check_type(new)
-        found = validate_meta_update(new["metadata"], old["metadata"])
+        found = validate_plain_meta_update(new["metadata"], old["metadata"])
         found += self._checker.check(new, old).below("")
         found += self._scale_spec(new) + self._scale_status(new)
         found += self._embedded(new)
@@ -148,7 +148,7 @@ class _Writes:
 
     def check_status(self, new: Tree, old: Tree) -> list[FieldError]:
         self._check_type(new)
-        found = validate_meta_update(new["metadata"], old["metadata"])
+        found = validate_plain_meta_update(new["metadata"], old["metadata"])
         if "status" in new and self._status_checker is not None:
             found += self._status_checker.check(new["status"], old.get("status", ABSENT)).below("status")
         found += self._scale_status(new)

@@ -5,7 +5,7 @@ upstream: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/regis
 
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.refusals import forbidden
+from kcm_cli.sandbox.apiserver.refusals import forbidden, plain
 from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -101,8 +101,8 @@ class Creator:
             raise invalid(hub, "", [required("metadata.name", "name or generateName is required")])
         call.warnings += rules.warnings(doc)
         await core.admission.validate(attrs)
-        if meta.get("resourceVersion"):
-            raise refusals.plain("resourceVersion should not be set on objects to be created")
+        if meta.get("resourceVersion") and not options.dry_run:
+            raise plain("resourceVersion should not be set on objects to be created")
         doc = objects.ordered(hub, doc)
         if options.dry_run:
             if core.store.get(call.hub.storage, call.namespace, meta["name"]) is not None:

@@ -12,7 +12,7 @@ from kcm_cli.machinery import codec, labels
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.refusals import bad_request, conflict, forbidden
+from kcm_cli.sandbox.apiserver.refusals import bad_request, conflict, forbidden, plain
 from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -225,7 +225,7 @@ def _check_target(target: Tree) -> None:
     if not target.get("name"):
         problems.append("target.name: Required value")
     if problems:
-        raise refusals.plain(problems[0] if len(problems) == 1 else "[" + ", ".join(problems) + "]")
+        raise plain(problems[0] if len(problems) == 1 else "[" + ", ".join(problems) + "]")
 
 
 def _unbindable(name: str, why: str) -> ApiError:

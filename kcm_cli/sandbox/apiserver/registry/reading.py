@@ -17,7 +17,7 @@ import msgspec
 
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.refusals import bad_request
+from kcm_cli.sandbox.apiserver.refusals import bad_request, plain
 from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -117,7 +117,7 @@ def parsed_version(text: str) -> int:
     """A resourceVersion as a number. Raises ApiError 500, as upstream does where it is asked for one object."""
     if not (text.isascii() and text.isdigit()):
         why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise refusals.plain(f'resourceVersion: Invalid value: "{text}": {why}')
+        raise plain(f'resourceVersion: Invalid value: "{text}": {why}')
     return int(text)
 
 

@@ -45,11 +45,6 @@ def no_such_path() -> ApiError:
     return ApiError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
-def plain(message: str, code: int = 500) -> ApiError:
-    """An error that upstream does not classify: no reason, no details."""
-    return ApiError(code, "", message)
-
-
 def expired(message: str) -> ApiError:
     """410 for a version that is no longer kept."""
     return ApiError(410, "Expired", message)

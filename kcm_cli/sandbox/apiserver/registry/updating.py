@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.refusals import invalid_kind
+from kcm_cli.sandbox.apiserver.refusals import invalid_kind, plain
 from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -210,7 +210,7 @@ class Updater:
                 raise invalid_kind(call.resource.gvr.group, call.resource.gvr.plural, call.name, [error])
             doc["metadata"]["resourceVersion"] = str(current.revision)
         elif not version.isdigit():
-            raise refusals.plain(f'strconv.ParseUint: parsing "{version}": invalid syntax')
+            raise plain(f'strconv.ParseUint: parsing "{version}": invalid syntax')
         elif int(version) != current.revision:
             raise refusals.outdated(call.resource, call.name)
 

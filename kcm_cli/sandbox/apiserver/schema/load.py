@@ -66,6 +66,16 @@ class _File(msgspec.Struct):
     types: dict[str, _Def]
 
 
+class _GoNames(msgspec.Struct):
+    fields: dict[str, dict[str, str]] = {}
+    embedded: dict[str, dict[str, str]] = {}
+
+
+def _go_names() -> _GoNames:
+    data = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("go_names.json").read_bytes()
+    return msgspec.json.decode(data, type=_GoNames)
+
+
 def short_name(definition: str) -> str:
     """``core.v1.Container`` for ``io.k8s.api.core.v1.Container``."""
     for prefix, replacement in _PREFIXES:
@@ -82,6 +92,11 @@ class BuiltIn:
         self._file = msgspec.json.decode(data, type=_File)
         self.registered = frozenset(self._file.registered)
         self._nodes: dict[str, Node] = {}
+        self._go_names = _go_names()
+
+    def type_names(self) -> frozenset[str]:
+        """The short names of all types."""
+        return frozenset(short_name(name) for name in self._file.types)
 
     def definition(self, group: str, version: str, kind: str) -> str | None:
         """The definition's full name, or None for a kind that is not built in."""
@@ -114,6 +129,9 @@ class BuiltIn:
             else:
                 field.keeps_zero = wire.keeps_empty(type_, name)
         field.absent = _absent(type_, name, node, required)
+        field.go = self._go_names.fields.get(type_, {}).get(name, "")
+        embedded = self._go_names.embedded.get(type_, {}).get(name)
+        field.embedded = tuple(embedded.split(".")) if embedded else ()
         return field
 
     def _item(self, raw: object) -> Node:

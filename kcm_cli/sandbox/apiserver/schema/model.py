@@ -49,7 +49,8 @@ class Field:
     ``keeps_zero``: an explicit zero is kept apart from absence. ``absent``: what the server writes where the
     client wrote nothing (``NOTHING``: leaves it out); a struct here is filled in turn. ``strategy``: the
     words of the strategic merge patch strategy (merge, replace, retainKeys), ``merge_key`` its key.
-    ``default`` is what the schema states.
+    ``default`` is what the schema states. For error texts: ``go`` is the name of the field's type where it has one
+    of its own, ``embedded`` the embedded structs that it is in.
     """
 
     name: str
@@ -59,6 +60,8 @@ class Field:
     strategy: tuple[str, ...] = ()
     merge_key: str = ""
     default: object = None
+    go: str = ""
+    embedded: tuple[str, ...] = ()
 
 
 class Nothing:

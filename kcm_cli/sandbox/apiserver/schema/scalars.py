@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quantity import parse
-from kcm_cli.machinery.times import format_micro_time, format_time, parse_time
+from kcm_cli.machinery.times import format_micro_time, format_time, parse_micro_time, parse_time
 
 _ZERO_TIME = datetime(1, 1, 1)
 
@@ -53,7 +53,7 @@ def time(value: object) -> object:
 
 @lru_cache(maxsize=4096)
 def _micro_time(text: str) -> str | None:
-    moment = parse_time(text)
+    moment = parse_micro_time(text)
     return None if moment.replace(tzinfo=None) == _ZERO_TIME else format_micro_time(moment)
 
 

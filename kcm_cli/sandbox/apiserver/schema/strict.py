@@ -47,16 +47,19 @@ class _Reader:
         self.findings = Findings()
         self._struct = ""
 
-    def read(self, node: Node, value: object, path: str, stack: tuple[str, ...]) -> None:
-        """``path`` is what strict errors name, ``stack`` the fields that type errors name."""
+    def read(self, node: Node, value: object, path: str, stack: tuple[str, ...], go: str = "") -> None:
+        """``path`` is what strict errors name, ``stack`` the fields that type errors name, ``go`` the type if it is
+        not the node's.
+        """
         if value is None:
             return
+        go = go or node.go
         if node.kind == "struct":
             self._read_struct(node, value, path, stack)
         elif node.kind == "map":
-            self._read_map(node, value, path, stack)
+            self._read_map(node, value, path, stack, go)
         elif node.kind == "list":
-            self._read_list(node, value, path, stack)
+            self._read_list(node, value, path, stack, go)
         elif node.kind == "or" and node.item is not None:
             parts = value if isinstance(value, list) and not isinstance(value, Pairs) else [value]
             for part in parts:
@@ -66,7 +69,7 @@ class _Reader:
             if node.kind == "any":
                 self._read_any(value, path)
         else:
-            self._read_scalar(node, value, stack)
+            self._read_scalar(node, value, stack, go)
 
     def _read_struct(self, node: Node, value: object, path: str, stack: tuple[str, ...]) -> None:
         items = _items(value)
@@ -85,13 +88,14 @@ class _Reader:
                 self._strict("duplicate field", path, key)
             seen.add(key)
             self._struct = node.struct
-            self.read(found.node, item, f"{path}.{key}" if path else key, (*stack, key))
+            way = (*stack, *found.embedded, key)
+            self.read(found.node, item, f"{path}.{key}" if path else key, way, found.go)
             self._struct = outer
 
-    def _read_map(self, node: Node, value: object, path: str, stack: tuple[str, ...]) -> None:
+    def _read_map(self, node: Node, value: object, path: str, stack: tuple[str, ...], go: str) -> None:
         items = _items(value)
         if items is None:
-            self._mismatch(value, node.go, stack)
+            self._mismatch(value, go, stack)
             return
         assert node.item is not None
         seen: set[str] = set()
@@ -101,13 +105,13 @@ class _Reader:
             seen.add(key)
             self.read(node.item, item, f"{path}.{key}" if path else key, stack)
 
-    def _read_list(self, node: Node, value: object, path: str, stack: tuple[str, ...]) -> None:
+    def _read_list(self, node: Node, value: object, path: str, stack: tuple[str, ...], go: str) -> None:
         if not isinstance(value, list) or isinstance(value, Pairs):
-            self._mismatch(value, node.go, stack)
+            self._mismatch(value, go, stack)
             return
         assert node.item is not None
         for index, item in enumerate(value):
-            self.read(node.item, item, f"{path}[{index}]", stack)
+            self.read(node.item, item, f"{path}[{index}]", stack, go.removeprefix("[]"))
 
     def _read_any(self, value: object, path: str) -> None:
         items = _items(value)
@@ -122,10 +126,10 @@ class _Reader:
             for index, item in enumerate(value):
                 self._read_any(item, f"{path}[{index}]")
 
-    def _read_scalar(self, node: Node, value: object, stack: tuple[str, ...]) -> None:
+    def _read_scalar(self, node: Node, value: object, stack: tuple[str, ...], go: str) -> None:
         if node.kind == "string":
             if not isinstance(value, str):
-                self._mismatch(value, node.go, stack)
+                self._mismatch(value, go, stack)
         elif node.kind == "boolean":
             if not isinstance(value, bool):
                 self._mismatch(value, node.go, stack)

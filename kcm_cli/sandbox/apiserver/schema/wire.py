@@ -133,6 +133,16 @@ NEVER = _table(
 """Required fields that are left out all the same when they are not given."""
 
 
+KEEPS_EMPTY = _table(
+    """ ObjectMeta.managedFields
+    HPAScalingRules.policies PodFailurePolicyOnExitCodesRequirement.values PersistentVolumeSpec.capacity
+    """
+)
+"""Empty lists and maps that are told from absent ones: an empty list of managers forgets them all, the others are
+wrong.
+"""
+
+
 def _names(type_: str, field: str) -> tuple[str, str, str]:
     """The ways in which a table may name a field, most exact first. ``type_``: ``core.v1.Container``."""
     return f"{type_}.{field}", f"{type_.rpartition('.')[2]}.{field}", field
@@ -148,8 +158,8 @@ def keeps_zero(type_: str, field: str, *, required: bool) -> bool:
 
 
 def keeps_empty(type_: str, field: str) -> bool:
-    """Whether an empty list means something else than none: to empty the list of managers forgets them all."""
-    return field == "managedFields" and type_.endswith(".ObjectMeta")
+    """Whether an empty list or map means something else than none."""
+    return _in(KEEPS_EMPTY, type_, field)
 
 
 def always_null(type_: str, field: str) -> bool:

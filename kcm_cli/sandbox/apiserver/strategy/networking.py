@@ -9,6 +9,8 @@ from kcm_cli.sandbox.apiserver.strategy.warnings import others
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import endpoints, ingress, network_policy, service_ranges
 
+_HOST_NAME = "kubernetes.io/hostname"
+
 
 def _slice_update(new: Tree, old: Tree) -> None:
     fields = ("addressType", "endpoints", "ports")
@@ -16,12 +18,23 @@ def _slice_update(new: Tree, old: Tree) -> None:
     labels = new["metadata"].get("labels") or {}
     if changed or labels != (old["metadata"].get("labels") or {}):
         parts.bump_generation(new, old)
+    if (new.get("endpoints") or []) != (old.get("endpoints") or []):
+        _drop_topology(new, old)
 
 
 def _new_slice(doc: Tree) -> None:
     parts.first_generation(doc)
-    for endpoint in doc.get("endpoints") or ():
-        endpoint.pop("deprecatedTopology", None)
+    _drop_topology(doc, None)
+
+
+def _drop_topology(new: Tree, old: Tree | None) -> None:
+    """Version 1 does not write the field; the name of a node that it held before becomes ``nodeName``."""
+    before = [item.get("deprecatedTopology") or {} for item in (old or {}).get("endpoints") or ()]
+    known = {topology.get(_HOST_NAME) for topology in before}
+    for endpoint in new.get("endpoints") or ():
+        host = (endpoint.pop("deprecatedTopology", None) or {}).get(_HOST_NAME)
+        if host is not None and host in known and endpoint.get("nodeName") is None:
+            endpoint["nodeName"] = host
 
 
 INGRESS = Strategy(

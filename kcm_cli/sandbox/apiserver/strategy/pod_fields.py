@@ -23,6 +23,8 @@ def drop_gated(spec: Tree, known: Tree | None = None) -> None:
         for container in spec.get(kind) or ():
             if "lifecycle" in container and "stopSignal" in container["lifecycle"] and not _uses_signals(known):
                 del container["lifecycle"]["stopSignal"]
+                if not container["lifecycle"]:
+                    del container["lifecycle"]
     for volume in spec.get("volumes") or ():
         if "projected" in volume:
             _drop_projections(volume["projected"], known)

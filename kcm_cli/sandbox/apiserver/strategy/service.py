@@ -23,8 +23,9 @@ def _update(new: Tree, old: Tree) -> None:
 
 def _drop_internal_policy(doc: Tree) -> None:
     # upstream: pkg/registry/core/service/storage/storage.go#defaultOnReadInternalTrafficPolicy
-    if doc["spec"].get("type") == "ExternalName":
-        doc["spec"].pop("internalTrafficPolicy", None)
+    spec = doc["spec"]
+    if spec.get("type") == "ExternalName" and not service.unknown_internal_policy(spec):
+        spec.pop("internalTrafficPolicy", None)
 
 
 SERVICE = Strategy(

@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable, Iterable
 
 from kcm_cli.api.resource import GVR
+from kcm_cli.sandbox.apiserver.refusals import plain
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Event, NotFound, Store
 from kcm_cli.sandbox.apiserver.strategy import service_families as families
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree, invalid
@@ -30,6 +31,7 @@ _RANGES = GVR("networking.k8s.io", "v1", "servicecidrs")
 _ENDPOINTS = GVR("", "v1", "endpoints")
 _FIRST_PORT, _LAST_PORT = 30000, 32767
 _OTHER_NETWORK = "the provided network does not match the current range"
+_NO_RANGE = "the provided IP ({}) is not in the valid range. The range of valid IPs is {}"
 _TAKEN_IP = "provided IP is already allocated"
 _TAKEN_PORT = "provided port is already allocated"
 _NOT_A_PORT = f"provided port is not in the valid range. The range of valid ports is {_FIRST_PORT}-{_LAST_PORT}"
@@ -42,7 +44,8 @@ class _Full(Exception):
 class Reservation:
     """What one request holds until it is written or given up."""
 
-    def __init__(self, give_back: Callable[["Reservation"], None]) -> None:
+    def __init__(self, give_back: Callable[["Reservation"], None], *, dry_run: bool = False) -> None:
+        self.dry_run = dry_run
         self.ips: set[str] = set()
         self.ports: set[int] = set()
         self._give_back = give_back
@@ -87,7 +90,7 @@ class ServiceAllocator:
         spec, known = doc["spec"], old["spec"] if old else None
         if found := families.init_families(spec, known, self.families):
             raise invalid(self._resource, doc["metadata"].get("name", ""), found)
-        held = Reservation(self._pending.discard)
+        held = Reservation(self._pending.discard, dry_run=dry_run)
         self._pending.add(held)
         try:
             self._cluster_ips(doc, known, held)
@@ -122,7 +125,8 @@ class ServiceAllocator:
         address = addresses.parse_ip(text)
         reason = ""
         if address is None or not any(_usable(network, address) for network in self._networks()):
-            reason = _OTHER_NETWORK
+            blocks = ",".join(str(network) for network in self._networks())
+            reason = _NO_RANGE.format(text, blocks) if held.dry_run else _OTHER_NETWORK
         elif self._ip_taken(str(address)):
             reason = _TAKEN_IP
         if reason:
@@ -210,6 +214,7 @@ class ServiceAllocator:
 
     def _changed_ports(self, doc: Tree, mine: set[int], held: Reservation) -> None:
         spec = doc["spec"]
+        seen: set[tuple[str, int]] = set()
         for index, port in enumerate(spec.get("ports") or ()):
             wanted = port.get("nodePort", 0)
             if wanted:
@@ -217,25 +222,32 @@ class ServiceAllocator:
                     self._take_port(doc, wanted, index, held)
             elif families.needs_node_port(spec):
                 port["nodePort"] = self._next_port(held)
+            else:
+                continue
+            key = (port.get("protocol", ""), port["nodePort"])
+            if key in seen:
+                raise plain(f"duplicate nodePort: {{{key[0]} {key[1]}}}")
+            seen.add(key)
 
     def _health_port(self, spec: Tree, held: Reservation) -> None:
         wanted = spec.get("healthCheckNodePort", 0)
         if not wanted:
             spec["healthCheckNodePort"] = self._next_port(held)
-        elif reason := self._port_refusal(wanted):
+        elif reason := self._port_refusal(wanted, held):
             text = f"failed to allocate requested HealthCheck NodePort {wanted}: {reason}"
             raise ApiError(500, "InternalError", f"Internal error occurred: {text}")
         else:
             held.ports.add(wanted)
 
     def _take_port(self, doc: Tree, port: int, index: int, held: Reservation) -> None:
-        if reason := self._port_refusal(port):
+        if reason := self._port_refusal(port, held):
             error = errors.invalid(f"spec.ports[{index}].nodePort", port, reason)
             raise invalid(self._resource, doc["metadata"].get("name", ""), [error])
         held.ports.add(port)
 
-    def _port_refusal(self, port: int) -> str:
-        if not _FIRST_PORT <= port <= _LAST_PORT:
+    def _port_refusal(self, port: int, held: Reservation) -> str:
+        # upstream: portallocator/operation.go#Allocate looks at nothing but what is taken in a dry run
+        if not held.dry_run and not _FIRST_PORT <= port <= _LAST_PORT:
             return _NOT_A_PORT
         return _TAKEN_PORT if self._port_taken(port) else ""
 

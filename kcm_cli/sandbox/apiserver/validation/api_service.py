@@ -72,11 +72,11 @@ def _remote(spec: Tree, service: Tree) -> list[FieldError]:
 
 
 def validate_api_service_update(new: Tree, old: Tree) -> list[FieldError]:
-    return metadata.validate_meta_update(new["metadata"], old["metadata"]) + validate_api_service(new)
+    return metadata.validate_plain_meta_update(new["metadata"], old["metadata"]) + validate_api_service(new)
 
 
 def validate_api_service_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    found = metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
     for index, condition in enumerate((new.get("status") or {}).get("conditions") or ()):
         status, path = condition.get("status", ""), f"status.conditions[{index}].status"
         if status not in _STATUSES:

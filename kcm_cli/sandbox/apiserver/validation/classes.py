@@ -43,7 +43,7 @@ def validate_priority_class_update(new: Tree, old: Tree) -> list[FieldError]:
 
 
 def validate_runtime_class(doc: Tree) -> list[FieldError]:
-    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+    found = metadata.validate_plain_meta(doc["metadata"], False, metadata.subdomain)
     handler, overhead, where = doc.get("handler", ""), doc.get("overhead"), doc.get("scheduling")
     if handler:
         found += errors.invalid_each("handler", handler, names.dns1123_label(handler))
@@ -70,5 +70,5 @@ def _tolerations(items: list[Tree], path: str) -> list[FieldError]:
 
 
 def validate_runtime_class_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    found = validate_runtime_class(new) + metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
     return found + errors.fixed("handler", new.get("handler", ""), old.get("handler", ""))

@@ -67,7 +67,7 @@ def validate_template(doc: Tree) -> list[FieldError]:
     found += labels.validate_labels(meta.get("labels"), "spec.metadata.labels")
     for field, value in meta.items():
         if value and field not in ("annotations", "labels"):
-            found.append(errors.forbidden(f"spec.metadata.{field}", "cannot be set"))
+            found.append(errors.forbidden(f"spec.metadata.{metadata.go_field(field)}", "cannot be set"))
     return found + _spec(spec.get("spec") or {}, "spec.spec")
 
 

@@ -117,6 +117,11 @@ batch.PodFailurePolicyOnPodConditionsPattern Type:string Status:string
 batch.SuccessPolicy Rules:[]batch.SuccessPolicyRule
 batch.SuccessPolicyRule SucceededIndexes:*string SucceededCount:*int32
 batch.UncountedTerminatedPods Succeeded:[]string Failed:[]string
+autoscaling.HorizontalPodAutoscalerBehavior ScaleUp:*autoscaling.HPAScalingRules
+  ScaleDown:*autoscaling.HPAScalingRules
+autoscaling.HPAScalingRules StabilizationWindowSeconds:*int32 SelectPolicy:*string
+  Policies:[]autoscaling.HPAScalingPolicy Tolerance:*resource.Quantity
+autoscaling.HPAScalingPolicy Type:string Value:int32 PeriodSeconds:int32
 """
 
 INTERNAL_NAMES = {

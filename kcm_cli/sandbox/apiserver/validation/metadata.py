@@ -45,12 +45,16 @@ def path_segment(name: str, prefix: bool = False) -> list[str]:
 
 def validate_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> list[FieldError]:
     """Metadata by itself, of a kind of the server's core packages: it knows the standard finalizers."""
-    found = validate_plain_meta(meta, namespaced, rule, path)
-    for index, name in enumerate(meta.get("finalizers") or ()):
-        if "/" not in name and name not in STANDARD_FINALIZERS:
-            detail = "name is neither a standard finalizer name nor is it fully qualified"
-            found.append(errors.invalid(f"{path}.finalizers[{index}]", name, detail))
-    return found
+    return validate_plain_meta(meta, namespaced, rule, path) + _core_finalizers(meta, path)
+
+
+def _core_finalizers(meta: Tree, path: str) -> list[FieldError]:
+    detail = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        errors.invalid(f"{path}.finalizers[{index}]", name, detail)
+        for index, name in enumerate(meta.get("finalizers") or ())
+        if "/" not in name and name not in STANDARD_FINALIZERS
+    ]
 
 
 def validate_plain_meta(meta: Tree, namespaced: bool, rule: NameRule, path: str = "metadata") -> list[FieldError]:
@@ -130,6 +134,11 @@ def _owner(ref: Tree, path: str) -> list[FieldError]:
     return found
 
 
+def go_field(name: str) -> str:
+    """A field of metadata as paths name it that are made from the original's struct."""
+    return "uID" if name == "uid" else name
+
+
 def shown_owner(ref: Tree) -> Tree:
     """An owner reference as error texts print it."""
     result = {field: ref[field] for field in _REFERENCE_FIELDS if field in ref}
@@ -149,7 +158,12 @@ def _finalizers(finalizers: list[str], path: str) -> list[FieldError]:
 
 
 def validate_meta_update(new: Tree, old: Tree, path: str = "metadata") -> list[FieldError]:
-    """What an update may do to metadata."""
+    """What an update may do to metadata, of a kind of the server's core packages."""
+    return validate_plain_meta_update(new, old, path) + _core_finalizers(new, path)
+
+
+def validate_plain_meta_update(new: Tree, old: Tree, path: str = "metadata") -> list[FieldError]:
+    """What an update may do to metadata of any kind."""
     found: list[FieldError] = []
     if old.get("deletionTimestamp"):
         found += _new_finalizers(new, old, path)
@@ -161,7 +175,7 @@ def validate_meta_update(new: Tree, old: Tree, path: str = "metadata") -> list[F
         value = new.get(field)
         if value != old.get(field):
             absent = None if field.startswith("deletion") or field == "creationTimestamp" else ""
-            found.append(errors.invalid(f"{path}.{field}", value or absent, errors.IMMUTABLE))
+            found.append(errors.invalid(f"{path}.{field}", absent if value is None else value, errors.IMMUTABLE))
     if new.get("labels") != old.get("labels"):
         found += validate_labels(new.get("labels"), f"{path}.labels")
     if new.get("annotations") != old.get("annotations"):
@@ -183,4 +197,4 @@ def _new_finalizers(new: Tree, old: Tree, path: str) -> list[FieldError]:
 def validate_common_update(new: Tree, old: Tree, namespaced: bool) -> list[FieldError]:
     """What every kind's update is checked for before its own rules."""
     meta = new["metadata"]
-    return validate_plain_meta(meta, namespaced, path_segment) + validate_meta_update(meta, old["metadata"])
+    return validate_plain_meta(meta, namespaced, path_segment) + validate_plain_meta_update(meta, old["metadata"])

@@ -6,9 +6,11 @@ Source: pkg/apis/core/validation/validation.go#ValidateNode.
 import json
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.schema import gojson, strict
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     addresses,
@@ -20,6 +22,7 @@ from kcm_cli.sandbox.apiserver.validation import (
     scheduling,
 )
 
+_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _TAINTS = "scheduler.alpha.kubernetes.io/taints"
 _ONE_FAMILY = "may specify no more than one CIDR for each IP family"
 _FIXED = 'node updates may not change {} except from "" to valid'
@@ -44,17 +47,35 @@ def validate_node(doc: Tree) -> list[FieldError]:
 
 
 def _annotations(annotations: Mapping[str, str]) -> list[FieldError]:
-    text, path = annotations.get(_TAINTS), "metadata.annotations"
-    if not text:
+    path = "metadata.annotations"
+    found: list[FieldError] = []
+    if text := annotations.get(_TAINTS):
+        taints, why = _json(text, list, "[]v1.Taint")
+        found += [errors.invalid(path, _TAINTS, why)] if why else _taints(taints, f"{path}.{_TAINTS}")
+    if text := annotations.get(_AVOID_PODS):
+        avoids, why = _json(text, dict, "v1.AvoidPods")
+        if why:
+            return [*found, errors.invalid(f"{path}.AvoidPods", _AVOID_PODS, why)]
+        for index, entry in enumerate(avoids.get("preferAvoidPods") or ()):
+            found += _avoided(entry, f"{path}.{_AVOID_PODS}[{index}].PodSignature")
+    return found
+
+
+def _json(text: str, expected: type, go: str) -> tuple[Any, str]:
+    """A value in an annotation, or what Go's parser says of it."""
+    if problem := gojson.syntax_error(text):
+        return None, problem
+    value = json.loads(text)
+    return (value, "") if isinstance(value, expected) else (None, strict.unreadable(value, go))
+
+
+def _avoided(entry: Tree, path: str) -> list[FieldError]:
+    controller = (entry.get("podSignature") or {}).get("podController")
+    if controller is None:
+        return [errors.required(path)]
+    if controller.get("controller"):
         return []
-    try:
-        taints = json.loads(text)
-    except ValueError as error:
-        return [errors.invalid(path, _TAINTS, str(error))]
-    if not isinstance(taints, list) or not all(isinstance(item, dict) for item in taints):
-        detail = "json: cannot unmarshal into Go value of type []core.Taint"
-        return [errors.invalid(path, _TAINTS, detail)]
-    return _taints(taints, f"{path}.{_TAINTS}")
+    return [errors.invalid(f"{path}.PodController.Controller", False, "must point to a controller")]
 
 
 def _taints(taints: list[Tree], path: str) -> list[FieldError]:

@@ -161,7 +161,7 @@ def validate_inline_spec(spec: Tree, path: str) -> list[FieldError]:
 
 
 def _spec(spec: Tree, name: str, path: str, *, lenient: bool) -> list[FieldError]:
-    found = _modes(spec, path) + _capacity(spec.get("capacity") or {}, f"{path}.capacity")
+    found = _modes(spec, path) + _capacity(spec.get("capacity"), f"{path}.capacity")
     policy = spec.get("persistentVolumeReclaimPolicy")
     if policy and policy not in _POLICIES:
         found.append(errors.not_supported(f"{path}.persistentVolumeReclaimPolicy", policy, _POLICIES))
@@ -180,11 +180,11 @@ def _modes(spec: Tree, path: str) -> list[FieldError]:
     return found + persistent_claim.access_modes(modes, f"{path}.accessModes")
 
 
-def _capacity(capacity: Mapping[str, str], path: str) -> list[FieldError]:
+def _capacity(capacity: Mapping[str, str] | None, path: str) -> list[FieldError]:
     found = [] if capacity else [errors.required(path)]
-    if "storage" not in capacity or len(capacity) > 1:
+    if not capacity or "storage" not in capacity or len(capacity) > 1:
         found.append(errors.not_supported(path, errors.sorted_map(capacity), ["storage"]))
-    for name, value in sorted(capacity.items()):
+    for name, value in sorted((capacity or {}).items()):
         found += quantities.basic(value, f"{path}[{name}]") + quantities.positive(value, f"{path}[{name}]")
     return found
 

@@ -48,7 +48,7 @@ def metadata_and_spec(doc: Tree, known: Tree | None = None) -> list[FieldError]:
         found += pod_annotations.validate_annotations(annotations, spec, "metadata.annotations")
     if known is not None and spec == known["spec"]:
         return found
-    found += validate_pod_spec(spec, "spec", meta)
+    found += validate_pod_spec(spec, "spec", meta, None if known is None else known["spec"])
     if not spec.get("serviceAccountName"):
         found += _tokens(spec)
     for field in ("containers", "initContainers"):

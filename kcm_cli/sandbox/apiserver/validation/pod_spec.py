@@ -30,8 +30,8 @@ _NO_USERNS = "when `hostUsers` is false"
 Check = Callable[[Tree, str], list[FieldError]]
 
 
-def validate_pod_spec(spec: Tree, path: str, meta: Tree | None = None) -> list[FieldError]:
-    """A spec, defaults filled in. ``meta`` belongs to a pod; a template has none."""
+def validate_pod_spec(spec: Tree, path: str, meta: Tree | None = None, known: Tree | None = None) -> list[FieldError]:
+    """A spec, defaults filled in. ``meta`` belongs to a pod; a template has none. ``known``: the older spec."""
     found: list[FieldError] = []
     if spec.get("terminationGracePeriodSeconds") is None:
         found.append(errors.required(f"{path}.terminationGracePeriodSeconds"))
@@ -45,7 +45,8 @@ def validate_pod_spec(spec: Tree, path: str, meta: Tree | None = None) -> list[F
         found.append(_choice(restart, _RESTARTS, f"{path}.restartPolicy"))
     if dns not in pod_network.DNS_POLICIES:
         found.append(_choice(dns, pod_network.DNS_POLICIES, f"{path}.dnsPolicy"))
-    for field, check in _CHECKS:
+    has_policy = ((known or {}).get("securityContext") or {}).get("seLinuxChangePolicy") is not None
+    for field, check in _CHECKS_WITH_POLICY if has_policy else _CHECKS:
         if spec.get(field):
             found += check(spec, f"{path}.{field}")
     if dns == "None" and spec.get("dnsConfig") is None:
@@ -127,6 +128,10 @@ def _security(spec: Tree, path: str) -> list[FieldError]:
     return security.validate_pod(spec["securityContext"], spec, path)
 
 
+def _security_with_policy(spec: Tree, path: str) -> list[FieldError]:
+    return security.validate_pod(spec["securityContext"], spec, path, mount_option=True)
+
+
 def _shared_processes(spec: Tree, path: str) -> list[FieldError]:
     if not spec.get("hostPID"):
         return []
@@ -163,6 +168,7 @@ _CHECKS: tuple[tuple[str, Check], ...] = (
     ("schedulingGates", _gates),
     ("topologySpreadConstraints", _spreading),
 )
+_CHECKS_WITH_POLICY = tuple((field, _security_with_policy if check is _security else check) for field, check in _CHECKS)
 
 
 def _whole(spec: Tree, path: str) -> list[FieldError]:

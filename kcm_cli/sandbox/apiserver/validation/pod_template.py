@@ -22,7 +22,7 @@ def validate_template(template: Tree, path: str, known: Tree | None = None) -> l
     if annotations:
         found += validate_annotations(annotations, f"{path}.annotations")
         found += pod_annotations.validate_annotations(annotations, spec, f"{path}.annotations")
-    found += validate_pod_spec(spec, f"{path}.spec")
+    found += validate_pod_spec(spec, f"{path}.spec", known=(known or {}).get("spec"))
     if annotations:
         found += pod_annotations.validate_match(annotations, spec, f"{path}.spec")
     if spec.get("ephemeralContainers"):

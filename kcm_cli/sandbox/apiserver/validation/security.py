@@ -20,6 +20,7 @@ _IPC_SYSCTLS = ("kernel.shm", "kernel.msg", "fs.mqueue.")
 _CHOICES = (
     ("fsGroupChangePolicy", ("Always", "OnRootMismatch")),
     ("supplementalGroupsPolicy", ("Merge", "Strict")),
+    ("seLinuxChangePolicy", ("Recursive",)),
     ("seLinuxChangePolicy", ("MountOption", "Recursive")),
 )
 
@@ -118,8 +119,10 @@ def _local_app_armor(local: str | None, path: str) -> list[FieldError]:
     return found
 
 
-def validate_pod(context: Tree, spec: Tree, path: str) -> list[FieldError]:
-    """A pod's security context."""
+def validate_pod(context: Tree, spec: Tree, path: str, *, mount_option: bool = False) -> list[FieldError]:
+    """A pod's security context. The gate SELinuxMount is off, so that mount_option needs an object that has a policy
+    already.
+    """
     found: list[FieldError] = []
     for field in ("fsGroup", "runAsUser", "runAsGroup"):
         value = context.get(field)
@@ -133,7 +136,7 @@ def validate_pod(context: Tree, spec: Tree, path: str) -> list[FieldError]:
     found += _seccomp(context.get("seccompProfile"), f"{path}.seccompProfile")
     found += windows.validate_options(context.get("windowsOptions"), f"{path}.windowsOptions")
     found += app_armor(context.get("appArmorProfile"), f"{path}.appArmorProfile")
-    return found + _choice(context, 1, path) + _choice(context, 2, path)
+    return found + _choice(context, 1, path) + _choice(context, 3 if mount_option else 2, path)
 
 
 def _choice(context: Tree, index: int, path: str) -> list[FieldError]:

@@ -17,6 +17,7 @@ EXTERNAL_TYPES = ("LoadBalancer", "NodePort")
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _ONLY_BALANCER = "may only be used when `type` is 'LoadBalancer'"
 _NOT_EXTERNAL_NAME = "may not be set for ExternalName services"
+_TRAFFIC_POLICIES = ("Cluster", "Local")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _HINTS = "service.kubernetes.io/topology-aware-hints"
 _MODE = "service.kubernetes.io/topology-mode"
@@ -245,8 +246,8 @@ def _external_policy(spec: Tree) -> list[FieldError]:
             found.append(errors.invalid(path, policy, "may only be set for externally-accessible services"))
     elif not policy:
         found.append(errors.required(path))
-    elif policy not in ("Cluster", "Local"):
-        found.append(errors.not_supported(path, policy, ["Cluster", "Local"]))
+    elif policy not in _TRAFFIC_POLICIES:
+        found.append(errors.not_supported(path, policy, _TRAFFIC_POLICIES))
     port, path = spec.get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
     if not needs_health_check(spec):
         if port:
@@ -256,14 +257,20 @@ def _external_policy(spec: Tree) -> list[FieldError]:
     return found + (ports.number(port, path) if port else [errors.required(path)])
 
 
+def unknown_internal_policy(spec: Tree) -> bool:
+    """Whether a policy is given that does not exist."""
+    policy = spec.get("internalTrafficPolicy")
+    return policy is not None and policy not in _TRAFFIC_POLICIES
+
+
 def _internal_policy(spec: Tree) -> list[FieldError]:
     found: list[FieldError] = []
     policy, path = spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy"
     if policy is None:
         if spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
             found.append(errors.required(path))
-    elif policy not in ("Cluster", "Local"):
-        found.append(errors.not_supported(path, policy, ["Cluster", "Local"]))
+    elif unknown_internal_policy(spec):
+        found.append(errors.not_supported(path, policy, _TRAFFIC_POLICIES))
     distribution = spec.get("trafficDistribution")
     if distribution is not None and distribution not in _DISTRIBUTIONS:
         found.append(errors.not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS))

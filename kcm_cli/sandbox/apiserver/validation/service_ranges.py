@@ -35,7 +35,7 @@ def validate_address(doc: Tree) -> list[FieldError]:
 
 
 def validate_address_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    found = validate_address(new) + metadata.validate_meta_update(new["metadata"], old["metadata"])
     after, before = ((doc.get("spec") or {}).get("parentRef") for doc in (new, old))
     shown = None if after is None else go_print.internal("networking.ParentReference", after)
     return found + errors.fixed("spec.parentRef", after, before, shown)

@@ -27,7 +27,7 @@ HOST_PATH_TYPES = (
 _CACHING = ("None", "ReadOnly", "ReadWrite")
 _DISKS = ("Dedicated", "Managed", "Shared")
 _MANAGED = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
-_BLOB = "https://{account-name}.blob.windows.net/{container-name}/{disk-name}.vhd"
+_BLOB = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 _PARTITION = names.range_message(1, 255)
 _IQN = {
     "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([0-9A-Za-z.-]+)(:[^,;*&$|\s]+)").search,

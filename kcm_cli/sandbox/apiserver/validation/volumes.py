@@ -9,7 +9,7 @@ from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, file_paths, labels, volume_sources
+from kcm_cli.sandbox.apiserver.validation import errors, file_paths, labels, metadata, volume_sources
 from kcm_cli.sandbox.apiserver.validation.container_env import VOLUME_FIELDS, field_selector, resource_selector
 from kcm_cli.sandbox.apiserver.validation.persistent_claim import validate_claim_spec
 from kcm_cli.sandbox.apiserver.validation.volume_projections import validate_projected
@@ -175,7 +175,7 @@ def _template_meta(meta: Tree, path: str) -> list[FieldError]:
     found += labels.validate_labels(meta.get("labels"), f"{path}.labels")
     for field, value in meta.items():
         if field not in ("annotations", "labels") and value:
-            found.append(errors.forbidden(f"{path}.{field}", "cannot be set"))
+            found.append(errors.forbidden(f"{path}.{metadata.go_field(field)}", "cannot be set"))
     return found
 
 

@@ -198,8 +198,8 @@ def _replication_controller_spec(spec: Tree, known: Tree | None = None) -> list[
     found += numbers.non_negative(spec, ("replicas",), "spec")
     if template is None:
         return [*found, errors.required("spec.template")]
-    own = (template.get("metadata") or {}).get("labels") or {}
-    if selector and any(own.get(key) != value for key, value in selector.items()):
+    own = (template.get("metadata") or {}).get("labels")
+    if selector and any((own or {}).get(key) != value for key, value in selector.items()):
         found.append(errors.invalid("spec.template.metadata.labels", errors.sorted_map(own), pod_template.NO_MATCH))
     found += pod_template.validate_template(template, "spec.template", _template(known))
     return found + pod_template.validate_long_running(template, "spec.template", "ReplicationController")

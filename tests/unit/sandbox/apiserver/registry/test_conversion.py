@@ -1,5 +1,6 @@
 """The second forms of resources: what goes through the stored form comes back as it was."""
 
+import json
 from typing import Any
 
 import pytest
@@ -21,6 +22,10 @@ def served(group: str, version: str, plural: str) -> Served:
 OLD_SCALER = served("autoscaling", "v1", "horizontalpodautoscalers")
 NEW_EVENT = served("events.k8s.io", "v1", "events")
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
+DEFAULT_METRIC = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+}
 MEMORY = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}}
 BEHAVIOR = {"scaleDown": {"stabilizationWindowSeconds": 5}}
 
@@ -53,10 +58,8 @@ def test_a_cpu_target_becomes_a_metric_and_back() -> None:
 def test_what_the_old_form_has_no_fields_for_survives_in_annotations(
     metrics: list[dict[str, Any]], behaves: bool
 ) -> None:
-    metrics = sorted(metrics, key=lambda metric: metric["resource"]["name"])
-    spec: dict[str, Any] = {"maxReplicas": 3}
-    if metrics:
-        spec["metrics"] = metrics
+    others_first = sorted(metrics, key=lambda metric: metric["resource"]["name"], reverse=True)
+    spec: dict[str, Any] = {"maxReplicas": 3, "metrics": others_first or [DEFAULT_METRIC]}
     if behaves:
         spec["behavior"] = BEHAVIOR
     stored = scaler("autoscaling/v2", **spec)
@@ -77,7 +80,96 @@ def test_converting_changes_nothing_that_was_given() -> None:
 def test_an_annotation_that_is_no_json_is_dropped() -> None:
     doc = scaler("autoscaling/v1", maxReplicas=1)
     doc["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"] = "{"
-    assert "metrics" not in to_storage(OLD_SCALER, doc)["spec"]
+    assert to_storage(OLD_SCALER, doc)["spec"]["metrics"] == [DEFAULT_METRIC]
+
+
+SELECTED = {"name": "m", "selector": {"matchLabels": {"a": "b"}}}
+SERVICE = {"kind": "Service", "name": "s", "apiVersion": "v1"}
+
+
+@pytest.mark.parametrize(
+    ("metric", "older"),
+    [
+        (
+            {
+                "type": "Resource",
+                "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1"}},
+            },
+            {"type": "Resource", "resource": {"name": "memory", "targetAverageValue": "1"}},
+        ),
+        (
+            {"type": "Pods", "pods": {"metric": SELECTED, "target": {"type": "AverageValue", "averageValue": "5"}}},
+            {
+                "type": "Pods",
+                "pods": {"metricName": "m", "targetAverageValue": "5", "selector": {"matchLabels": {"a": "b"}}},
+            },
+        ),
+        (
+            {
+                "type": "Object",
+                "object": {
+                    "describedObject": SERVICE,
+                    "metric": {"name": "m"},
+                    "target": {"type": "Value", "value": "5"},
+                },
+            },
+            {"type": "Object", "object": {"target": SERVICE, "metricName": "m", "targetValue": "5"}},
+        ),
+        (
+            {
+                "type": "External",
+                "external": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "5"}},
+            },
+            {"type": "External", "external": {"metricName": "m", "targetAverageValue": "5"}},
+        ),
+        (
+            {
+                "type": "ContainerResource",
+                "containerResource": {
+                    "name": "cpu",
+                    "container": "c",
+                    "target": {"type": "Utilization", "averageUtilization": 1},
+                },
+            },
+            {
+                "type": "ContainerResource",
+                "containerResource": {"name": "cpu", "targetAverageUtilization": 1, "container": "c"},
+            },
+        ),
+    ],
+    ids=lambda metric: str(metric["type"]),
+)
+def test_an_annotation_has_metrics_in_the_form_of_the_first_beta(metric: dict[str, Any], older: dict[str, Any]) -> None:
+    stored = scaler("autoscaling/v2", maxReplicas=3, metrics=[metric])
+    shown = from_storage(OLD_SCALER, stored)
+    annotation = shown["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"]
+    assert json.loads(annotation) == [older]
+    assert list(json.loads(annotation)[0][shown_source(metric)]) == list(older[shown_source(metric)])
+    assert to_storage(OLD_SCALER, shown)["spec"]["metrics"] == [metric]
+
+
+def shown_source(metric: dict[str, Any]) -> str:
+    return next(key for key in metric if key != "type")
+
+
+def test_a_behavior_is_annotated_in_the_internal_form() -> None:
+    behavior = {"scaleUp": {"stabilizationWindowSeconds": 3, "selectPolicy": "Max"}}
+    shown = from_storage(OLD_SCALER, scaler("autoscaling/v2", maxReplicas=3, behavior=behavior))
+    text = shown["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/behavior"]
+    rules = {"StabilizationWindowSeconds": 3, "SelectPolicy": "Max", "Policies": None, "Tolerance": None}
+    assert json.loads(text) == {"ScaleUp": rules, "ScaleDown": None}
+    assert to_storage(OLD_SCALER, shown)["spec"]["behavior"] == behavior
+
+
+def test_current_metrics_of_the_status_are_all_annotated() -> None:
+    current = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 5}}}
+    stored = scaler("autoscaling/v2", maxReplicas=3)
+    stored["status"] = {"currentMetrics": [current]}
+    shown = from_storage(OLD_SCALER, stored)
+    assert shown["status"]["currentCPUUtilizationPercentage"] == 5
+    text = shown["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/current-metrics"]
+    cpu = {"name": "cpu", "currentAverageUtilization": 5, "currentAverageValue": "0"}
+    assert json.loads(text) == [{"type": "Resource", "resource": cpu}]
 
 
 @pytest.mark.parametrize("field", ["regarding", "note", "reportingController", "deprecatedCount", "action", "type"])
