@@ -21,6 +21,10 @@ from kcm_cli.sandbox.views import SimulatedPod
 BY_SCHEDULER = "PreemptionByScheduler"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
+NO_CLAIMS = "no new claims to deallocate, "
+"""What upstream's plugin for dynamic resources says before preemption is tried."""
+STATELESS = "not found"
+"""What it says where a plugin before it has refused the pod as such; nothing is preempted then."""
 MOST_CANDIDATES = 100
 _BOTTOM = 2**31
 _LATEST = "9999"
@@ -66,9 +70,11 @@ def preempt(
     info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[Budget], unfit: Unfit
 ) -> Victims | NoHelp:
     """The best victims for a pod that fits nowhere."""
+    if unfit.before is not None:
+        return NoHelp(STATELESS, keeps_nomination=True)
     reason = _not_eligible(info, state, unfit)
     if reason:
-        return NoHelp(f"preemption: {reason}", keeps_nomination=True)
+        return NoHelp(f"{NO_CLAIMS}preemption: {reason}", keeps_nomination=True)
     candidates: list[Victims] = []
     refusals: dict[str, Refusal] = {}
     for name, refusal in unfit.refusals.items():
@@ -83,7 +89,7 @@ def preempt(
             refusals[name] = found
     if not candidates:
         text = Unfit(unfit.nodes, refusals, absent=NOT_HELPFUL).message()
-        return NoHelp(f"preemption: {text}")
+        return NoHelp(f"{NO_CLAIMS}preemption: {text}")
     return min(candidates, key=_cost)
 
 

@@ -40,7 +40,7 @@ class Writes:
             status["nominatedNodeName"] = nominated or None
         condition = self._condition(pod, "PodScheduled", "False", reason, message)
         if condition is not None:
-            status["conditions"] = [condition]
+            status |= _last(pod, condition)
         if status:
             await self._patch_status(pod, status)
 
@@ -56,7 +56,7 @@ class Writes:
         condition = self._condition(pod, "DisruptionTarget", "True", BY_SCHEDULER, message)
         try:
             if condition is not None:
-                await self._patch_status(pod, {"conditions": [condition]})
+                await self._patch_status(pod, _last(pod, condition))
             await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid)
         except (NotFound, Conflict):
             return False
@@ -138,6 +138,12 @@ class Writes:
     async def _select(self, claim: PersistentVolumeClaim, node: str) -> None:
         patch: Doc = {"metadata": {"uid": claim.uid, "annotations": {SELECTED_NODE: node}}}
         await self._client.patch(PERSISTENT_VOLUME_CLAIMS, claim.namespace, claim.name, patch, content_type=MERGE)
+
+
+def _last(pod: SimulatedPod, condition: Doc) -> Doc:
+    """A patch that changes a condition in its place, or adds it after the others."""
+    order = dict.fromkeys([*(known.type for known in pod.status.conditions), condition["type"]])
+    return {"$setElementOrder/conditions": [{"type": type_} for type_ in order], "conditions": [condition]}
 
 
 def _bound(claim: PersistentVolumeClaim) -> bool:

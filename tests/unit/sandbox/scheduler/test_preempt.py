@@ -4,6 +4,8 @@ from kcm_cli.machinery import codec
 from kcm_cli.sandbox.scheduler.preempt import BUDGETS, NoHelp, Victims
 from tests.unit.sandbox.scheduler.build import node_doc, pod, preempted, state_of
 
+NO_CLAIMS = "no new claims to deallocate, "
+
 
 def running(name, priority, cpu="2", since="2026-01-01T00:00:00Z", labels=None, **more):
     return pod(name, labels, cpu=cpu, priority=priority, status={"startTime": since, **more})
@@ -27,7 +29,7 @@ def test_all_where_all_are_needed():
 def test_never_equals():
     state = state_of(node_doc("n"), pods={"n": [running("same", 10, "4")]})
     assert preempted(pod("p", cpu="2", priority=10), state) == NoHelp(
-        "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+        NO_CLAIMS + "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
 
 
@@ -39,14 +41,15 @@ def test_where_it_does_not_help():
         pods={"c": [running("big", 0, "1"), running("same", 10, "3")]},
     )
     assert preempted(pod("p", cpu="2", priority=10), state) == NoHelp(
-        "preemption: 0/3 nodes are available: 1 Insufficient cpu, 2 Preemption is not helpful for scheduling."
+        NO_CLAIMS
+        + "preemption: 0/3 nodes are available: 1 Insufficient cpu, 2 Preemption is not helpful for scheduling."
     )
 
 
 def test_never_by_policy():
     state = state_of(node_doc("n"), pods={"n": [running("low", 0, "4")]})
     found = preempted(pod("p", cpu="2", priority=10, preemptionPolicy="Never"), state)
-    assert found == NoHelp("preemption: not eligible due to preemptionPolicy=Never.", keeps_nomination=True)
+    assert found == NoHelp(NO_CLAIMS + "preemption: not eligible due to preemptionPolicy=Never.", keeps_nomination=True)
 
 
 def test_not_again_while_victims_are_leaving():

@@ -20,14 +20,25 @@ def test_pods_are_bound_and_told_of(play):
     play(run)
 
 
+def test_a_pod_without_its_claim_preempts_nobody(play):
+    async def run(world: World) -> None:
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": "none"}}
+        await world.pod("a", {"volumes": [volume]})
+        await world.wait()
+        scheduled = await world.condition("a", "PodScheduled")
+        assert scheduled["message"] == ('0/3 nodes are available: persistentvolumeclaim "none" not found. not found')
+
+    play(run)
+
+
 def test_a_pod_that_fits_nowhere_says_so_and_is_bound_when_it_does(play):
     async def run(world: World) -> None:
         await world.pod("a", {"nodeSelector": {"disk": "ssd"}})
         await world.wait()
         scheduled = await world.condition("a", "PodScheduled")
         text = (
-            "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. preemption: 0/3 nodes are "
-            "available: 3 Preemption is not helpful for scheduling."
+            "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. "
+            "no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
         )
         assert (scheduled["status"], scheduled["reason"], scheduled["message"]) == ("False", "Unschedulable", text)
         assert await world.events("a") == [("FailedScheduling", text)]
@@ -79,6 +90,7 @@ def test_the_important_pod_displaces_the_other(play):
         await world.pod("high", {**cpu("30"), "priorityClassName": "high"})
         await world.wait()
         low = await world.condition("low", "DisruptionTarget")
+        assert [entry["type"] for entry in (await world.get(PODS, "low"))["status"]["conditions"]][-1] == low["type"]
         assert (low["status"], low["reason"]) == ("True", "PreemptionByScheduler")
         assert (await world.status("high"))["nominatedNodeName"] == "node-1"
         await world.pod("late", cpu("5"))
