@@ -38,7 +38,8 @@ def test_a_pod_that_fits_nowhere_says_so_and_is_bound_when_it_does(play):
         scheduled = await world.condition("a", "PodScheduled")
         text = (
             "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. "
-            "no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+            "no new claims to deallocate, "
+            "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
         )
         assert (scheduled["status"], scheduled["reason"], scheduled["message"]) == ("False", "Unschedulable", text)
         assert await world.events("a") == [("FailedScheduling", text)]
