@@ -8,6 +8,7 @@ from typing import cast
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.apply.fieldset import Fields, difference, union
+from kcm_cli.sandbox.apiserver.apply.stated import BadFields, stated_fields
 
 APPLY, UPDATE = "Apply", "Update"
 MAX_UPDATERS = 10
@@ -71,6 +72,20 @@ def read(entries: object) -> Managers:
         )
         fields = cast("Fields", item.get("fieldsV1") or {})
         found[who] = Owned(fields, version, cast("str | None", item.get("time")), item)
+    return found
+
+
+def read_stated(entries: object) -> Managers:
+    """What a client says; who owns nothing is left out. Raises BadManagedFields."""
+    found: Managers = {}
+    for who, owned in read(entries).items():
+        stated = (owned.entry or {}).get("fieldsV1")
+        try:
+            fields = stated_fields({} if stated is None else stated)
+        except BadFields as error:
+            raise BadManagedFields(f"error decoding fieldsV1: {error}") from None
+        if fields:
+            found[who] = owned if fields == owned.fields else replace(owned, fields=fields, entry=None)
     return found
 
 

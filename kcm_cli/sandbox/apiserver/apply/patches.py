@@ -162,7 +162,7 @@ def _load(body: bytes) -> tuple[object, list[str]]:
         if pairs is None:
             return value, []
     except gojson.SyntaxProblem:
-        pass
+        pass  # as YAML it may be right, and if not, YAML's words are the answer
     return yaml_body.load(body)
 
 

@@ -28,6 +28,7 @@ from kcm_cli.sandbox.apiserver.apply.managers import (
     is_reset,
     manager_id,
     read,
+    read_stated,
     release,
     write,
 )
@@ -160,7 +161,7 @@ def _known_managers(old: Doc | None, given: object, *, from_request: bool) -> Ma
             return {}
         if given and given != live:
             try:
-                return read(given)
+                return read_stated(given)
             except BadManagedFields:
                 pass
     try:

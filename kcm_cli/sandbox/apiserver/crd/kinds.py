@@ -92,12 +92,16 @@ class CustomVersion:
             raise unrecognized(target, f"Object 'Kind' is missing in '{text}'", body.data)
         found = kind_in(target, doc, body.data)
         problems = list(body.problems)
-        if body.pairs is not None:
-            problems += strict.examine(_ANY, body.pairs).strict
-            doc = cast("Doc", gojson.merged(body.pairs))
 
         def refuse(text: str) -> ApiError:
             return cannot_handle(found, target, text)
+
+        if body.pairs is not None:
+            findings = strict.examine(_ANY, body.pairs)
+            if findings.fatal:
+                raise refuse(findings.fatal)
+            problems += findings.strict
+            doc = cast("Doc", gojson.merged(body.pairs))
 
         if found.group == target.group and found.kind == target.kind and found.version in self._shapes:
             problems += self._coerce(self._shapes[found.version], doc, refuse)

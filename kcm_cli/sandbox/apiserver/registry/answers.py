@@ -13,6 +13,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
+from kcm_cli.sandbox.apiserver.registry.warning_headers import header_values
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
@@ -55,11 +56,6 @@ def list_body(
     return b'%s,"items":[%s%s]}\n' % (head, b"{" if joined else b"", joined)
 
 
-def json_response(status: int, data: bytes) -> Response:
-    """A JSON answer."""
-    return Response(status, JSON_HEADERS, data)
-
-
 def doc_response(status: int, doc: Doc) -> Response:
     """A JSON answer of a document."""
     return Response(status, JSON_HEADERS, codec.encode(doc) + b"\n")
@@ -77,7 +73,7 @@ def error_response(error: ApiError) -> Response:
 
 def with_warnings(answer: Response | Stream, warnings: Iterable[str]) -> Response | Stream:
     """The answer with Warning headers, one per line of the header's value."""
-    lines = [f'299 - "{_quoted(text)}"' for text in dict.fromkeys(warnings)]
+    lines = header_values(warnings)
     if not lines:
         return answer
     return replace(answer, headers={**answer.headers, "warning": "\n".join(lines)})
@@ -88,7 +84,3 @@ def indented(answer: Response, pretty: str) -> Response:
     if not truthy(pretty) or answer.headers.get("content-type") != "application/json":
         return answer
     return replace(answer, body=msgspec.json.format(answer.body, indent=2) + b"\n")
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')

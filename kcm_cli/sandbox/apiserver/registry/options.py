@@ -3,6 +3,7 @@
 upstream: apimachinery pkg/apis/meta/v1/validation, pkg/apis/meta/internalversion/validation (v1.36)
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,9 @@ from kcm_cli.sandbox.apiserver.validation.errors import forbidden, invalid, not_
 
 _GROUP = "meta.k8s.io"
 _MANAGER_LENGTH = 128
+_INTEGER, _DIGITS = re.compile(r"[-+]?[0-9]+"), re.compile(r"[0-9]+")
+_LONG = 1000
+"""Numbers of more digits are not even read: that takes long."""
 _VALIDATION = ("", "Ignore", "Strict", "Warn")
 APPLY_TYPES = ("application/apply-patch+yaml",)
 
@@ -31,9 +35,6 @@ class WriteOptions:
     manager: str = ""
     validation: str = "Warn"
     force: bool = False
-
-
-_PLAIN = WriteOptions()
 
 
 def write_options(kind: str, request: Request, query: Mapping[str, str], *, apply: bool = False) -> WriteOptions:
@@ -230,11 +231,26 @@ def integer(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name)
     if text is None:
         return None
-    if not text.removeprefix("-").removeprefix("+").isdigit():
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    number = int(text)
-    if not -(2**63) <= number < 2**63:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    try:
+        return _whole(text, _INTEGER, range(-(2**63), 2**63))
+    except FormatError as error:
+        raise bad_request(f"strconv.ParseInt: {error}") from None
+
+
+def unsigned(text: str) -> int:
+    """A version, as Go parses it. Raises FormatError."""
+    try:
+        return _whole(text, _DIGITS, range(2**64))
+    except FormatError as error:
+        raise FormatError(f"strconv.ParseUint: {error}") from None
+
+
+def _whole(text: str, form: re.Pattern[str], fits: range) -> int:
+    if not form.fullmatch(text):
+        raise FormatError(f'parsing "{text}": invalid syntax')
+    number = int(text) if len(text) <= _LONG else fits.stop
+    if number not in fits:
+        raise FormatError(f'parsing "{text}": value out of range')
     return number
 
 

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 import msgspec
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.refusals import bad_request, plain
 from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options
+from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options, unsigned
 from kcm_cli.sandbox.apiserver.registry.selection import Selection, selection
 from kcm_cli.sandbox.apiserver.schema import gojson
 from kcm_cli.sandbox.apiserver.store import Compacted, Stored
@@ -115,10 +116,10 @@ class Reader:
 
 def parsed_version(text: str) -> int:
     """A resourceVersion as a number. Raises ApiError 500, as upstream does where it is asked for one object."""
-    if not (text.isascii() and text.isdigit()):
-        why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise plain(f'resourceVersion: Invalid value: "{text}": {why}')
-    return int(text)
+    try:
+        return unsigned(text)
+    except FormatError as error:
+        raise plain(f'resourceVersion: Invalid value: "{text}": {error}') from None
 
 
 def select(core: Core, call: Call, options: ListOptions) -> tuple[Sequence[Stored], Page]:

@@ -6,6 +6,7 @@ apiextensions-apiserver pkg/registry/customresource/etcd.go#ScaleREST (v1.36)
 
 from collections.abc import Callable
 
+from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.refusals import invalid_kind
@@ -18,10 +19,11 @@ from kcm_cli.sandbox.apiserver.registry.scale_form import scale_of, set_replicas
 from kcm_cli.sandbox.apiserver.registry.updating import SCALE, Change, Updater
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.store import Stored
-from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _SCALE = Target("autoscaling", "v1", "Scale")
+_RESOURCE = ResourceInfo(GVR(_SCALE.group, _SCALE.version, "scales"), _SCALE.kind, "scale", True, frozenset())
 
 
 class Scaling:
@@ -54,8 +56,8 @@ class Scaling:
         applies = media in APPLY_TYPES
         options = write_options("PatchOptions", call.request, call.query, apply=applies)
         if applies:
-            applied: Tree = self._core.patching.applied(call.resource, call.request.body, options.validation)
-            return await self._write(call, options, lambda current: {**current, "spec": applied.get("spec") or {}})
+            applied: Tree = self._core.patching.applied(_RESOURCE, call.request.body, options.validation, call.warnings)
+            return await self._write(call, options, lambda current: self._applied(call, current, applied, options))
 
         def patched(current: Tree) -> Tree:
             done = self._core.patching.patch(
@@ -68,6 +70,13 @@ class Scaling:
             return doc
 
         return await self._write(call, options, patched)
+
+    def _applied(self, call: Call, current: Tree, applied: Tree, options: WriteOptions) -> Tree:
+        """The scale with the configuration applied; whose the replicas were is seen when the object is written."""
+        now = self._core.clock.now()
+        scale: Tree = self._core.patching.apply(_RESOURCE, SCALE, current, applied, options.manager, True, now)
+        objects.check_name(scale["metadata"], call.name)
+        return scale
 
     async def _write(self, call: Call, options: WriteOptions, make: Callable[[Tree], Tree]) -> Response:
         def produce(current: Stored | None) -> Tree:

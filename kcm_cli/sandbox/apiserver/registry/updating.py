@@ -8,6 +8,7 @@ upstream: apiserver pkg/endpoints/handlers/{update,patch}.go, pkg/registry/gener
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.refusals import invalid_kind, plain
@@ -15,7 +16,7 @@ from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator, is_service
-from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, write_options
+from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, unsigned, write_options
 from kcm_cli.sandbox.apiserver.security.authorizer import refusal
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
@@ -209,9 +210,12 @@ class Updater:
                 error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
                 raise invalid_kind(call.resource.gvr.group, call.resource.gvr.plural, call.name, [error])
             doc["metadata"]["resourceVersion"] = str(current.revision)
-        elif not version.isdigit():
-            raise plain(f'strconv.ParseUint: parsing "{version}": invalid syntax')
-        elif int(version) != current.revision:
+            return
+        try:
+            outdated = unsigned(version) != current.revision
+        except FormatError as error:
+            raise plain(str(error)) from None
+        if outdated:
             raise refusals.outdated(call.resource, call.name)
 
     def _decoded(self, call: Call, options: WriteOptions, warnings: list[str]) -> Tree:

@@ -60,10 +60,13 @@ class CustomTypes(Protocol):
 
 @dataclass(slots=True)
 class Body:
-    """A parsed body. ``pairs`` is set when keys are repeated; ``problems`` are the repeated keys of YAML."""
+    """A parsed body. ``data`` is what was sent, ``json`` the same as JSON. ``pairs`` is set when keys are repeated;
+    ``problems`` are the repeated keys of YAML.
+    """
 
     doc: Doc
     data: bytes
+    json: bytes
     problems: list[str]
     pairs: object = None
 
@@ -142,7 +145,7 @@ class Bodies:
             raise refuse(problem)
         unknown = strict.examine(node, doc).strict
         strict.drop_unknown(node, doc)
-        return cast("Doc", self._normalizers.run(node, doc)), unknown
+        return cast("Doc", self._normalizers.run(node, restore.settle(node, doc))), unknown
 
     def _other_kind(self, target: Target, found: Target, body: Body) -> ApiError:
         """A body of another kind or version than the path takes; it must be a valid one of its own kind
@@ -177,7 +180,7 @@ def parse(target: Target, data: bytes, content_type: str) -> Body:
     except gojson.SyntaxProblem as problem:
         raise unrecognized(target, f"couldn't get version/kind; json parse error: {problem}", data) from None
     doc = value if isinstance(value, dict) else _require_object(target, value, data)
-    return Body(doc, data, [], pairs if isinstance(value, dict) else None)
+    return Body(doc, data, data, [], pairs if isinstance(value, dict) else None)
 
 
 def kind_in(target: Target, doc: Doc, data: bytes) -> Target:
@@ -242,14 +245,14 @@ def _parse_yaml(target: Target, data: bytes) -> Body:
     try:
         value, repeated = yaml_body.load(data)
     except yaml_body.YamlError as error:
-        raise unrecognized(target, f"error converting YAML to JSON: {error}", data) from None
+        raise unrecognized(target, str(error), data) from None
     problems = []
     if repeated:
         lines = "\n  ".join(repeated)
-        problems = [f"error converting YAML to JSON: yaml: unmarshal errors:\n  {lines}"]
+        problems = [f"yaml: unmarshal errors:\n  {lines}"]
     doc = value if isinstance(value, dict) else _require_object(target, value, data)
-    return Body(cast("Doc", doc), codec.encode(doc), problems)
+    return Body(cast("Doc", doc), data, codec.encode(doc), problems)
 
 
 def _pairs(body: Body) -> object:
-    return gojson.parse_pairs(body.data.decode("utf-8", "replace"))
+    return gojson.parse_pairs(body.json.decode("utf-8", "replace"))

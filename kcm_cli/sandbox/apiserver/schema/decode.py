@@ -68,8 +68,6 @@ class Normalizers:
             return self._map(node)
         if node.kind == "list":
             return self._list(node)
-        if node.kind == "object":
-            return _object
         if node.kind == "or":
             return self._or(node)
         if node.kind in _PLAIN:
@@ -123,7 +121,7 @@ class Normalizers:
             return _PLAIN[node.kind], None, droppable
         if node.kind in _CONVERT:
             return None, _CONVERT[node.kind], droppable
-        if node.kind in ("any", "raw"):
+        if node.kind in ("any", "raw", "object"):
             return None, None, False
         cls = None if node.kind == "or" else list if node.kind == "list" else dict
 
@@ -195,12 +193,6 @@ class Normalizers:
 
 
 def _identity(value: object) -> object:
-    return value
-
-
-def _object(value: object) -> object:
-    if value.__class__ is not dict:
-        raise Irregular
     return value
 
 

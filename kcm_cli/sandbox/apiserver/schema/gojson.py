@@ -13,6 +13,11 @@ from kcm_cli.machinery.quoting import quote
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"')
+_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[^u]", re.DOTALL)
+_NESTING = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+MAX_DEPTH = 200
+"""How deep a document may be nested. Upstream allows 10,000; whoever writes more than this is not after an object."""
+_LONG_INT = 20
 _END = "unexpected end of JSON input"
 
 
@@ -32,14 +37,25 @@ def _float(text: str) -> Float:
     return value
 
 
+def _int(text: str) -> int | Float:
+    return int(text) if len(text) <= _LONG_INT else _float(text)
+
+
 _any_decoder = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
-_decoder = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_float)
+_decoder = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_float, parse_int=_int)
 
 
 def parse_pairs(text: str) -> object:
     """Parse valid JSON without losing repeated keys."""
-    return _decoder.decode(text)
+    return _decoder.decode(_ESCAPE.sub(_mended, text) if "\\u" in text else text)
+
+
+def _mended(match: re.Match[str]) -> str:
+    """A surrogate without its other half is no character."""
+    text = match[0]
+    alone = len(text) == 6 and text[2] in "dD" and text[3] in "89abcdefABCDEF"
+    return "\\ufffd" if alone else text
 
 
 def merged(value: object) -> object:
@@ -65,12 +81,12 @@ class SyntaxProblem(Exception):
 
 def read(data: bytes) -> tuple[object, object]:
     """The value, and the same as Pairs where keys are repeated (else None). Raises SyntaxProblem."""
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH:
+        _check_depth(data)
     try:
         value = _any_decoder.decode(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return _read_slowly(data)
-    except RecursionError:
-        raise SyntaxProblem("exceeded max depth") from None
     if len(_encoder.encode(value)) == len(data.rstrip()):
         return value, None  # written compactly, nothing lost
     text = data.decode()
@@ -78,6 +94,16 @@ def read(data: bytes) -> tuple[object, object]:
         return value, None
     pairs = parse_pairs(text)
     return merged(pairs), pairs
+
+
+def _check_depth(data: bytes) -> None:
+    """Raises SyntaxProblem."""
+    depth = 0
+    for match in _NESTING.finditer(data.decode("utf-8", "replace")):
+        char = match[0]
+        depth += (char in "[{") - (char in "]}")
+        if depth > MAX_DEPTH:
+            raise SyntaxProblem(f"invalid character {_char(char)} exceeded max depth")
 
 
 def _read_slowly(data: bytes) -> tuple[object, object]:
@@ -99,7 +125,7 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> None:
         raise _Repeated
 
 
-_repeat_finder = json.JSONDecoder(object_pairs_hook=_without_repeats)
+_repeat_finder = json.JSONDecoder(object_pairs_hook=_without_repeats, parse_int=str)
 
 
 def _repeats_keys(text: str) -> bool:
@@ -107,7 +133,7 @@ def _repeats_keys(text: str) -> bool:
         _repeat_finder.decode(text)
     except _Repeated:
         return True
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
     return False
 
@@ -158,7 +184,7 @@ class _Scanner:
             return self._string(at)
         if char in "tfn":
             return self._literal(at, {"t": "true", "f": "false", "n": "null"}[char])
-        if char == "-" or char.isdigit():
+        if char in "-0123456789":
             return self._number(at)
         raise self._fail(at, "looking for beginning of value")
 

@@ -14,15 +14,28 @@ _READERS = {
     "time": scalars.time,
     "microtime": scalars.micro_time,
 }
+_FITTING: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "boolean": (bool,),
+    "number": (int, float),
+    "int32": (int,),
+    "int64": (int,),
+}
+_CONVERTIBLE: dict[str, tuple[type, ...]] = {"string": (int,), "int32": (float,), "int64": (float,)}
+"""What Go's reflection calls convertible, so that another text tells that it was not converted."""
+_GO_KINDS = {"boolean": "bool", "number": "float64"}
+_BITS = {"int32": 32, "int64": 64}
 
 
 def first_problem(node: Node, value: object) -> str:
     """What the conversion fails on; empty if nothing."""
-    if value is None or node.kind in ("any", "raw", "or"):
+    if value is None or node.kind in ("any", "raw", "object"):
         return ""
+    if node.kind == "or":
+        return strict.examine(node, value).fatal
     if node.kind == "struct":
         return _struct(node, value)
-    if node.kind in ("map", "object"):
+    if node.kind == "map":
         return _map(node, value)
     if node.kind == "list":
         return _list(node, value)
@@ -65,12 +78,29 @@ def _scalar(node: Node, value: object) -> str:
     kind = type(value)
     if node.kind == "bytes":
         return _bytes(value)
-    fits = {
-        "string": kind is str,
-        "boolean": kind is bool,
-        "number": kind in (int, float),
-    }.get(node.kind, kind is int or (isinstance(value, float) and value.is_integer()))
-    return "" if fits else f"cannot convert {strict_type(value)} to {node.go}"
+    if kind in _FITTING[node.kind] or (node.kind in _BITS and isinstance(value, float) and value.is_integer()):
+        return ""
+    if kind in _CONVERTIBLE.get(node.kind, ()):
+        return f"cannot convert {_KINDS[kind]} to {node.go}"
+    return f"unrecognized type: {_GO_KINDS.get(node.kind, node.kind)}"
+
+
+def settle(node: Node, value: object) -> object:
+    """A value without problems with its whole numbers as the fields take them: no fractions, no more bits than these
+    have. Lists and maps are changed in place.
+    """
+    if node.kind == "struct" and isinstance(value, dict):
+        for name in node.fields.keys() & value.keys():
+            value[name] = settle(node.fields[name].node, value[name])
+    elif node.item is not None and isinstance(value, dict) and node.kind == "map":
+        for key, item in value.items():
+            value[key] = settle(node.item, item)
+    elif node.item is not None and isinstance(value, list):
+        value[:] = [settle(node.item, item) for item in value]
+    elif node.kind in _BITS and isinstance(value, int | float) and not isinstance(value, bool):
+        half = 1 << (_BITS[node.kind] - 1)
+        return (int(value) + half) % (2 * half) - half
+    return value
 
 
 def _bytes(value: object) -> str:
@@ -81,9 +111,3 @@ def _bytes(value: object) -> str:
     except FormatError as error:
         return f"error decoding from json: {error}"
     return ""
-
-
-def strict_type(value: object) -> str:
-    """The Go type of a decoded JSON value."""
-    names: dict[type, str] = {dict: "map[string]interface {}", list: "[]interface {}"}
-    return names.get(type(value)) or _KINDS[type(value)]

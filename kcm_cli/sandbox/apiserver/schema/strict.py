@@ -8,6 +8,7 @@ wrong.
 """
 
 import json
+import math
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -66,8 +67,7 @@ class _Reader:
                 if _items(part) is not None:
                     self.read(node.item, part, path, stack)
         elif node.kind in ("any", "raw", "object"):
-            if node.kind == "any":
-                self._read_any(value, path)
+            self._read_any(value, path, repeats=node.kind == "any")
         else:
             self._read_scalar(node, value, stack, go)
 
@@ -113,18 +113,20 @@ class _Reader:
         for index, item in enumerate(value):
             self.read(node.item, item, f"{path}[{index}]", stack, go.removeprefix("[]"))
 
-    def _read_any(self, value: object, path: str) -> None:
+    def _read_any(self, value: object, path: str, *, repeats: bool) -> None:
         items = _items(value)
         if items is not None:
             seen: set[str] = set()
             for key, item in items:
-                if key in seen:
+                if key in seen and repeats:
                     self._strict("duplicate field", path, key)
                 seen.add(key)
-                self._read_any(item, f"{path}.{key}" if path else key)
+                self._read_any(item, f"{path}.{key}" if path else key, repeats=repeats)
         elif isinstance(value, list):
             for index, item in enumerate(value):
-                self._read_any(item, f"{path}[{index}]")
+                self._read_any(item, f"{path}[{index}]", repeats=repeats)
+        elif isinstance(value, float) and math.isinf(value):
+            self._note(f"json: cannot unmarshal number {_literal(value)} into Go value of type float64")
 
     def _read_scalar(self, node: Node, value: object, stack: tuple[str, ...], go: str) -> None:
         if node.kind == "string":
@@ -146,7 +148,7 @@ class _Reader:
             return
         bits = 31 if node.kind == "int32" else 63
         fits = isinstance(value, int) and -(1 << bits) <= value < 1 << bits
-        if node.kind != "number" and not fits:
+        if not fits and (node.kind != "number" or math.isinf(value)):
             self._mismatch(value, node.go, stack, literal=True)
 
     def _read_bytes(self, value: object, stack: tuple[str, ...]) -> None:

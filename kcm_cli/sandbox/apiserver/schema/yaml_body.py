@@ -1,90 +1,216 @@
 """YAML as the server reads it: scalars resolved as its parser does, repeated keys noted, keys made text.
 
-Differences from PyYAML's own rules: no timestamps and no base-60 numbers (they stay text), ``y`` and ``n``
-are booleans. Only the first document is read.
+Made of the parser's events, without recursion, so no depth of nesting and no alias can hurt. Only the first document is
+read.
+
+upstream: sigs.k8s.io/yaml, gopkg.in/yaml.v2 decode.go
 """
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import yaml
 
+from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.schema.gojson import MAX_DEPTH
+from kcm_cli.sandbox.apiserver.schema.yaml_scalars import BadScalar, json_value, key_text, plain, tagged
+
+_MERGE = "<<"
+_FREE_ALIASES, _FREE_NODES = 100, 1000
+_FEW, _MANY = 400_000, 4_000_000
+_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YamlError(Exception):
-    """The text is not YAML; the message is the server's."""
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Collects repeated keys in ``repeated``."""
-
-    repeated: list[str]
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
-        self.flatten_mapping(node)
-        out: dict[object, object] = {}
-        for key_node, value_node in node.value:
-            key = _text(self.construct_object(key_node, deep=True))
-            if key in out:
-                self.repeated.append(f"line {key_node.start_mark.line + 1}: key {quote(key)} already set in map")
-            out[key] = self.construct_object(value_node, deep=True)
-        return out
-
-
-def _construct_map(loader: _Loader, node: yaml.MappingNode) -> dict[object, object]:
-    return loader.construct_mapping(node, deep=True)
-
-
-_SEXAGESIMAL = ("tag:yaml.org,2002:timestamp",)
-_Loader.yaml_implicit_resolvers = {
-    char: [(tag, pattern) for tag, pattern in resolvers if tag not in _SEXAGESIMAL]
-    for char, resolvers in _Loader.yaml_implicit_resolvers.items()
-}
-_Loader.add_constructor("tag:yaml.org,2002:map", _construct_map)
-
-
-def _construct_int(loader: _Loader, node: yaml.ScalarNode) -> object:
-    text = loader.construct_scalar(node)
-    return text if ":" in text else loader.construct_yaml_int(node)
-
-
-def _construct_float(loader: _Loader, node: yaml.ScalarNode) -> object:
-    text = loader.construct_scalar(node)
-    return text if ":" in text else loader.construct_yaml_float(node)
-
-
-def _construct_binary(loader: _Loader, node: yaml.ScalarNode) -> object:
-    return loader.construct_yaml_binary(node).decode("utf-8", "replace")
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
-_Loader.add_constructor("tag:yaml.org,2002:float", _construct_float)
-_Loader.add_constructor("tag:yaml.org,2002:binary", _construct_binary)
+    """The text is not YAML, or nothing that JSON can say; the message is the server's."""
 
 
 def load(data: bytes) -> tuple[object, list[str]]:
     """The value of the first document, and the repeated keys. Raises YamlError."""
+    builder = _Builder()
     try:
-        loader = _Loader(data)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise YamlError(_message(error)) from None
-    loader.repeated = []
-    try:
-        return (loader.get_data() if loader.check_data() else None), loader.repeated
-    except (yaml.YAMLError, ValueError, UnicodeDecodeError) as error:
-        raise YamlError(_message(error)) from None
-    finally:
-        loader.dispose()
+        for event in yaml.parse(data, Loader=_Loader):
+            builder.take(event)
+            if isinstance(event, yaml.DocumentEndEvent):
+                break
+    except BadScalar as error:
+        raise YamlError(str(error)) from None
+    except yaml.reader.ReaderError as error:
+        raise YamlError(f"yaml: {error.reason}") from None
+    except yaml.MarkedYAMLError as error:
+        raise YamlError(f"yaml: {_where(error)}{error.problem}") from None
+    return builder.value, builder.repeated
 
 
-def _message(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error)
-    return f"yaml: line {mark.line + 1}: {problem}" if mark is not None else f"yaml: {problem}"
+def _where(error: yaml.MarkedYAMLError) -> str:
+    """The line as upstream counts it, which is not the same for all of its errors."""
+    line = error.problem_mark.line if error.problem_mark is not None else 0
+    if line:
+        line += isinstance(error, yaml.scanner.ScannerError)
+    elif error.context_mark is not None:
+        line = error.context_mark.line
+    return f"line {line}: " if line else ""
 
 
-def _text(key: object) -> str:
-    """A key as JSON needs it."""
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if key is None:
-        return "null"
-    return f"{key:g}" if isinstance(key, float) else str(key)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A value. ``size``: how many nodes it has, itself included; ``depth``: how many lists and maps deep it is."""
+
+    value: object
+    size: int = 1
+    depth: int = 0
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or map that has not ended yet. The key of a map's next value, its line, and what is odd about it."""
+
+    value: dict[str, object] | list[object]
+    anchor: str | None
+    size: int = 1
+    depth: int = 1
+    key: str | None = None
+    line: int = 0
+    merges: bool = False
+    refused: bool = False
+    is_key: bool = False
+
+
+@dataclass(slots=True)
+class _Builder:
+    value: object = None
+    repeated: list[str] = field(default_factory=list)
+    _open: list[_Open] = field(default_factory=list)
+    _anchors: dict[str, _Part] = field(default_factory=dict)
+    _nodes: int = 0
+    _aliased: int = 0
+
+    def take(self, event: yaml.Event) -> None:
+        match event:
+            case yaml.ScalarEvent():
+                self._scalar(event)
+            case yaml.AliasEvent():
+                self._alias(event)
+            case yaml.MappingStartEvent():
+                self._begin({}, event)
+            case yaml.SequenceStartEvent():
+                self._begin([], event)
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                self._end(_line(event))
+
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
+        value: object = event.value
+        self._nodes += 1
+        if event.tag not in (None, "!"):
+            value = tagged(event.tag, event.value)
+        elif event.implicit[0]:
+            value = plain(event.value)
+        if self._awaits_key():
+            self._set_key(value, _line(event))
+            self._open[-1].merges = bool(event.implicit[0]) and event.value == _MERGE
+            return
+        part = _Part(json_value(value))
+        self._keep(event.anchor, part)
+        self._add(part, _line(event))
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        name, line = str(event.anchor), _line(event)
+        if any(frame.anchor == name for frame in self._open):
+            raise YamlError(f"yaml: anchor '{name}' value contains itself")
+        part = self._anchors.get(name)
+        if part is None:
+            raise YamlError(f"yaml: unknown anchor '{name}' referenced")
+        self._aliased += part.size
+        self._nodes += part.size
+        self._check_aliases()
+        if self._awaits_key():
+            self._set_key(part.value, line)
+        else:
+            self._check_depth(part.depth, line)
+            self._add(_Part(copy(part.value), part.size, part.depth), line)
+
+    def _begin(self, value: dict[str, object] | list[object], event: yaml.CollectionStartEvent) -> None:
+        self._nodes += 1
+        self._check_depth(1, _line(event))
+        self._open.append(_Open(value, event.anchor, is_key=self._awaits_key()))
+
+    def _end(self, line: int) -> None:
+        done = self._open.pop()
+        if done.is_key:
+            raise YamlError(f"yaml: invalid map key: {_go(done.value)}")
+        part = _Part(done.value, done.size, done.depth)
+        self._keep(done.anchor, part)
+        self._add(part, line)
+
+    def _awaits_key(self) -> bool:
+        return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
+
+    def _set_key(self, value: object, line: int) -> None:
+        if isinstance(value, list | dict):
+            raise YamlError(f"yaml: invalid map key: {_go(value)}")
+        frame, text = self._open[-1], key_text(value)
+        frame.key, frame.line, frame.merges, frame.refused = text or "", line, False, text is None
+        frame.size += 1
+
+    def _add(self, part: _Part, line: int) -> None:
+        """Put a value where it belongs."""
+        if not self._open:
+            self.value = part.value
+            return
+        frame = self._open[-1]
+        frame.size += part.size
+        frame.depth = max(frame.depth, part.depth + 1)
+        if isinstance(frame.value, list):
+            frame.value.append(part.value)
+            return
+        key, frame.key = frame.key or "", None
+        if frame.refused:
+            raise YamlError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_go(part.value)}")
+        for name, item in _merged(part.value) if frame.merges else ((key, part.value),):
+            if name in frame.value:
+                self.repeated.append(f"line {frame.line + 1}: key {quote(name)} already set in map")
+            frame.value[name] = item
+
+    def _keep(self, anchor: str | None, part: _Part) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = part
+
+    def _check_depth(self, more: int, line: int) -> None:
+        if len(self._open) + more > MAX_DEPTH:
+            raise YamlError(f"yaml: {f'line {line + 1}: ' if line else ''}exceeded max depth of {MAX_DEPTH}")
+
+    def _check_aliases(self) -> None:
+        """Refuse documents that aliases make many times as big as they are written."""
+        if self._aliased <= _FREE_ALIASES or self._nodes <= _FREE_NODES:
+            return
+        above = min(max(self._nodes - _FEW, 0) / (_MANY - _FEW), 1.0)
+        if self._aliased / self._nodes > 0.99 - 0.89 * above:
+            raise YamlError("yaml: document contains excessive aliasing")
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line if event.start_mark is not None else 0
+
+
+def _merged(value: object) -> Iterable[tuple[str, object]]:
+    """The entries that ``<<`` brings; of several maps the first wins."""
+    maps = [value] if isinstance(value, dict) else list(reversed(value)) if isinstance(value, list) else [None]
+    found: dict[str, object] = {}
+    for one in maps:
+        if not isinstance(one, dict):
+            raise YamlError("yaml: map merge requires map or sequence of maps as the value")
+        found.update(one)
+    return found.items()
+
+
+def _go(value: object) -> str:
+    """A value as Go's %#v prints it."""
+    if isinstance(value, list):
+        return "[]interface {}{" + ", ".join(_go(item) for item in value) + "}"
+    if isinstance(value, dict):
+        pairs = (f"{quote(key)}:{_go(item)}" for key, item in value.items())
+        return "map[interface {}]interface {}{" + ", ".join(pairs) + "}"
+    if value is None:
+        return "interface {}(nil)"
+    return quote(value) if isinstance(value, str) else str(value).lower()

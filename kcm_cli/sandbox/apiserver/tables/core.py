@@ -14,7 +14,7 @@ UNSET = "<unset>"
 
 def name_of(doc: Tree) -> str:
     """The name of an object."""
-    return str(doc["metadata"]["name"])
+    return str(doc["metadata"].get("name", ""))
 
 
 def named(doc: Tree, now: datetime) -> list[object]:

@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.registry.options import (
     check_timeout,
     delete_options,
     integer,
     list_options,
+    unsigned,
     write_options,
 )
 from kcm_cli.sandbox.apiserver.schema.schemas import Schemas
@@ -154,3 +156,19 @@ def test_timeouts_that_are_none(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "0", "32s", "1m30s"], ids=["empty", "zero", "seconds", "mixed"])
 def test_timeouts(text: str) -> None:
     check_timeout(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("²", "invalid syntax"), ("-1", "invalid syntax"), ("1_0", "invalid syntax"), ("", "invalid syntax")]
+    + [(str(2**64), "value out of range"), ("1" * 5000, "value out of range")],
+    ids=["superscript", "sign", "underscore", "nothing", "large", "long"],
+)
+def test_versions_that_are_none(text: str, problem: str) -> None:
+    with pytest.raises(FormatError) as found:
+        unsigned(text)
+    assert str(found.value) == f'strconv.ParseUint: parsing "{text}": {problem}'
+
+
+def test_versions() -> None:
+    assert [unsigned(text) for text in ("0", "007", str(2**64 - 1))] == [0, 7, 2**64 - 1]

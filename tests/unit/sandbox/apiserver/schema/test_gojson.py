@@ -63,3 +63,31 @@ def test_cutting_json_short_is_an_error(value, data):
     text = json.dumps({"a": [value]})
     cut = data.draw(st.integers(0, len(text) - 1))
     assert gojson.syntax_error(text[:cut]) is not None
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b'"\\ud800"', "\ufffd"),
+        (b'"a\\ud800\\ud83d\\ude00b\\udc00"', "a\ufffd\U0001f600b\ufffd"),
+        (b'"\\\\ud800"', "\\ud800"),
+        (b'["\xff\xe2"]', ["\ufffd\ufffd"]),
+        (b"1" * 5000, float("inf")),
+        (b"[-0, 18446744073709551615]", [0, 2**64 - 1]),
+    ],
+)
+def test_what_only_go_reads(data, value):
+    assert gojson.read(data)[0] == value
+
+
+@pytest.mark.parametrize(
+    "data", [b"[" * 30_000, b'{"a":' * 30_000, b"[" * 300 + b"]" * 300], ids=["list", "map", "whole"]
+)
+def test_deep_nesting_is_refused(data):
+    with pytest.raises(gojson.SyntaxProblem, match="exceeded max depth$"):
+        gojson.read(data)
+
+
+def test_brackets_in_texts_are_no_nesting():
+    data = json.dumps(["[{" * 300, '\\"[' * 300]).encode()
+    assert gojson.read(data)[0] == json.loads(data)

@@ -1,0 +1,46 @@
+"""Warnings as values of Warning headers: each once, nothing in them that could end a header, not too many.
+
+upstream: apiserver pkg/endpoints/filters/warning.go, apimachinery pkg/util/net/http.go#NewWarningHeader
+"""
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+_YAML = ("error converting YAML to JSON: yaml: unmarshal errors:\n", "yaml: unmarshal errors:\n")
+_TOTAL, _ITEM = 4096, 256
+"""So many letters are sent; where there would be more, so many of each warning."""
+
+
+def header_values(warnings: Iterable[str]) -> list[str]:
+    """One value for each warning that can be sent."""
+    texts = [text for text in dict.fromkeys(_single(warnings)) if text and not _has_control(text)]
+    if sum(map(len, texts)) > _TOTAL:
+        texts = list(_cut(texts))
+    return [f'299 - "{_quoted(text)}"' for text in texts]
+
+
+def _single(warnings: Iterable[str]) -> Iterator[str]:
+    """What a YAML parser found is told line by line."""
+    for text in warnings:
+        prefix = next((prefix for prefix in _YAML if text.startswith(prefix)), None)
+        if prefix is None:
+            yield text
+        else:
+            yield from (line.strip() for line in text.removeprefix(prefix).split("\n"))
+
+
+def _cut(texts: Iterable[str]) -> Iterator[str]:
+    sent = 0
+    for text in texts:
+        if sent >= _TOTAL:
+            return
+        sent += min(len(text), _ITEM)
+        yield text[:_ITEM]
+
+
+def _has_control(text: str) -> bool:
+    return any(unicodedata.category(letter) == "Cc" for letter in text)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

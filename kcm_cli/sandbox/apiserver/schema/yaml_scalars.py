@@ -1,0 +1,110 @@
+"""What the scalars of YAML stand for: the server's mix of YAML 1.1 and 1.2, not PyYAML's rules.
+
+``y`` and ``n`` are booleans, ``0o7`` and ``07`` octal numbers, ``1e3`` is a number; times and ``12:30:45`` stay text.
+"""
+
+import base64
+import binascii
+import math
+import re
+from decimal import Decimal
+
+_PREFIX = "tag:yaml.org,2002:"
+_INT = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_OCTAL = re.compile(r"[-+]?0[0-7]+")
+_INT_BITS = (-(2**63), 2**64)
+_WHOLE_BELOW = 1e21
+"""Whole numbers below it are written without an exponent, so they are read as integers."""
+
+
+def _spelled(*words: str) -> tuple[str, ...]:
+    return tuple(spelling for word in words for spelling in (word, word.capitalize(), word.upper()))
+
+
+_WORDS: dict[str, object] = {
+    **dict.fromkeys(_spelled("y", "yes", "on", "true"), True),
+    **dict.fromkeys(_spelled("n", "no", "off", "false"), False),
+    **dict.fromkeys(("", "~", *_spelled("null"))),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **{f"{sign}{word}": math.inf for sign in ("", "+") for word in (".inf", ".Inf", ".INF")},
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+}
+_ODD_KEYS = {"+Inf": ".inf", "-Inf": "-.inf", "NaN": ".nan"}
+_TAGS = ("str", "int", "float", "bool", "null", "binary")
+
+
+class BadScalar(Exception):
+    """A scalar that is not of its tag; the text is the server's."""
+
+
+def plain(text: str) -> object:
+    """What a scalar without quotes and tag stands for."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    digits = text.replace("_", "")
+    if text[0] != "." and _INT.fullmatch(digits):
+        number = int(digits, 8) if _OCTAL.fullmatch(digits) else int(digits, 0)
+        if _INT_BITS[0] <= number < _INT_BITS[1]:
+            return number
+    if not _FLOAT.fullmatch(digits):
+        return text
+    value = float(digits)
+    return text if math.isinf(value) else value
+
+
+def tagged(tag: str, text: str) -> object:
+    """What a scalar with a tag stands for; tags that nobody knows mean nothing. Raises BadScalar."""
+    short = tag.removeprefix(_PREFIX)
+    if tag == short or short not in _TAGS or short == "str":
+        return text
+    if short == "binary":
+        return _binary(text)
+    value = plain(text)
+    kind = _kind(value)
+    if short == "float" and kind == "int":
+        return value
+    if kind != short:
+        raise BadScalar(f"yaml: cannot decode !!{kind} `{text}` as a !!{short}")
+    return value
+
+
+def json_value(value: object) -> object:
+    """A scalar as it arrives where JSON is read. Raises BadScalar: JSON has no infinite numbers."""
+    if not isinstance(value, float):
+        return value
+    if math.isnan(value) or math.isinf(value):
+        raise BadScalar(f"json: unsupported value: {_odd(value)}")
+    return int(Decimal(repr(value))) if value.is_integer() and abs(value) < _WHOLE_BELOW else value
+
+
+def key_text(value: object) -> str | None:
+    """A scalar as the key of a JSON object; None for what cannot be one."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _ODD_KEYS.get(_odd(value), f"{value:g}")
+    return str(value) if isinstance(value, int | str) else None
+
+
+def _odd(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return "" if not math.isinf(value) else "+Inf" if value > 0 else "-Inf"
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "bool"
+    return "int" if isinstance(value, int) else "float" if isinstance(value, float) else "str"
+
+
+def _binary(text: str) -> str:
+    try:
+        return base64.b64decode("".join(text.split()).encode("ascii"), validate=True).decode("utf-8", "replace")
+    except (binascii.Error, UnicodeEncodeError):
+        raise BadScalar("yaml: !!binary value contains invalid base64 data") from None
