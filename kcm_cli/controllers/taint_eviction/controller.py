@@ -43,6 +43,7 @@ class TaintEvictionController:
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._client, self._recorder = context.clock, context.client, context.recorder
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
+        self._comparisons = context.gates.enabled("TaintTolerationComparisonOperators")
         self._scheduled: dict[str, Eviction] = {}
         self.queue = context.queue("noexec_taint_pod")
         self._nodes = context.informers.get(NODES)
@@ -70,30 +71,33 @@ class TaintEvictionController:
             scheduled = None
         if pod is None:
             return None
-        node = self._nodes.store.get(pod.spec.node_name) if pod.spec.node_name else None
-        taints = plan.executing(node) if node is not None else ()
-        stays = plan.stays_s(taints, pod.spec.tolerations)
-        if stays is None:
+        eviction = self._eviction(pod, scheduled)
+        if eviction is None:
             self._cancel(key)
             return None
-        now = self._clock.monotonic()
-        eviction = self._eviction(pod, scheduled, stays, now)
         self._scheduled[key] = eviction  # until it is done: a try that fails does not give the pod its time again
+        now = self._clock.monotonic()
         if eviction.due > now:
             return eviction.due - now
         await self._evict(pod, eviction)
         self._scheduled.pop(key, None)
         return None
 
-    def _eviction(self, pod: Pod, scheduled: Eviction | None, stays: float, now: float) -> Eviction:
+    def _eviction(self, pod: Pod, scheduled: Eviction | None) -> Eviction | None:
         """An eviction that is already running stays as it is, unless the pod has to go at once.
 
-        As v1.36 does: a later taint with a shorter toleration does not bring it forward.
+        As v1.36 does: a later taint with a shorter toleration does not bring it forward, and the end of the node
+        does not call it off.
         """
-        if scheduled is not None and (stays > 0 or scheduled.due <= now):
+        node = self._nodes.store.get(pod.spec.node_name) if pod.spec.node_name else None
+        if node is None:
             return scheduled
+        found = plan.leave(plan.executing(node), pod.spec.tolerations, comparisons=self._comparisons)
+        now = self._clock.monotonic()
+        if found is None or (scheduled is not None and (found.tolerated or scheduled.due <= now)):
+            return scheduled if found is not None else None
         self._cancel(pod.key)
-        return Eviction(pod.uid, now + stays)
+        return Eviction(pod.uid, now + found.after_s)
 
     async def _evict(self, pod: Pod, eviction: Eviction) -> None:
         self._tell(pod.key, "Marking for deletion Pod")

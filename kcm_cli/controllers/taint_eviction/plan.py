@@ -4,6 +4,7 @@ upstream: pkg/controller/tainteviction/taint_eviction.go#processPodOnNode
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from kcm_cli.api.core import Node, Taint, Toleration
 from kcm_cli.planning.tolerations import NO_EXECUTE, tolerates
@@ -14,13 +15,26 @@ def executing(node: Node) -> tuple[Taint, ...]:
     return tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)
 
 
-def stays_s(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> float | None:
-    """Seconds for which a pod may stay: 0 if a taint is not tolerated, None for ever."""
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A pod has to go after so many seconds. ``tolerated``: all taints are, for that time."""
+
+    after_s: float
+    tolerated: bool
+
+
+def leave(taints: Iterable[Taint], tolerations: Sequence[Toleration], *, comparisons: bool) -> Leave | None:
+    """Whether a pod has to go, and when; None if it may stay for ever.
+
+    comparisons: gate TaintTolerationComparisonOperators.
+    """
     used: list[Toleration] = []
     for taint in taints:
-        match = next((toleration for toleration in tolerations if tolerates(toleration, taint)), None)
+        match = next(
+            (toleration for toleration in tolerations if tolerates(toleration, taint, comparisons=comparisons)), None
+        )
         if match is None:
-            return 0.0
+            return Leave(0.0, tolerated=False)
         used.append(match)
     limits = [t.toleration_seconds for t in used if t.toleration_seconds is not None]
-    return float(max(0, min(limits))) if limits else None
+    return Leave(float(max(0, min(limits))), tolerated=True) if limits else None

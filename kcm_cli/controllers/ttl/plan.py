@@ -3,8 +3,11 @@
 upstream: pkg/controller/ttl/ttl_controller.go
 """
 
+import re
+
 ANNOTATION = "node.alpha.kubernetes.io/ttl"
 
+_NUMBER = re.compile("[+-]?[0-9]+")
 _STEPS: tuple[tuple[int, int | None, int], ...] = (
     (0, 100, 0),
     (90, 500, 15),
@@ -30,7 +33,4 @@ def seconds(step: int) -> int:
 
 def differs(annotation: str | None, wanted: int) -> bool:
     """Whether a node's annotation says something else; what is no number counts as absent."""
-    try:
-        return annotation is None or int(annotation) != wanted
-    except ValueError:
-        return True
+    return annotation is None or _NUMBER.fullmatch(annotation) is None or int(annotation) != wanted

@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import NODES, World, certificates, play
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
 
 __all__ = ["certificates", "play"]
 
@@ -59,3 +59,171 @@ def test_taints_that_change_while_an_eviction_is_due(play, later, gone, told):
             assert [text.split()[0] for text in messages] == told
 
     play(life)
+
+
+def tolerating(seconds: int | None, key: str = "k") -> dict:
+    toleration = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+    return toleration | ({} if seconds is None else {"tolerationSeconds": seconds})
+
+
+class Story:
+    """A pod ``p`` and the taints of its node. Its end is told by ``left``: in which second, None: not."""
+
+    def __init__(self, world: World, node: str) -> None:
+        self.world = world
+        self.node = node
+
+    async def taint(self, *keys: str) -> None:
+        taints = [{"key": key, "effect": "NoExecute"} for key in keys]
+        await self.world.patch(NODES, self.node, {"spec": {"taints": taints}})
+
+    async def left(self, seconds: int) -> int | None:
+        for second in range(seconds):
+            await self.world.wait(1)
+            if await self.world.gone("p") or "deletionTimestamp" in (await self.world.get(PODS, "p"))["metadata"]:
+                return second
+        return None
+
+    async def told(self) -> list[str]:
+        await self.world.wait(5)
+        return [text for reason, text in await self.world.events("p") if reason == "TaintManagerEviction"]
+
+
+def run(play, tell, *tolerations: dict) -> None:
+    """Tell a story of a pod that runs with these tolerations."""
+
+    async def life(world: World) -> None:
+        await world.pod("p", {"tolerations": list(tolerations), "terminationGracePeriodSeconds": 1})
+        await world.wait(10)
+        async with controllers(world, names=["taint-eviction-controller"]):
+            await world.wait(1)
+            await tell(Story(world, await world.node_of("p")))
+
+    play(life)
+
+
+MARKED, CANCELLED = "Marking for deletion Pod default/p", "Cancelling deletion of Pod default/p"
+
+
+def test_a_pod_that_tolerates_nothing_goes_at_once(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(5) == 0
+        assert await story.told() == [MARKED]
+
+    run(play, tell)
+
+
+def test_the_condition_says_why(play):
+    async def tell(story: Story) -> None:
+        await story.world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}})
+        await story.taint("k")
+        await story.world.wait(2)
+        found = await story.world.condition("p", "DisruptionTarget")
+        assert (found["status"], found["reason"]) == ("True", "DeletionByTaintManager")
+        assert found["message"] == "Taint manager: deleting due to NoExecute taint"
+
+    run(play, tell)
+
+
+def test_a_pod_that_tolerates_for_ever_stays(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(600) is None
+        assert await story.told() == []
+
+    run(play, tell, tolerating(None))
+
+
+def test_the_shortest_toleration_counts(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k", "l")
+        assert await story.left(300) in (59, 60)
+
+    run(play, tell, tolerating(200), tolerating(60, "l"))
+
+
+def test_a_taint_that_goes_calls_the_eviction_off_and_a_new_one_starts_anew(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(50) is None
+        await story.taint()
+        assert await story.left(100) is None
+        assert await story.told() == [CANCELLED]
+        await story.taint("k")
+        assert await story.left(100) in (59, 60)
+        assert sorted(await story.told()) == [CANCELLED, MARKED]
+
+    run(play, tell, tolerating(60))
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        pytest.param(30, (19, 20), id="a shorter one does not bring it forward"),
+        pytest.param(300, (19, 20), id="a longer one does not put it off"),
+        pytest.param(0, (19, 20), id="not even one for no time"),
+    ],
+)
+def test_another_taint_while_the_time_runs(play, second, expected):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(40) is None
+        await story.taint("k", "l")
+        assert await story.left(100) in expected
+
+    run(play, tell, tolerating(60), tolerating(second, "l"))
+
+
+def test_another_taint_that_is_not_tolerated_ends_the_wait(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(10) is None
+        await story.taint("k", "l")
+        assert await story.left(10) == 0
+
+    run(play, tell, tolerating(60))
+
+
+def test_a_toleration_that_comes_too_late_does_not_help_but_one_in_time_does(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(30) is None
+        await story.world.patch(PODS, "p", {"spec": {"tolerations": [tolerating(60), tolerating(None, "other")]}})
+        assert await story.left(60) in (29, 30)
+
+    run(play, tell, tolerating(60))
+
+
+def test_the_end_of_the_node_does_not_call_the_eviction_off(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(20) is None
+        await story.world.patch(PODS, "p", {"metadata": {"finalizers": ["example.com/wait"]}})
+        await story.world.delete(NODES, story.node)
+        assert await story.left(60) in (39, 40)
+
+    run(play, tell, tolerating(60))
+
+
+def test_a_pod_that_is_bound_to_a_tainted_node_goes(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(5) == 0
+        await story.world.wait(5)
+        await story.world.pod("p", {"nodeName": story.node, "terminationGracePeriodSeconds": 1})
+        assert await story.left(5) == 0
+
+    run(play, tell)
+
+
+def test_another_pod_of_the_name_has_its_own_time(play):
+    async def tell(story: Story) -> None:
+        await story.taint("k")
+        assert await story.left(50) is None
+        await story.world.delete(PODS, "p", grace_s=0)
+        await story.world.pod("p", {"nodeName": story.node, "tolerations": [tolerating(60)]})
+        assert await story.left(100) in (59, 60)
+        assert sorted(await story.told()) == [CANCELLED, MARKED]
+
+    run(play, tell, tolerating(60))

@@ -1,0 +1,177 @@
+"""The controller in a whole sandbox, on virtual time."""
+
+from typing import Any
+
+import pytest
+
+from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
+from kcm_cli.rest.transport import Request, Response, Transport
+from kcm_cli.sandbox.nodes import commands
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing, Rewriting, refusal
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
+
+__all__ = ["certificates", "play"]
+
+HELD = {"metadata": {"finalizers": ["example.com/wait"]}}
+
+
+def running(world: World, transport: Transport | None = None, threshold: int = 12500) -> Any:
+    config = PodGarbageCollectorConfig(terminated_pod_threshold=threshold)
+    return controllers(world, config, names=["pod-garbage-collector-controller"], transport=transport)
+
+
+async def until_gone(world: World, name: str, seconds: int) -> int | None:
+    for second in range(seconds):
+        if await world.gone(name):
+            return second
+        await world.wait(1)
+    return None
+
+
+def test_pods_of_a_node_that_is_gone(play):
+    """They are failed, say why, and go after the quarantine; those of other nodes stay."""
+
+    async def life(world: World) -> None:
+        for name in ("p", "held", "other"):
+            await world.pod(name)
+        await world.wait(10)
+        for name in ("p", "held"):
+            await world.patch(PODS, name, HELD)
+        node = await world.node_of("p")
+        async with running(world):
+            if await world.node_of("other") == node:
+                await world.delete(PODS, "other", grace_s=0)
+                await world.pod("other")
+            await world.delete(NODES, node)
+            await world.wait(35)
+            assert (await world.status("p"))["phase"] == "Running"
+            await world.wait(30)
+            status = await world.status("p")
+            assert status["phase"] == "Failed"
+            (condition,) = [c for c in status["conditions"] if c["type"] == "DisruptionTarget"]
+            assert (condition["reason"], condition["message"]) == ("DeletionByPodGC", "PodGC: node no longer exists")
+            assert "deletionTimestamp" in (await world.get(PODS, "p"))["metadata"]
+            await world.patch(PODS, "p", {"metadata": {"finalizers": None}})
+            await world.wait(1)
+            assert await world.gone("p")
+            assert (await world.status("other"))["phase"] == "Running"
+
+    play(life)
+
+
+def test_a_node_that_comes_back_in_time_keeps_its_pods(play):
+    async def life(world: World) -> None:
+        await world.pod("p")
+        await world.wait(10)
+        node = await world.node_of("p")
+        async with running(world):
+            await world.wait(5)
+            await world.delete(NODES, node)
+            await world.wait(25)
+            await commands.add(world.client, node)
+            await world.wait(100)
+            assert not await world.gone("p")
+
+    play(life)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_node_that_the_server_still_knows_or_cannot_tell_of_is_not_gone(play, status):
+    async def life(world: World) -> None:
+        await world.pod("p")
+        await world.wait(10)
+        node = await world.node_of("p")
+        wrong, asked = [True], []
+
+        def answer(request: Request) -> Response | None:
+            if wrong[0] and request.method == "GET" and request.path == f"/api/v1/nodes/{node}":
+                asked.append(request.path)
+                body = b'{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"}}'
+                good = Response(200, {"content-type": "application/json"}, body)
+                return good if status == 200 else refusal(500, "InternalError")
+            return None
+
+        async with running(world, Rewriting(world.server.transport(), answer=answer)):
+            await world.delete(NODES, node)
+            await world.wait(150)
+            assert asked
+            assert not await world.gone("p")
+            wrong[0] = False
+            await world.wait(45)
+            assert await world.gone("p")
+
+    play(life)
+
+
+def test_finished_pods_beyond_the_threshold(play):
+    async def life(world: World) -> None:
+        for number in range(4):
+            await world.pod(f"p{number}", {"restartPolicy": "Never"}, run_time="1s")
+            await world.wait(2)
+        await world.wait(20)
+        async with running(world, threshold=2):
+            await world.wait(30)
+            assert [await world.gone(f"p{number}") for number in range(4)] == [True, True, False, False]
+
+    play(life)
+
+
+def test_a_terminating_pod_that_never_got_a_node(play):
+    async def life(world: World) -> None:
+        await world.pod("p", {"schedulerName": "nobody"})
+        await world.patch(PODS, "p", HELD)
+        await world.wait(1)
+        async with running(world):
+            await world.delete(PODS, "p")
+            await world.wait(25)
+            assert (await world.status("p"))["phase"] == "Failed"
+            await world.patch(PODS, "p", {"metadata": {"finalizers": None}})
+            assert await until_gone(world, "p", 30) is not None
+
+    play(life)
+
+
+def test_terminating_pods_of_a_node_that_is_out_of_service(play):
+    async def life(world: World) -> None:
+        await world.pod("p", {"terminationGracePeriodSeconds": 3600})
+        await world.wait(10)
+        node = await world.node_of("p")
+        await commands.fail(world.client, node)
+        conditions = [{"type": "Ready", "status": "Unknown"}]
+        merge = "application/merge-patch+json"
+        body = {"status": {"conditions": conditions}}
+        await world.client.patch(NODES, "", node, body, content_type=merge, subresource="status")
+        async with running(world):
+            await world.delete(PODS, "p")
+            await world.wait(60)
+            assert not await world.gone("p")
+            taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+            await world.patch(NODES, node, {"spec": {"taints": [taint]}})
+            await world.wait(25)
+            assert await world.gone("p")
+
+    play(life)
+
+
+def test_it_goes_on_when_a_pod_cannot_be_deleted(play):
+    async def life(world: World) -> None:
+        for number in range(2):
+            await world.pod(f"p{number}", {"restartPolicy": "Never"}, run_time="1s")
+        await world.wait(20)
+        broken = [True]
+        transport = Refusing(
+            world.server.transport(), lambda r: broken[0] and r.method == "DELETE" and r.path.endswith("p0")
+        )
+        async with running(world, transport, threshold=1):
+            await world.pod("q", {"schedulerName": "nobody"})
+            await world.delete(PODS, "q")
+            await world.wait(30)
+            assert transport.refused
+            assert await world.gone("q")
+            assert not await world.gone("p0")
+            broken[0] = False
+            await world.wait(21)
+            assert await world.gone("p0")
+
+    play(life)

@@ -1,0 +1,61 @@
+"""The controller in a whole sandbox, on virtual time."""
+
+import json
+
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.sandbox.nodes.world import NODES, World, certificates, play
+
+__all__ = ["certificates", "play"]
+
+TTL = "node.alpha.kubernetes.io/ttl"
+
+
+async def shown(world: World) -> set[str | None]:
+    nodes = json.loads(await world.client.list_page(NODES, ""))["items"]
+    return {node["metadata"].get("annotations", {}).get(TTL) for node in nodes}
+
+
+async def beat(world: World, value: str) -> None:
+    """Change all nodes: the annotation follows a change of its node."""
+    for node in json.loads(await world.client.list_page(NODES, ""))["items"]:
+        await world.patch(NODES, node["metadata"]["name"], {"metadata": {"labels": {"beat": value}}})
+    await world.wait(20)
+
+
+def test_nodes_are_annotated_as_the_cluster_grows_and_shrinks(play):
+    async def life(world: World) -> None:
+        async with controllers(world, names=["ttl-controller"]):
+            await world.wait(5)
+            assert await shown(world) == {"0"}
+            for number in range(100):
+                await world.create(NODES, {"metadata": {"name": f"n{number}"}})
+            await world.wait(2)
+            assert "15" in await shown(world)
+            await beat(world, "1")
+            assert await shown(world) == {"15"}
+            for number in range(60):
+                await world.delete(NODES, f"n{number}")
+            await beat(world, "2")
+            assert await shown(world) == {"0"}
+
+    play(life, nodes=2)
+
+
+def test_a_wrong_annotation_is_put_right_and_failures_are_made_up_for(play):
+    async def life(world: World) -> None:
+        broken = [True]
+        transport = Refusing(world.server.transport(), lambda r: broken[0] and r.method == "PATCH")
+        async with controllers(world, names=["ttl-controller"], transport=transport):
+            await world.wait(5)
+            assert transport.refused
+            assert await shown(world) == {None}
+            broken[0] = False
+            await world.wait(20)
+            assert await shown(world) == {"0"}
+            nodes = json.loads(await world.client.list_page(NODES, ""))["items"]
+            await world.patch(NODES, nodes[0]["metadata"]["name"], {"metadata": {"annotations": {TTL: "soon"}}})
+            await world.wait(2)
+            assert await shown(world) == {"0"}
+
+    play(life, nodes=2)
