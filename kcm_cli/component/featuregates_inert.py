@@ -24,7 +24,7 @@ INERT: Mapping[str, str] = {
     "DRAPrioritizedList": _CLAIMS,
     "DRAWorkloadResourceClaims": _CLAIMS,
     "InOrderInformersBatchProcess": _CACHES,
-    "PersistentVolumeClaimUnusedSinceTime": _VOLUMES,
+    "PersistentVolumeClaimUnusedSinceTime": "the condition Unused of claims is not kept yet",
     "RestartAllContainersOnContainerExits": "it is about what kubelets do with a pod's containers",
     "SELinuxMount": _VOLUMES,
     "UnauthenticatedHTTP2DOSMitigation": "kcm serves HTTP/1.1",

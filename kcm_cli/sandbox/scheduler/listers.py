@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from kcm_cli.api.core import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Namespace, PersistentVolumeClaim
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.scheduler.preempt import BUDGETS, Budget
-from kcm_cli.sandbox.storage.views import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume, StorageClass
+from kcm_cli.sandbox.storage.views import STORAGE_CLASSES, StorageClass
 from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedNode, SimulatedPod, node_of
 
 

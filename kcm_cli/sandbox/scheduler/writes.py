@@ -1,6 +1,7 @@
 """What the scheduler writes: bindings, conditions, evictions, and what volumes need beforehand."""
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
@@ -10,7 +11,6 @@ from kcm_cli.sandbox.scheduler.decide import Placement
 from kcm_cli.sandbox.scheduler.listers import Listers
 from kcm_cli.sandbox.scheduler.preempt import BY_SCHEDULER
 from kcm_cli.sandbox.scheduler.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
-from kcm_cli.sandbox.storage.views import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.sandbox.views import POD_METADATA, PODS, SimulatedPod
 
 BIND_TIMEOUT_S = 600.0

@@ -1,40 +1,10 @@
-"""Volumes, their classes and attachments, as the scheduler and the simulated storage driver read them."""
+"""Classes of volumes and their attachments, as the scheduler and the simulated storage driver read them."""
 
 import msgspec
 
-from kcm_cli.api.core import NodeSelector, ObjectReference
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, View
-
-
-class VolumeNodeAffinity(View, frozen=True, gc=False):
-    required: NodeSelector | None = None
-
-
-class CsiSource(View, frozen=True, gc=False):
-    driver: str = ""
-    volume_handle: str = ""
-
-
-class PersistentVolumeSpec(View, frozen=True, gc=False):
-    capacity: dict[str, str] | None = None
-    access_modes: tuple[str, ...] = ()
-    storage_class_name: str = ""
-    volume_mode: str | None = None
-    persistent_volume_reclaim_policy: str = ""
-    claim_ref: ObjectReference | None = None
-    node_affinity: VolumeNodeAffinity | None = None
-    csi: CsiSource | None = None
-
-
-class PersistentVolumeStatus(View, frozen=True, gc=False):
-    phase: str = ""
-
-
-class PersistentVolume(Object, frozen=True, gc=False, kw_only=True):
-    spec: PersistentVolumeSpec = msgspec.field(default_factory=PersistentVolumeSpec)
-    status: PersistentVolumeStatus = msgspec.field(default_factory=PersistentVolumeStatus)
 
 
 class TopologyRequirement(View, frozen=True, gc=False):
@@ -85,7 +55,6 @@ def _storage(plural: str) -> GVR:
     return GVR("storage.k8s.io", "v1", plural)
 
 
-PERSISTENT_VOLUMES = Resource(GVR("", "v1", "persistentvolumes"), "PersistentVolume", PersistentVolume, False)
 STORAGE_CLASSES = Resource(_storage("storageclasses"), "StorageClass", StorageClass, False)
 VOLUME_ATTACHMENTS = Resource(_storage("volumeattachments"), "VolumeAttachment", VolumeAttachment, False)
 CSI_NODES = Resource(_storage("csinodes"), "CSINode", CsiNode, False)

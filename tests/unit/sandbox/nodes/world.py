@@ -72,9 +72,9 @@ class World:
         conditions = (await self.status(name)).get("conditions", [])
         return next((c for c in conditions if c["type"] == type_), {})
 
-    async def gone(self, name: str) -> bool:
+    async def gone(self, name: str, kind: Resource[Any] = PODS) -> bool:
         try:
-            await self.get(PODS, name)
+            await self.get(kind, name)
         except NotFound:
             return True
         return False

@@ -1,0 +1,41 @@
+"""Volumes, as the controllers, the scheduler and the simulated storage driver read them."""
+
+import msgspec
+
+from kcm_cli.api.core import NodeSelector, ObjectReference
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery.meta import Object, View
+
+
+class VolumeNodeAffinity(View, frozen=True, gc=False):
+    required: NodeSelector | None = None
+
+
+class CsiSource(View, frozen=True, gc=False):
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class PersistentVolumeSpec(View, frozen=True, gc=False):
+    capacity: dict[str, str] | None = None
+    access_modes: tuple[str, ...] = ()
+    storage_class_name: str = ""
+    volume_mode: str | None = None
+    persistent_volume_reclaim_policy: str = ""
+    claim_ref: ObjectReference | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    csi: CsiSource | None = None
+
+
+class PersistentVolumeStatus(View, frozen=True, gc=False):
+    phase: str = ""
+
+
+class PersistentVolume(Object, frozen=True, gc=False, kw_only=True):
+    spec: PersistentVolumeSpec = msgspec.field(default_factory=PersistentVolumeSpec)
+    status: PersistentVolumeStatus = msgspec.field(default_factory=PersistentVolumeStatus)
+
+
+PERSISTENT_VOLUMES = Resource(
+    GVR("", "v1", "persistentvolumes"), "PersistentVolume", PersistentVolume, namespaced=False, keeps_raw=True
+)

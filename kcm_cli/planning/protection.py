@@ -1,0 +1,32 @@
+"""Finalizers that keep an object that is being deleted for as long as something uses it.
+
+Admission gives them to new objects; the controllers give them to those that came by another way.
+"""
+
+from typing import Any
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.actions import Update
+
+_PATH = ("metadata", "finalizers")
+
+
+def is_held(obj: Object, finalizer: str) -> bool:
+    """Being deleted, and kept by this finalizer."""
+    return obj.deleting and finalizer in obj.metadata.finalizers
+
+
+def lacks(obj: Object, finalizer: str) -> bool:
+    """Not being deleted, and not protected yet."""
+    return not obj.deleting and finalizer not in obj.metadata.finalizers
+
+
+def protection(resource: Resource[Any], obj: Object, finalizer: str) -> Update:
+    """Add the finalizer."""
+    return Update(resource, obj, {_PATH: [*obj.metadata.finalizers, finalizer]})
+
+
+def release(resource: Resource[Any], obj: Object, finalizer: str) -> Update:
+    """Remove the finalizer."""
+    return Update(resource, obj, {_PATH: [name for name in obj.metadata.finalizers if name != finalizer]})

@@ -1,0 +1,32 @@
+"""The controller in a whole sandbox, on virtual time."""
+
+from tests.unit.controllers.controlling import controllers
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+VOLUMES = resource("persistentvolumes", namespaced=False)
+NAME = "persistentvolume-protection-controller"
+
+
+async def set_phase(world: World, name: str, phase: str) -> None:
+    await world.client.patch(VOLUMES, "", name, {"status": {"phase": phase}}, subresource="status")
+
+
+def test_a_volume_goes_once_it_is_not_bound(play):
+    async def life(world: World) -> None:
+        for name in ("free", "bound"):
+            spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+            await world.create(VOLUMES, {"metadata": {"name": name}, "spec": spec})
+        await set_phase(world, "bound", "Bound")
+        await world.patch(VOLUMES, "bound", {"metadata": {"finalizers": None}})
+        async with controllers(world, names=[NAME]):
+            await world.wait(5)
+            for name in ("free", "bound"):
+                await world.delete(VOLUMES, name)
+            await world.wait(5)
+            assert (await world.gone("free", VOLUMES), await world.gone("bound", VOLUMES)) == (True, False)
+            await set_phase(world, "bound", "Released")
+            await world.wait(5)
+            assert await world.gone("bound", VOLUMES)
+
+    play(life)

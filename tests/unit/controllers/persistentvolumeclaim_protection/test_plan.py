@@ -1,0 +1,61 @@
+"""Which pods keep a claim."""
+
+import pytest
+
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS
+from kcm_cli.controllers.persistentvolumeclaim_protection import plan
+from kcm_cli.machinery import codec
+
+NAMED = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+EPHEMERAL = {"name": "data", "ephemeral": {"volumeClaimTemplate": {}}}
+GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def pod(*volumes, node="n1", phase="Running", **metadata):
+    doc = {
+        "metadata": {"name": "p", "namespace": "d", "uid": "pod", **metadata},
+        "spec": {"nodeName": node, "volumes": [{"name": "e", "emptyDir": {}}, *volumes]},
+        "status": {"phase": phase},
+    }
+    return PODS.decode(codec.encode(doc))
+
+
+def claim(name, owner=None):
+    refs = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner, "controller": True}] if owner else []
+    doc = {"metadata": {"name": name, "namespace": "d", "ownerReferences": refs}}
+    return PERSISTENT_VOLUME_CLAIMS.decode(codec.encode(doc))
+
+
+def test_the_claims_of_a_pod_are_those_it_names_and_those_made_for_it():
+    assert plan.claims_of(pod(NAMED, EPHEMERAL)) == ("d/data", "d/p-data")
+    assert plan.claims_of(pod()) == ()
+
+
+@pytest.mark.parametrize(
+    ("user", "wanted", "expected"),
+    [
+        pytest.param(pod(NAMED), claim("data"), True, id="named"),
+        pytest.param(pod(NAMED), claim("other"), False, id="another claim"),
+        pytest.param(pod(NAMED, node=""), claim("data"), False, id="on no node"),
+        pytest.param(pod(NAMED, phase="Succeeded"), claim("data"), True, id="ended"),
+        pytest.param(pod(NAMED, **GOING, deletionGracePeriodSeconds=0), claim("data"), True, id="shut down"),
+        pytest.param(pod(EPHEMERAL), claim("p-data", "pod"), True, id="made for it"),
+        pytest.param(pod(EPHEMERAL), claim("p-data", "other"), False, id="made for another of its name"),
+        pytest.param(pod(EPHEMERAL), claim("p-data"), False, id="made by somebody"),
+        pytest.param(pod(EPHEMERAL, **GOING, deletionGracePeriodSeconds=30), claim("p-data", "pod"), True, id="going"),
+        pytest.param(
+            pod(EPHEMERAL, **GOING, deletionGracePeriodSeconds=0), claim("p-data", "pod"), False, id="made, shut down"
+        ),
+    ],
+)
+def test_who_uses_a_claim(user, wanted, expected):
+    assert plan.uses(user, wanted) is expected
+
+
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [(pod(), False), (pod(node=""), True), (pod(phase="Failed"), True), (pod(**GOING), True)],
+    ids=["running", "on no node", "ended", "going"],
+)
+def test_which_changes_of_pods_may_free_a_claim(user, expected):
+    assert plan.may_free(user) is expected
