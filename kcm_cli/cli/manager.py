@@ -26,7 +26,7 @@ _ABOUT = (
 
 def run_manager(parsed: Parsed) -> int:
     """Do what the flags say; the exit code."""
-    if parsed.values.get("help"):
+    if parsed.values.get("help") and not parsed.problems:
         sys.stdout.write(help_text(usage.width(), bold=sys.stdout.isatty()))
         return 0
     version = parsed.values.get("version", "false")

@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.quoting import quote
 
@@ -191,8 +192,12 @@ def parse_cert_key(text: str) -> tuple[CertKey, ...]:
 
 
 def parse_version_request(text: str) -> str:
-    """``true``, ``false``, ``raw``, or ``vX.Y.Z...`` to report another version."""
-    if text == "raw" or re.fullmatch(r"v\d+\.\d+\.\d+\S*", text):
+    """``true``, ``false``, ``raw``, or ``vX.Y.Z...`` to report the version with something added."""
+    if text == "raw":
+        return text
+    if number := re.fullmatch(r"(v\d+\.\d+\.\d+)([-+]\S*)?", text):
+        if number[1] != GIT_VERSION:
+            raise ValueError(f"must begin with {GIT_VERSION}, which is what this is")
         return text
     try:
         return "true" if parse_bool(text) else "false"

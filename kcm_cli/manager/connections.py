@@ -40,6 +40,11 @@ class Connections:
             await transport.close()
 
 
+def check(config: Config) -> None:
+    """Whether it is known where the API server is, without asking anybody. Raises AccessError."""
+    accesses.check(path=config.component.generic.client_connection.kubeconfig, master=config.master)
+
+
 async def connect(
     config: Config, clock: Clock, metrics: RestClientMetrics, safe: Callable[[], bool] | None
 ) -> Connections:

@@ -17,7 +17,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.config_controllers import known_of, selected
-from kcm_cli.manager.connections import Connections, connect, delegates, election_client
+from kcm_cli.manager.connections import Connections, check, connect, delegates, election_client
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.controllers import RunContext, choose, run_controllers
 from kcm_cli.manager.errors import RunError
@@ -78,6 +78,7 @@ class Manager:
 
     async def run(self) -> None:
         """Live until stopped. Raises what made it impossible to go on."""
+        check(self._config)
         server = self._server()
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._thread.start()

@@ -39,7 +39,7 @@ class Observability:
         self._config = config
         self._clock = clock
         self._started = clock.now()
-        self.slis = Registry()
+        self.slis = Registry(about_itself=False)
         families = SliMetrics(self.slis)
         self.registry = Registry(metrics_options(config.metrics))
         self.workqueues = WorkqueueCollector(self.registry)

@@ -12,12 +12,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
-from kcm_cli.component.clock import Clock
+from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.rest import kubeconfig, plugins
 from kcm_cli.rest.credentials import ANONYMOUS, Credentials, Fixed, basic, bearer, from_file, read_token
-from kcm_cli.rest.errors import KubeconfigError, NotInCluster
+from kcm_cli.rest.errors import AccessError, KubeconfigError, NotInCluster
 from kcm_cli.rest.proxies import environment_proxy
 from kcm_cli.rest.tls import TLSFiles
 
@@ -59,11 +59,24 @@ async def load(
     return await _from_kubeconfig(kubeconfig.read(Path(path), server=master), clock, environ, called)
 
 
+def check(*, path: str, master: str, environ: Mapping[str, str] = os.environ) -> None:
+    """Whether ``load`` has something to go by, without asking anybody. Raises AccessError."""
+    if path:
+        chosen = kubeconfig.read(Path(path), server=master)
+        with_scheme(chosen.cluster.server, tls=True)
+    elif master:
+        with_scheme(master, tls=False)
+    else:
+        _in_cluster(LoopClock(), environ)
+
+
 def with_scheme(server: str, *, tls: bool) -> str:
-    """The server's URL; ``host:port`` gets a scheme."""
-    if "://" not in server:
-        server = f"{'https' if tls else 'http'}://{server}"
-    return server.rstrip("/")
+    """The server's URL; ``host:port`` gets a scheme. Raises AccessError for what is neither."""
+    url = server if "://" in server else f"{'https' if tls else 'http'}://{server}"
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise AccessError(f'the API server\'s address must be a URL or host:port, and "{server}" is neither')
+    return url.rstrip("/")
 
 
 def _in_cluster(clock: Clock, environ: Mapping[str, str]) -> Access:

@@ -45,9 +45,9 @@ class MetricsOptions:
 
 
 class Registry:
-    """The metrics of one manager."""
+    """The metrics of one manager. ``about_itself``: those about metrics are shown, too."""
 
-    def __init__(self, options: MetricsOptions | None = None) -> None:
+    def __init__(self, options: MetricsOptions | None = None, *, about_itself: bool = True) -> None:
         self._options = options or MetricsOptions()
         self._prometheus = CollectorRegistry(support_collectors_without_names=True)
         self._families: dict[str, AnyFamily] = {}
@@ -68,6 +68,7 @@ class Registry:
         self.counter(
             "hidden_metrics_total", "How many metrics are hidden as deprecated: none.", stability=Stability.BETA
         )
+        self._silent = frozenset() if about_itself else frozenset(self._families)
 
     def counter(
         self, name: str, text: str, *, labels: tuple[str, ...] = (), stability: Stability = Stability.ALPHA
@@ -133,5 +134,5 @@ class Registry:
 
     def expose(self) -> bytes:
         """The text of /metrics. May be called from any thread."""
-        disabled = self._options.disabled
-        return expose(metric for metric in self._prometheus.collect() if metric.name not in disabled)
+        silent = self._options.disabled | self._silent
+        return expose(metric for metric in self._prometheus.collect() if metric.name not in silent)

@@ -43,7 +43,7 @@ def configz(document: Doc) -> Handler:
     body = codec.encode(document)
 
     async def handle(request: Request) -> Response:
-        return Response(body, 200, {"content-type": "application/json"})
+        return Response(body, 200, {"content-type": "application/json", "x-content-type-options": "nosniff"})
 
     return handle
 
@@ -115,7 +115,7 @@ def controllers(debug: Debug) -> Handler:
         if answer is None:
             return responses.error("", 404)
         media_type, body = answer
-        return Response(body, 200, {"content-type": media_type})
+        return Response(body, 200, {"content-type": media_type, "x-content-type-options": "nosniff"})
 
     return handle
 

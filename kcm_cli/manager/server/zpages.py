@@ -113,6 +113,7 @@ def _answer(request: Request, kind: str, text: Callable[[], str], fields: Callab
         return responses.text(text())
     head: Doc = {"kind": kind, "apiVersion": f"{GROUP}/{form.version}", "metadata": {"name": COMPONENT}}
     response = responses.document(request, {**head, **fields()}, media_type=form.media_type)
+    response.headers["content-type"] = f"{form.media_type};g={GROUP};v={form.version};as={kind}"
     if form.version == "v1alpha1":
         page = kind.lower()
         response.headers["warning"] = (

@@ -76,12 +76,17 @@ def test_raw_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert 'GitVersion:"v1.36.0"' in text
 
 
-@pytest.mark.parametrize("args", [["--help"], ["-h"], ["--help", "--nope"], ["--v=2", "-h"]])
+@pytest.mark.parametrize("args", [["--help"], ["-h"], ["word", "--help"], ["--v=2", "-h"]])
 def test_help_wins(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(args) == 0
     out = capsys.readouterr()
     assert out.err == ""
     assert "\nGeneric flags:\n" in out.out
+
+
+def test_a_mistake_goes_before_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help", "--nope"]) == 1
+    assert capsys.readouterr() == ("", "Error: unknown flag: --nope\n")
 
 
 def test_help_is_plain_when_piped() -> None:

@@ -53,7 +53,7 @@ READ = [
         kinds.NAMED_CERT_KEY, "c,k:a,*.b", (CertKey("c", "k", ("a", "*.b")),), "[c,k:a,*.b]", id="certificate of names"
     ),
     pytest.param(kinds.VERSION, "raw", "raw", "raw", id="version raw"),
-    pytest.param(kinds.VERSION, "v1.36.7", "v1.36.7", "v1.36.7", id="version set"),
+    pytest.param(kinds.VERSION, "v1.36.0-own.1", "v1.36.0-own.1", "v1.36.0-own.1", id="version set"),
 ]
 
 
@@ -84,6 +84,7 @@ REFUSED = [
     pytest.param(kinds.NAMED_CERT_KEY, "c", id="no key"),
     pytest.param(kinds.NAMED_CERT_KEY, "c,k:", id="no names after the colon"),
     pytest.param(kinds.VERSION, "1.36", id="no version"),
+    pytest.param(kinds.VERSION, "v1.36.7", id="another version"),
 ]
 
 

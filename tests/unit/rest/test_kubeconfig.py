@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -313,6 +314,26 @@ IN_POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443
 
 def in_cluster(environ):
     return virtual.run(access.load(path="", master="", clock=LoopClock(), environ=environ))
+
+
+@pytest.mark.parametrize("master", ["://x", "https://", "ftp://a", "https://:6443"])
+def test_an_address_that_is_none(load, master):
+    text = f'must be a URL or host:port, and "{re.escape(master)}" is neither'
+    with pytest.raises(AccessError, match=text):
+        load(config(), master=master)
+    with pytest.raises(AccessError, match=text):
+        access.check(path="", master=master, environ={})
+
+
+def test_where_the_server_is_can_be_checked_without_asking_anybody(tmp_path):
+    path = tmp_path / "kubeconfig"
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "/no/such/plugin"}}
+    path.write_text(yaml.safe_dump(config(user=user)))
+    access.check(path=str(path), master="", environ={})
+    with pytest.raises(KubeconfigError, match="cannot read kubeconfig /no/such"):
+        access.check(path="/no/such", master="", environ={})
+    with pytest.raises(NotInCluster):
+        access.check(path="", master="", environ={})
 
 
 def test_in_cluster(tmp_path, monkeypatch):

@@ -37,3 +37,10 @@ def test_values_outside_the_allowed_set_fall_together() -> None:
 def test_labels_must_all_be_given() -> None:
     with pytest.raises(ValueError, match="a_total"):
         Registry().counter("a_total", "A.", labels=("x", "y")).labels("one")
+
+
+def test_a_registry_need_not_show_what_it_counts_of_itself() -> None:
+    registry = Registry(about_itself=False)
+    assert registry.expose() == b""
+    registry.counter("a_total", "A.").labels().inc()
+    assert [line for line in registry.expose().decode().splitlines() if line[0] != "#"] == ["a_total 1"]

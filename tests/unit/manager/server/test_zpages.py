@@ -60,9 +60,11 @@ def test_flags_as_objects() -> None:
         "metadata": {"name": "kube-controller-manager"},
         "flags": {"a": "1", "b": "2"},
     }
+    assert ask(handler, STRUCTURED).headers["content-type"] == "application/json;g=config.k8s.io;v=v1beta1;as=Flagz"
     old = ask(handler, STRUCTURED.replace("beta", "alpha").replace("json", "yaml"))
     assert yaml.safe_load(bytes(old.body))["apiVersion"] == "config.k8s.io/v1alpha1"
     assert old.headers["warning"].startswith("299 - ")
+    assert old.headers["content-type"] == "application/yaml;g=config.k8s.io;v=v1alpha1;as=Flagz"
     assert ask(handler, "application/json").status_code == 406
 
 
