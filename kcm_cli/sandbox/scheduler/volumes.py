@@ -26,7 +26,6 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 WAITS = "WaitForFirstConsumer"
 NOT_THERE = "node(s) didn't match PersistentVolume's node affinity"
 NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
-LOST_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 WRONG_ZONE = Refusal(ZONES, ("node(s) had no available volume zone",))
 IN_USE = Refusal(
     RESTRICTIONS,
@@ -113,6 +112,9 @@ class VolumeFilter:
                 immediate.append(claim)
         if immediate:
             return Refusal(BINDING, ("pod has unbound immediate PersistentVolumeClaims",))
+        for claim in bound:
+            if self._volumes.volumes.get(claim.spec.volume_name) is None:
+                return Refusal(ZONES, (f'persistentvolume "{claim.spec.volume_name}" not found',))
         return _Claims(tuple(bound), tuple(delayed))
 
     def _waits(self, claim: PersistentVolumeClaim) -> bool:
@@ -126,8 +128,6 @@ class VolumeFilter:
             reasons.append(NOT_THERE)
         if self._match(node) is None:
             reasons.append(NONE_TO_BIND)
-        if None in volumes:
-            reasons.append(LOST_VOLUME)
         return Refusal(BINDING, tuple(reasons)) if reasons else None
 
     def _zone(self, node: NodeInfo) -> Refusal | None:

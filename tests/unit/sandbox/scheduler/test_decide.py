@@ -330,7 +330,7 @@ UNAVAILABLE = "0/2 nodes are available: "
         ),
         pytest.param(
             volumes_of([claim("v", volumeName="pv")], [], [CLASS]),
-            UNAVAILABLE + "2 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s).",
+            UNAVAILABLE + 'persistentvolume "pv" not found.',
             id="volume lost",
         ),
         pytest.param(volumes_of([claim("v")], [volume("pv", node="a")], [MANUAL]), "a", id="a volume there is"),
