@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 LOCK   := configs/requirements.lock
 READY  := $(VENV)/.ready
 
-.PHONY: sandbox test lint unit e2e bench simulate lock docs clean
+.PHONY: sandbox test lint unit e2e bench simulate kills fuzz lock docs clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
 	$(BIN)/kcm sandbox $(ARGS)
@@ -34,6 +34,16 @@ SEEDS ?= 200
 
 simulate: $(READY) ## random work under random faults on virtual time; a failing seed replays: --seed N
 	$(BIN)/python -m tests.simulation.run --seeds $(SEEDS)
+
+KILLS ?= 200
+
+kills: $(READY) ## kill -9 a sandbox in the middle of writes, so many times
+	KCM_KILLS=$(KILLS) $(BIN)/python -m pytest -q -s tests/e2e/test_durability.py
+
+FUZZ_S ?= 600
+
+fuzz: $(READY) ## odd requests for so many seconds; each kind of failure is shown once
+	$(BIN)/python -m tests.unit.sandbox.fuzz.run --seconds $(FUZZ_S)
 
 bench: $(READY) ## cost as JSON lines, beside the Go binary's figures
 	$(BIN)/python -m tests.bench.run $(ARGS)

@@ -1,11 +1,9 @@
 """``kcm sandbox`` as a process: starting, ending, keeping what it acknowledged, and what is wrong."""
 
-import random
 import signal
 import socket
 import stat
 import subprocess
-import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,28 +51,6 @@ def test_ends_well_with_a_watch_open(start: Start, number: int) -> None:
     request = urllib.request.Request(sandbox.url + "/api/v1/pods?watch=1", headers={"Authorization": "Bearer T"})
     with urllib.request.urlopen(request, timeout=10, context=insecure()):
         assert sandbox.end(number) == 0
-
-
-def test_a_kill_loses_no_acknowledged_write(start: Start, tmp_path: Path) -> None:
-    rng, acknowledged = random.Random(7), 0
-    for _ in range(8):
-        sandbox = start(*PLAIN, "--data-dir", str(tmp_path / "data"))
-        found = sandbox.ask("GET", "/api/v1/namespaces/default/configmaps")
-        kept = {int(item["metadata"]["name"][1:]) for item in found["items"]}
-        assert kept >= set(range(acknowledged))
-        versions = [int(item["metadata"]["resourceVersion"]) for item in found["items"]]
-        assert int(found["metadata"]["resourceVersion"]) >= max(versions, default=0)
-        acknowledged = max(kept, default=-1) + 1
-        threading.Timer(rng.uniform(0.05, 0.3), sandbox.child.kill).start()
-        try:
-            while True:
-                body = {"metadata": {"name": f"c{acknowledged}"}}
-                made = sandbox.ask("POST", "/api/v1/namespaces/default/configmaps", body)
-                assert made["kind"] == "ConfigMap"
-                acknowledged += 1
-        except OSError:
-            sandbox.child.wait(END_S)
-    assert acknowledged > 20
 
 
 def test_keys_are_their_owners_alone(start: Start, tmp_path: Path) -> None:
