@@ -24,7 +24,7 @@ from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, ResourceInfo, 
 
 PODS = GVR("", "v1", "pods")
 BUDGETS = GVR("policy", "v1", "poddisruptionbudgets")
-_BINDING, _EVICTION = Target("", "v1", "Binding"), Target("policy", "v1", "Eviction")
+_BINDING, _EVICTION = Target("", "v1", "Binding"), Target("policy", "v1", "Eviction", older=("v1beta1",))
 _MOST_DISRUPTED = 2000
 _ENDED = ("Succeeded", "Failed")
 _DONE: Tree = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

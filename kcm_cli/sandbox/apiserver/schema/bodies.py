@@ -4,7 +4,7 @@ Source: apiserver pkg/endpoints/handlers/{create,update,rest}.go, apimachinery p
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from kcm_cli.machinery import codec
@@ -23,11 +23,17 @@ _SUMMARY = 30
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The kind that a path takes: the resource's own, or that of a subresource."""
+    """The kind that a path takes: the resource's own, or that of a subresource. ``older``: versions that it takes, too."""
 
     group: str
     version: str
     kind: str
+    older: tuple[str, ...] = field(default=(), compare=False)
+
+    def takes(self, found: "Target") -> bool:
+        """Whether a body may be of this kind."""
+        same_kind = (found.group, found.kind) == (self.group, self.kind)
+        return same_kind and found.version in (self.version, *self.older)
 
     @property
     def api_version(self) -> str:
@@ -86,7 +92,7 @@ class Bodies:
             return self.custom.decode(target, body, mode)
         definition = self._builtin.definition(target.group, target.version, target.kind)
         found = kind_in(target, body.doc, data)
-        if found != target:
+        if not target.takes(found):
             raise self._other_kind(target, found, body)
         node = self._builtin.node(cast("str", definition))
 

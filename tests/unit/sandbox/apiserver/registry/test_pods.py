@@ -58,3 +58,16 @@ def test_a_gated_pod_is_not_bound(served: Any) -> None:
         assert "non-empty .spec.schedulingGates" in refused["message"]
 
     served(test)
+
+
+@pytest.mark.parametrize(
+    ("version", "status"),
+    [("policy/v1", 201), ("policy/v1beta1", 201), ("policy/v1beta2", 400), ("apps/v1beta1", 400)],
+)
+def test_evictions_of_old_clients_are_taken(served: Any, version: str, status: int) -> None:
+    async def test(api: Api) -> None:
+        await new_pod(api)
+        eviction = {"apiVersion": version, "kind": "Eviction", "metadata": {"name": "p"}}
+        await api.json("POST", f"{PODS}/p/eviction", eviction, status=status)
+
+    served(test)
