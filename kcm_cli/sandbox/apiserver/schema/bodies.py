@@ -23,7 +23,7 @@ _SUMMARY = 30
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The kind that a path takes: the resource's own, or that of a subresource. ``older``: versions that it takes, too."""
+    """The kind that a path takes: the resource's own, or a subresource's. ``older``: versions that it takes, too."""
 
     group: str
     version: str
