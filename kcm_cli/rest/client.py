@@ -160,7 +160,7 @@ class Client:
         """Create an object (or POST to a subresource of ``name``). Raises AlreadyExists and others."""
         if resource.namespaced and not namespace:
             raise ValueError("an empty namespace may not be set during creation")
-        path = resource.gvr.path(namespace, name, subresource)
+        path = object_path(resource, namespace, name, subresource) if name else resource.gvr.path(namespace)
         query = (("fieldManager", field_manager),) if field_manager else ()
         body = doc if isinstance(doc, bytes) else codec.encode(doc)
         return resource.decode(await self._call(Request("POST", path, query, self._json_body, body)))

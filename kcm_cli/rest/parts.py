@@ -5,6 +5,8 @@ from typing import Any
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.names import path_segment
+from kcm_cli.machinery.quoting import quote
 
 Query = tuple[tuple[str, str], ...]
 
@@ -12,12 +14,22 @@ _DELETE_OPTIONS: Doc = {"kind": "DeleteOptions", "apiVersion": "v1"}
 _PLAIN_DELETE = codec.encode(_DELETE_OPTIONS)
 
 
+class InvalidName(ValueError):
+    """A name that some object gives for another cannot be part of a URL: nothing can have it."""
+
+    reason = "InvalidName"
+
+
 def object_path(resource: Resource[Any], namespace: str, name: str, subresource: str) -> str:
-    """The path of one object. Raises ValueError where it would be that of a collection."""
+    """The path of one object. Raises InvalidName, ValueError where it would be that of a collection."""
     if not name:
         raise ValueError("resource name may not be empty")
     if resource.namespaced and not namespace:
         raise ValueError("an empty namespace may not be set when a resource name is provided")
+    for what, segment in (("namespace", namespace), ("resource name", name)):
+        problems = path_segment(segment)
+        if problems:
+            raise InvalidName(f"invalid {what} {quote(segment)}: [{' '.join(problems)}]")
     return resource.gvr.path(namespace, name, subresource)
 
 

@@ -19,6 +19,7 @@ from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.engine.resync import Together
 from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.actions import Path as FieldPath
 from kcm_cli.planning.actions import Update, Value
@@ -28,7 +29,6 @@ from kcm_cli.runtime.store import NAMESPACE
 
 MAX_RETRIES = 10
 QUEUE = "serviceaccount_tokens_service"
-SEPARATOR = "|"
 
 
 def build(context: ControllerContext) -> Runnable | None:
@@ -73,7 +73,7 @@ class TokenController:
 
     async def sync_account(self, key: str) -> None:
         """The tokens of an account that is gone go too."""
-        namespace, name, uid = key.split(SEPARATOR)
+        namespace, name, uid = codec.decode(key.encode(), tuple[str, str, str])
         if self._known(namespace, name, uid) is not None:
             return
         gone = ServiceAccount(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid))
@@ -83,7 +83,9 @@ class TokenController:
 
     async def sync_secret(self, key: str) -> None:
         """A token Secret is filled in, or deleted with its account; one that is gone is not referred to."""
-        namespace, name, uid, account_name, account_uid = key.split(SEPARATOR)
+        namespace, name, uid, account_name, account_uid = codec.decode(key.encode(), tuple[str, str, str, str, str])
+        if not account_name:
+            return
         secret = self._secrets.store.get(f"{namespace}/{name}")
         if secret is None or secret.uid != uid:
             if self._known(namespace, account_name, account_uid) is not None:
@@ -102,7 +104,7 @@ class TokenController:
     async def _account_of(self, namespace: str, name: str, uid: str) -> ServiceAccount | None:
         """From the cache, or from the server: nothing is deleted because a cache is old."""
         known = self._known(namespace, name, uid)
-        if known is not None or not name:
+        if known is not None:
             return known
         try:
             found = await self._client.get(SERVICE_ACCOUNTS, namespace, name)
@@ -165,10 +167,15 @@ class TokenController:
     # -- events
 
     def _account(self, account: ServiceAccount) -> None:
-        self.account_queue.add(SEPARATOR.join((account.namespace, account.name, account.uid)))
+        self.account_queue.add(_key(account.namespace, account.name, account.uid))
 
     def _secret(self, secret: Secret) -> None:
         if secret.type == plan.TYPE:
             notes = secret.annotations
             account = (notes.get(plan.ACCOUNT_NAME, ""), notes.get(plan.ACCOUNT_UID, ""))
-            self.secret_queue.add(SEPARATOR.join((secret.namespace, secret.name, secret.uid, *account)))
+            self.secret_queue.add(_key(secret.namespace, secret.name, secret.uid, *account))
+
+
+def _key(*parts: str) -> str:
+    """What annotations say may be any text, so nothing can stand between them."""
+    return codec.encode(parts).decode()

@@ -1,8 +1,9 @@
 """Transports that fail as a test says."""
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
@@ -98,7 +99,8 @@ class Held:
         await self._inner.close()
 
 
-def refusal(status: int, reason: str, message: str = "no") -> Response:
+def refusal(status: int, reason: str, message: str = "no", causes: Iterable[dict[str, str]] = ()) -> Response:
     """An API server's answer that says no."""
-    body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": reason}
+    body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": reason}
+    body["details"] = {"causes": list(causes)}
     return Response(status, {"content-type": "application/json"}, json.dumps(body | {"message": message}).encode())

@@ -11,6 +11,7 @@ from kcm_cli.api.core import NODES, PODS
 from kcm_cli.component import virtual
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import JSON_PATCH, MAX_RETRIES
+from kcm_cli.rest.parts import InvalidName
 from kcm_cli.rest.ratelimit import TokenBucket
 from kcm_cli.rest.transport import ConnectionLost, Request, TimedOut, Unreachable
 
@@ -157,6 +158,33 @@ def test_paths_that_would_hit_a_collection_are_refused(script, answer, call):
     transport = script(answer(200, POD))
     with pytest.raises(ValueError, match="empty"):
         virtual.run(call(transport.client()))
+    assert transport.asked == []
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "message"),
+    [
+        pytest.param("ns", "a/b", "invalid resource name \"a/b\": [may not contain '/']", id="two segments"),
+        pytest.param("ns", "..", "invalid resource name \"..\": [may not be '..']", id="up"),
+        pytest.param("ns", "a%2fb", "invalid resource name \"a%2fb\": [may not contain '%']", id="encoded"),
+        pytest.param("a/b", "x", "invalid namespace \"a/b\": [may not contain '/']", id="namespace"),
+    ],
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c, namespace, name: c.get(PODS, namespace, name),
+        lambda c, namespace, name: c.delete(PODS, namespace, name),
+        lambda c, namespace, name: c.create(PODS, namespace, b"{}", name=name, subresource="eviction"),
+        lambda c, namespace, name: c.patch(PODS, namespace, name, b"{}"),
+    ],
+    ids=["get", "delete", "create", "patch"],
+)
+def test_names_that_would_lead_elsewhere_are_refused(script, answer, call, namespace, name, message):
+    transport = script(answer(200, POD))
+    with pytest.raises(InvalidName) as refused:
+        virtual.run(call(transport.client(), namespace, name))
+    assert str(refused.value) == message
     assert transport.asked == []
 
 

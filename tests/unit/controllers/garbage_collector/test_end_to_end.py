@@ -369,6 +369,20 @@ def test_a_reference_to_a_kind_that_nobody_serves_holds(live):
     live(life)
 
 
+@pytest.mark.parametrize("name", ["a/b", "../secrets/root", ".."])
+def test_an_owner_whose_name_nothing_can_have_holds(live, name):
+    """It would be a path to something else: nothing is asked for, and nothing concluded."""
+
+    async def life(story: Story) -> None:
+        async with story.running():
+            root = await story.make("root")
+            await story.make("child", root | {"name": name, "uid": "u"})
+            await story.world.wait(60)
+            assert await story.left() == {"root": [], "child": [name]}
+
+    live(life)
+
+
 # -- what changes while requests are under way
 
 

@@ -1,0 +1,122 @@
+"""What the ConfigMap of the root CA should hold; and the controller in a whole sandbox, on virtual time."""
+
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.core import CONFIG_MAPS, ConfigMap
+from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
+from kcm_cli.controllers.root_ca_certificate_publisher.controller import read_root_ca
+from kcm_cli.controllers.root_ca_certificate_publisher.plan import DESCRIPTION, NAME, TEXT, repairs, wanted
+from kcm_cli.engine.descriptor import StartError
+from kcm_cli.machinery import codec
+from kcm_cli.rest.errors import NotFound
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+NAMESPACES = resource("namespaces", namespaced=False)
+
+
+def config_map(data: dict[str, str] | None, **annotations: str) -> ConfigMap:
+    metadata = {"name": NAME, "namespace": "ns", "annotations": annotations}
+    return CONFIG_MAPS.decode(codec.encode({"metadata": metadata, "data": data}))
+
+
+GOOD = {"ca.crt": "CA"}
+
+
+@pytest.mark.parametrize(
+    ("found", "right"),
+    [
+        pytest.param(config_map(GOOD, **{DESCRIPTION: TEXT}), True, id="as it is made"),
+        pytest.param(config_map(GOOD, **{DESCRIPTION: "mine"}), True, id="any description will do"),
+        pytest.param(config_map(GOOD, **{DESCRIPTION: ""}), False, id="an empty one will not"),
+        pytest.param(config_map(GOOD), False, id="no description"),
+        pytest.param(config_map({"ca.crt": "old"}, **{DESCRIPTION: TEXT}), False, id="another CA"),
+        pytest.param(config_map(GOOD | {"more": "x"}, **{DESCRIPTION: TEXT}), False, id="more data"),
+        pytest.param(config_map(None, **{DESCRIPTION: TEXT}), False, id="no data"),
+    ],
+)
+def test_repairs(found: ConfigMap, right: bool) -> None:
+    changes = repairs(found, "CA")
+    assert (changes == {}) is right
+    if not right:
+        assert changes[("data",)] == GOOD
+        assert changes[("metadata", "annotations")] == {**found.annotations, DESCRIPTION: TEXT}
+
+
+def test_what_is_made_needs_no_repair() -> None:
+    assert repairs(CONFIG_MAPS.decode(codec.encode(wanted("ns", "CA"))), "CA") == {}
+
+
+def test_a_file_that_cannot_be_read(tmp_path):
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    for path in (tmp_path / "none", tmp_path / "binary"):
+        with pytest.raises(StartError, match="--root-ca-file"):
+            read_root_ca(str(path))
+    assert read_root_ca("") == ""
+
+
+class Story:
+    def __init__(self, world: World, tmp_path: Any) -> None:
+        self.world = world
+        (tmp_path / "ca").write_text("CA")
+        self.config = ServiceAccountTokenConfig(root_ca_file=str(tmp_path / "ca"))
+
+    def running(self, **options: Any) -> Any:
+        names = ["root-ca-certificate-publisher-controller"]
+        return controllers(self.world, self.config, names=names, **options)
+
+    async def data(self, namespace: str) -> dict[str, str] | None:
+        try:
+            return (await self.world.get(CONFIG_MAPS, NAME, namespace)).get("data", {})  # type: ignore[no-any-return]
+        except NotFound:
+            return None
+
+
+def test_every_namespace_has_it_and_it_is_kept_right(play, tmp_path):
+    async def life(world: World) -> None:
+        story = Story(world, tmp_path)
+        async with story.running():
+            await world.create(NAMESPACES, {"metadata": {"name": "new"}})
+            await world.wait(2)
+            assert await story.data("new") == await story.data("default") == GOOD
+            await world.patch(CONFIG_MAPS, NAME, {"data": {"ca.crt": "x", "more": "y"}}, "new")
+            await world.wait(2)
+            assert await story.data("new") == GOOD
+            await world.client.delete(CONFIG_MAPS, "new", NAME)
+            await world.wait(2)
+            assert await story.data("new") == GOOD
+
+    play(life, nodes=0)
+
+
+def test_a_namespace_that_is_going_gets_none(play, tmp_path):
+    async def life(world: World) -> None:
+        story = Story(world, tmp_path)
+        async with story.running():
+            await world.create(NAMESPACES, {"metadata": {"name": "going"}})
+            await world.wait(2)
+            await world.delete(NAMESPACES, "going")
+            await world.client.delete(CONFIG_MAPS, "going", NAME)
+            await world.wait(30)
+            assert await story.data("going") is None
+
+    play(life, nodes=0)
+
+
+def test_it_outlives_failures(play, tmp_path):
+    async def life(world: World) -> None:
+        story = Story(world, tmp_path)
+        faulty = Faulty(world.server.transport(), random.Random(1), 0.5)
+        async with story.running(transport=faulty):
+            for number in range(10):
+                await world.create(NAMESPACES, {"metadata": {"name": f"n{number}"}})
+            await world.wait(60)
+            assert faulty.faults
+            assert all([await story.data(f"n{number}") == GOOD for number in range(10)])
+
+    play(life, nodes=0)

@@ -1,0 +1,108 @@
+"""The controller in a whole sandbox, on virtual time: every active namespace has its account."""
+
+import random
+
+import pytest
+
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.transport import Request, Response, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing, Rewriting, refusal
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+NAMESPACES = resource("namespaces", namespaced=False)
+ACCOUNTS = resource("serviceaccounts")
+
+
+def running(world: World, transport: Transport | None = None):
+    return controllers(world, names=["serviceaccount-controller"], transport=transport)
+
+
+async def has(world: World, namespace: str, name: str = "default") -> bool:
+    try:
+        await world.get(ACCOUNTS, name, namespace)
+    except NotFound:
+        return False
+    return True
+
+
+def test_a_new_namespace_gets_its_account_and_keeps_it(play):
+    async def life(world: World) -> None:
+        await world.create(NAMESPACES, {"metadata": {"name": "old"}})
+        async with running(world):
+            await world.create(NAMESPACES, {"metadata": {"name": "new"}})
+            await world.wait(2)
+            assert await has(world, "old") and await has(world, "new")
+            await world.client.delete(ACCOUNTS, "new", "default")
+            await world.wait(2)
+            assert await has(world, "new")
+
+    play(life, nodes=0)
+
+
+def test_another_account_that_goes_is_not_made_again(play):
+    async def life(world: World) -> None:
+        async with running(world):
+            await world.create(ACCOUNTS, {"metadata": {"name": "mine"}})
+            await world.wait(2)
+            await world.delete(ACCOUNTS, "mine")
+            await world.wait(2)
+            assert not await has(world, "default", "mine")
+
+    play(life, nodes=0)
+
+
+def test_a_namespace_that_is_going_gets_none(play):
+    async def life(world: World) -> None:
+        async with running(world):
+            await world.create(NAMESPACES, {"metadata": {"name": "going"}})
+            await world.wait(2)
+            await world.delete(NAMESPACES, "going")
+            namespace = await world.get(NAMESPACES, "going")
+            assert namespace["status"]["phase"] == "Terminating"
+            await world.client.delete(ACCOUNTS, "going", "default")
+            await world.wait(30)
+            assert not await has(world, "going")
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize(
+    ("reason", "causes", "tries"),
+    [
+        pytest.param("AlreadyExists", [], 1, id="there already"),
+        pytest.param("Forbidden", [{"reason": "NamespaceTerminating"}], 1, id="terminating"),
+        pytest.param("Forbidden", [], 5, id="refused"),
+    ],
+)
+def test_what_is_tried_again(play, reason, causes, tries):
+    async def life(world: World) -> None:
+        asked = []
+
+        def answer(request: Request) -> Response | None:
+            if request.method == "POST" and request.path.endswith("/namespaces/new/serviceaccounts"):
+                asked.append(request.path)
+                return refusal(409 if reason == "AlreadyExists" else 403, reason, causes=causes)
+            return None
+
+        async with running(world, Rewriting(world.server.transport(), answer=answer)):
+            await world.create(NAMESPACES, {"metadata": {"name": "new"}})
+            await world.wait(60)
+            assert len(asked) == 1 if tries == 1 else len(asked) >= tries
+
+    play(life, nodes=0)
+
+
+def test_it_outlives_failures(play):
+    async def life(world: World) -> None:
+        faulty = Faulty(world.server.transport(), random.Random(1), 0.5)
+        async with running(world, Refusing(faulty, lambda request: False)):
+            for number in range(10):
+                await world.create(NAMESPACES, {"metadata": {"name": f"n{number}"}})
+            await world.wait(60)
+            assert faulty.faults
+            assert all([await has(world, f"n{number}") for number in range(10)])
+
+    play(life, nodes=0)

@@ -1,0 +1,229 @@
+"""The controller in a whole sandbox, on virtual time: token Secrets live and go with their accounts."""
+
+import base64
+import random
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.transport import Request, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+SECRETS = resource("secrets")
+ACCOUNTS = resource("serviceaccounts")
+NAME, UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
+CA = "-----BEGIN CERTIFICATE-----\n"
+
+
+@pytest.fixture
+def config(tmp_path) -> ServiceAccountTokenConfig:
+    key = ec.generate_private_key(ec.SECP256R1())
+    plain = serialization.NoEncryption()
+    (tmp_path / "key").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    )
+    (tmp_path / "ca").write_text(CA)
+    return ServiceAccountTokenConfig(service_account_key_file=str(tmp_path / "key"), root_ca_file=str(tmp_path / "ca"))
+
+
+class Story:
+    def __init__(self, world: World, config: ServiceAccountTokenConfig) -> None:
+        self.world = world
+        self.config = config
+
+    def running(self, transport: Transport | None = None) -> Any:
+        return controllers(self.world, self.config, names=["serviceaccount-token-controller"], transport=transport)
+
+    async def account(self, name: str = "robot", *secrets: str) -> str:
+        await self.world.create(ACCOUNTS, {"metadata": {"name": name}, "secrets": [{"name": s} for s in secrets]})
+        return (await self.world.get(ACCOUNTS, name))["metadata"]["uid"]  # type: ignore[no-any-return]
+
+    async def secret(self, name: str = "token", account: str = "robot", data: Any = None, **notes: str) -> None:
+        metadata = {"name": name, "annotations": {NAME: account, **notes}}
+        body = {"metadata": metadata, "type": "kubernetes.io/service-account-token", "data": data or {}}
+        await self.world.create(SECRETS, body)
+
+    async def data(self, name: str = "token") -> dict[str, str]:
+        found = await self.world.get(SECRETS, name)
+        return {key: base64.b64decode(value).decode() for key, value in found.get("data", {}).items()}
+
+    async def gone(self, name: str = "token") -> bool:
+        try:
+            await self.world.get(SECRETS, name)
+        except NotFound:
+            return True
+        return False
+
+
+def test_a_token_is_filled_in(play, config):
+    async def life(world: World) -> None:
+        story = Story(world, config)
+        async with story.running():
+            uid = await story.account()
+            await story.secret(data={"mine": base64.b64encode(b"stays").decode()})
+            await world.wait(2)
+            data = await story.data()
+            assert data["mine"] == "stays"
+            assert (data["ca.crt"], data["namespace"]) == (CA, "default")
+            assert data["token"].count(".") == 2
+            assert (await world.get(SECRETS, "token"))["metadata"]["annotations"][UID] == uid
+
+    play(life, nodes=0)
+
+
+def test_what_is_taken_away_is_filled_in_again(play, config):
+    async def life(world: World) -> None:
+        story = Story(world, config)
+        async with story.running():
+            await story.account()
+            await story.secret()
+            await world.wait(2)
+            before = await story.data()
+            await world.patch(SECRETS, "token", {"data": {"ca.crt": "d3Jvbmc="}})
+            await world.wait(2)
+            assert await story.data() == before
+            await world.patch(SECRETS, "token", {"data": {"token": None}})
+            await world.wait(2)
+            assert (await story.data())["token"].count(".") == 2
+
+    play(life, nodes=0)
+
+
+def test_other_secrets_are_left_alone(play, config):
+    async def life(world: World) -> None:
+        story = Story(world, config)
+        async with story.running():
+            await story.account()
+            await world.create(SECRETS, {"metadata": {"name": "token", "annotations": {NAME: "robot"}}})
+            await world.wait(2)
+            assert await story.data() == {}
+            await world.delete(ACCOUNTS, "robot")
+            await world.wait(2)
+            assert not await story.gone()
+
+    play(life, nodes=0)
+
+
+def test_tokens_go_with_their_account(play, config):
+    async def life(world: World) -> None:
+        story = Story(world, config)
+        async with story.running():
+            await story.account()
+            await story.account("other")
+            for name, account in (("a", "robot"), ("b", "robot"), ("c", "other")):
+                await story.secret(name, account)
+            await world.wait(2)
+            await world.delete(ACCOUNTS, "robot")
+            await world.wait(2)
+            assert [await story.gone(name) for name in "abc"] == [True, True, False]
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize("name", ["nobody", "a|b", "robot|x|y", '"'])
+def test_a_token_of_nobody_goes(play, config, name):
+    async def life(world: World) -> None:
+        story = Story(world, config)
+        async with story.running():
+            await story.secret(account=name)
+            await world.wait(2)
+            assert await story.gone()
+
+    play(life, nodes=0)
+
+
+def test_a_token_whose_account_no_account_can_be_is_left_alone(play, config):
+    async def life(world: World) -> None:
+        story = Story(world, config)
+        async with story.running():
+            await story.account()
+            await story.secret(account="../serviceaccounts/robot")
+            await world.wait(60)
+            assert await story.data() == {}
+
+    play(life, nodes=0)
+
+
+def test_a_token_of_an_earlier_account_of_the_name_goes(play, config):
+    async def life(world: World) -> None:
+        story = Story(world, config)
+        async with story.running():
+            await story.account()
+            await story.secret(**{UID: "earlier"})
+            await world.wait(2)
+            assert await story.gone()
+
+    play(life, nodes=0)
+
+
+def test_an_account_forgets_a_token_that_is_gone(play, config):
+    async def life(world: World) -> None:
+        story = Story(world, config)
+        async with story.running():
+            await story.account("robot", "token", "kept")
+            await story.secret()
+            await world.wait(2)
+            await world.delete(SECRETS, "token")
+            await world.wait(2)
+            assert (await world.get(ACCOUNTS, "robot"))["secrets"] == [{"name": "kept"}]
+
+    play(life, nodes=0)
+
+
+def test_a_cache_that_does_not_know_the_account_deletes_nothing(play, config):
+    async def life(world: World) -> None:
+        story = Story(world, config)
+        blind = [False]
+
+        def refuses(request: Request) -> bool:
+            return blind[0] and request.path == "/api/v1/serviceaccounts"
+
+        await story.account("first")
+        async with story.running(Refusing(world.server.transport(), refuses)):
+            await world.wait(2)
+            await story.account()
+            await story.secret()
+            await world.wait(2)
+            assert (await story.data())["token"]
+
+    play(life, nodes=0)
+
+
+def test_without_a_key_it_does_not_run(play):
+    async def life(world: World) -> None:
+        story = Story(world, ServiceAccountTokenConfig())
+        async with story.running():
+            await story.account()
+            await story.secret()
+            await world.wait(2)
+            assert await story.data() == {}
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_requests_and_answers(play, config, seed):
+    async def life(world: World) -> None:
+        story = Story(world, config)
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.4)
+        async with story.running(faulty):
+            await story.account()
+            await story.account("other")
+            for number in range(6):
+                await story.secret(f"s{number}", "robot" if number % 2 else "other")
+            await world.wait(60)
+            assert all([(await story.data(f"s{number}")).get("token") for number in range(6)])
+            await world.delete(ACCOUNTS, "other")
+            await world.wait(60)
+            assert faulty.faults
+            assert [await story.gone(f"s{number}") for number in range(6)] == [True, False] * 3
+
+    play(life, nodes=0)
