@@ -30,5 +30,4 @@ INERT: Mapping[str, str] = {
     "UnauthenticatedHTTP2DOSMitigation": "kcm serves HTTP/1.1",
     "UnlockWhileProcessingFIFO": _CACHES,
     "WatchListClient": "kcm always asks for a watch-list, and takes a list where the server refuses it",
-    "WorkloadWithJob": "workloads of Jobs are not built yet",
 }

@@ -19,8 +19,19 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+OTHERS: set[threading.Thread] = set()
+
+
+@pytest.fixture(autouse=True)
+def others() -> None:
+    """Sandboxes of fixtures that live for the whole session are not ours."""
+    OTHERS.clear()
+    OTHERS.update(threading.enumerate())
+
+
 def threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name == "kcm sandbox"]
+    alive = set(threading.enumerate()) - OTHERS
+    return [thread.name for thread in alive if thread.name == "kcm sandbox"]
 
 
 def nothing_is_left(folder: Path) -> bool:
