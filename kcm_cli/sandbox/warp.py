@@ -12,8 +12,21 @@ import threading
 from concurrent.futures import Future
 
 PATIENCE_S = 0.001
+STALLED_S = 30.0
+"""After so much real time without any way made, a journey is given up."""
 REST_S = 1.0
 """After so much time that was jumped over, what is outside of the loop is given its bit of real time."""
+
+
+_NAMED = 20
+
+
+class Stalled(Exception):
+    """The loop is never at rest."""
+
+
+def _told(left_s: float) -> str:
+    return f"the loop always has something to do, {left_s:g} s of its time are left"
 
 
 class _Journey:
@@ -68,10 +81,11 @@ class WarpLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return super().time() + self._warp.offset_s
 
-    def advance(self, seconds: float, *, patience_s: float = PATIENCE_S) -> None:
+    def advance(self, seconds: float, *, patience_s: float = PATIENCE_S, stalled_s: float = STALLED_S) -> None:
         """Let seconds pass on this loop. Called from another thread; one journey at a time.
 
-        Raises ValueError for a negative or endless time, RuntimeError on the loop's own thread.
+        Raises ValueError for a negative or endless time, RuntimeError on the loop's own thread and where the loop has
+        ended, Stalled where it is never at rest, so that no time passes for ``stalled_s`` real seconds.
         """
         if not 0 <= seconds < float("inf"):
             raise ValueError(f"time can be advanced by a number of seconds, not by {seconds}")
@@ -80,7 +94,27 @@ class WarpLoop(asyncio.SelectorEventLoop):
         with self._turn:
             journey = _Journey(seconds, patience_s)
             self.call_soon_threadsafe(self._depart, journey)
-            journey.done.result()
+            self._await(journey, stalled_s)
+
+    def _await(self, journey: _Journey, stalled_s: float) -> None:
+        left_s = journey.left_s
+        while True:
+            try:
+                return journey.done.result(stalled_s)
+            except TimeoutError:
+                if not self.is_running():
+                    raise RuntimeError("the loop has ended") from None
+                if journey.left_s == left_s:
+                    self.call_soon_threadsafe(self._break_off, journey)
+                    raise Stalled(f"{_told(left_s)}; pending: {', '.join(self._pending())}") from None
+                left_s = journey.left_s
+
+    def _pending(self) -> list[str]:
+        return sorted(task.get_name() for task in asyncio.all_tasks(self))[:_NAMED] or ["no task"]
+
+    def _break_off(self, journey: _Journey) -> None:
+        if self._warp.journey is journey:
+            self._warp.journey = None
 
     def close(self) -> None:
         """Break what connections are left, and end."""

@@ -3,12 +3,9 @@
 upstream: staging/src/k8s.io/apiserver/pkg/cel/library/{quantity,semverlib,format}.go
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date
 from typing import ClassVar
 from urllib.parse import urlsplit
 
@@ -16,12 +13,15 @@ from kcm_cli.machinery import names, quantity
 from kcm_cli.machinery.cel.overloads import Function, overloaded
 from kcm_cli.machinery.cel.values import NONE, CelError, Optional, Value
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.formats import is_base64, is_date
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import parse_time
 
 _INT64 = range(-(1 << 63), 1 << 63)
-_semver = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?").fullmatch
+_number = "(0|[1-9][0-9]*)"
+_semver = re.compile(rf"{_number}\.{_number}\.{_number}(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?").fullmatch
+_UINT64_DIGITS = 20
 _uuid = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}").fullmatch
 Methods = Mapping[str, Function]
 
@@ -123,7 +123,17 @@ def _version(text: str, normalize: bool = False) -> SemverValue:
         why = "No Major.Minor.Patch elements found" if parts < 3 else f"Invalid character(s) found in {quote(text)}"
         raise CelError(why)
     prerelease = tuple((match[4] or "").split(".")) if match[4] else ()
-    return SemverValue((int(match[1]), int(match[2]), int(match[3])), prerelease)
+    core = (_uint64(match[1]), _uint64(match[2]), _uint64(match[3]))
+    for part in prerelease:
+        if part.isdigit():
+            _uint64(part)
+    return SemverValue(core, prerelease)
+
+
+def _uint64(text: str) -> int:
+    if len(text) > _UINT64_DIGITS or int(text) >= 1 << 64:
+        raise CelError(f'strconv.ParseUint: parsing "{text}": value out of range')
+    return int(text)
 
 
 def _normalized(text: str) -> str:
@@ -175,22 +185,6 @@ def _problem(judge: Callable[[str], bool], message: str) -> Callable[[str], list
     return lambda text: [] if judge(text) else [message]
 
 
-def _is_base64(text: str) -> bool:
-    try:
-        base64.b64decode(text, validate=True)
-    except binascii.Error:
-        return False
-    return True
-
-
-def _is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return len(text) == 10
-
-
 def _is_datetime(text: str) -> bool:
     try:
         parse_time(text)
@@ -221,8 +215,8 @@ _FORMATS: Mapping[str, Callable[[str], list[str]]] = {
     "labelValue": names.label_value,
     "uri": _uri_problems,
     "uuid": _problem(lambda text: _uuid(text) is not None, "does not match the UUID format"),
-    "byte": _problem(_is_base64, "invalid base64"),
-    "date": _problem(_is_date, "invalid date"),
+    "byte": _problem(is_base64, "invalid base64"),
+    "date": _problem(is_date, "invalid date"),
     "datetime": _problem(_is_datetime, "invalid datetime"),
 }
 

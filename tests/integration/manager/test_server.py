@@ -7,8 +7,8 @@ import random
 import socket
 import ssl
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -195,9 +195,12 @@ async def serving(
     try:
         yield running
     finally:
-        assert not task.done() or task.exception() is not None
+        ended = task.done()
         task.cancel()
         await asyncio.wait([task])
+        if ended:
+            task.result()  # what the server ended with
+            raise AssertionError("the server ended by itself")
 
 
 def run(work: Callable[[], Awaitable[None]]) -> None:
@@ -391,7 +394,7 @@ async def until(ask: Callable[[], Awaitable[tuple[int, str, dict[str, str]]]], w
     raise AssertionError(f"never answered {wanted}")
 
 
-def test_certificates_go_by_name_and_are_read_again(tmp_path: Path) -> None:
+def test_certificates_go_by_name_and_are_read_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     from kcm_cli.component.flag_values import CertKey
 
     authority = Authority("servers")
@@ -422,7 +425,8 @@ def test_certificates_go_by_name_and_are_read_again(tmp_path: Path) -> None:
                 await asyncio.sleep(0.05)
             assert await shown() == "renewed"
             main.write_bytes(b"rubbish")
-            await asyncio.sleep(1.2)
+            while "the old ones stay" not in caplog.text:
+                await asyncio.sleep(0.05)
             assert await shown() == "renewed"
 
     run(work)
@@ -518,8 +522,8 @@ def test_missing_cluster_settings_end_the_server() -> None:
 
 
 def test_it_answers_while_the_controllers_loop_is_busy() -> None:
-    """Half of the answers within 100 ms; the machine that runs this may be as busy itself."""
-    thread, took = LoopThread("server"), []
+    """That loop does not turn once before all answers are there."""
+    thread = LoopThread("server")
 
     async def serve(ready: asyncio.Future[int], loop: asyncio.AbstractEventLoop) -> None:
         async with serving() as server:
@@ -529,21 +533,19 @@ def test_it_answers_while_the_controllers_loop_is_busy() -> None:
     def probe(port: int) -> None:
         context = insecure()
         for _ in range(15):
-            start = time.monotonic()
             with socket.create_connection(("127.0.0.1", port)) as sock, context.wrap_socket(sock) as secure:
                 secure.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
                 assert b" 200 OK" in secure.recv(4096)
-            took.append(time.monotonic() - start)
 
     async def work() -> None:
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[int] = loop.create_future()
         serving_there = thread.submit(serve(ready, loop))
-        probing = asyncio.ensure_future(asyncio.to_thread(probe, await ready))
-        while not probing.done():
-            sum(number * number for number in range(30_000))
-            await asyncio.sleep(0)
-        await probing
+        with ThreadPoolExecutor(1) as pool:
+            probing = pool.submit(probe, await ready)
+            while not probing.done():
+                sum(number * number for number in range(30_000))
+            probing.result()
         serving_there.cancel()
         await thread.stop()
 
@@ -554,4 +556,3 @@ def test_it_answers_while_the_controllers_loop_is_busy() -> None:
         run(work)
     finally:
         sys.setswitchinterval(before)
-    assert sorted(took)[len(took) // 2] < 0.1

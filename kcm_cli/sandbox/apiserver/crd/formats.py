@@ -3,35 +3,35 @@
 upstream: kube-openapi pkg/validation/strfmt, apiextensions-apiserver pkg/apiserver/validation/formats.go
 """
 
-import base64
-import binascii
 import ipaddress
 import re
 from collections.abc import Callable
-from datetime import date
 from email.utils import parseaddr
 from urllib.parse import urlsplit
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.formats import is_base64, is_date
 from kcm_cli.machinery.times import parse_time
 
 Check = Callable[[str], bool]
 
 
 def _matches(pattern: str) -> Check:
-    match = re.compile(pattern).fullmatch
+    match = re.compile(pattern, re.ASCII).fullmatch
     return lambda text: match(text) is not None
 
 
 _label = r"[^\W_]([\w-]{0,61}[^\W_])?"
 _hostname = re.compile(rf"(?:{_label}|(?:{_label}\.)+[^\W\d_]{{2,63}})").fullmatch
-_duration = re.compile(r"(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0").fullmatch
+_duration = re.compile(r"(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0", re.ASCII).fullmatch
 _scala_duration = re.compile(
     r"\d+\s*(?:ns?|us|µs|micros?|ms|millis?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?|w|weeks?|"
-    r"nanos?|nanoseconds?|microseconds?|milliseconds?)"
+    r"nanos?|nanoseconds?|microseconds?|milliseconds?)",
+    re.ASCII,
 ).fullmatch
 _card = re.compile(
-    r"(?:4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11})"
+    r"(?:4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11})",
+    re.ASCII,
 ).fullmatch
 _rgb_part = r"(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])"
 
@@ -71,23 +71,8 @@ def _is_cidr(text: str) -> bool:
         ipaddress.ip_interface(text)
     except ValueError:
         return False
-    return "/" in text and text.rpartition("/")[2].isdigit()
-
-
-def _is_byte(text: str) -> bool:
-    try:
-        base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True
-
-
-def _is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return re.fullmatch(r"\d{4}-\d\d-\d\d", text) is not None
+    length = text.rpartition("/")[2]
+    return "/" in text and length.isascii() and length.isdigit()
 
 
 def _is_date_time(text: str) -> bool:
@@ -100,7 +85,7 @@ def _is_date_time(text: str) -> bool:
 
 def _is_isbn10(text: str) -> bool:
     digits = re.sub(r"[\s-]", "", text)
-    if re.fullmatch(r"\d{9}[\dX]", digits) is None:
+    if re.fullmatch(r"[0-9]{9}[0-9X]", digits) is None:
         return False
     total = sum((index + 1) * (10 if char == "X" else int(char)) for index, char in enumerate(digits))
     return total % 11 == 0
@@ -108,13 +93,13 @@ def _is_isbn10(text: str) -> bool:
 
 def _is_isbn13(text: str) -> bool:
     digits = re.sub(r"[\s-]", "", text)
-    if re.fullmatch(r"\d{13}", digits) is None:
+    if re.fullmatch(r"[0-9]{13}", digits) is None:
         return False
     return sum(int(char) * (3 if index % 2 else 1) for index, char in enumerate(digits)) % 10 == 0
 
 
 def _is_card(text: str) -> bool:
-    digits = re.sub(r"\D", "", text)
+    digits = re.sub(r"[^0-9]", "", text)
     if _card(digits) is None:
         return False
     doubled = [int(char) * (2 if index % 2 else 1) for index, char in enumerate(reversed(digits))]
@@ -154,9 +139,9 @@ _FORMATS: dict[str, Check] = {
     "ssn": _matches(r"\d{3}[- ]?\d{2}[- ]?\d{4}"),
     "hexcolor": _matches(rf"#?(?:{_HEX}{{3}}|{_HEX}{{6}})"),
     "rgbcolor": _matches(rf"rgb\(\s*{_rgb_part}\s*,\s*{_rgb_part}\s*,\s*{_rgb_part}\s*\)"),
-    "byte": _is_byte,
+    "byte": is_base64,
     "password": lambda text: True,
-    "date": _is_date,
+    "date": is_date,
     "duration": lambda text: _duration(text) is not None or _scala_duration(text.strip()) is not None,
     "datetime": _is_date_time,
     "k8sshortname": _matches(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"),

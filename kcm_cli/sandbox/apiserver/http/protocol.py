@@ -9,6 +9,7 @@ slow reader holds back its own stream only.
 
 import asyncio
 import gzip
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -22,6 +23,7 @@ from kcm_cli.rest.transport import Request, Response, Stream
 MAX_BODY_BYTES = 3 * 1024 * 1024
 GZIP_BYTES = 128 * 1024
 _GZIP_LEVEL = 1
+_log = logging.getLogger(__name__)
 _NO_QUERY: tuple[tuple[str, str], ...] = ()
 _REASONS = {
     **{200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 304: "Not Modified", 400: "Bad Request"},
@@ -57,6 +59,7 @@ class HttpConnection(asyncio.Protocol):
         self._writable: asyncio.Future[None] | None = None
         self._closing = False
         self._endless = False
+        self._begun = False
         self._url = b""
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
@@ -150,18 +153,31 @@ class HttpConnection(asyncio.Protocol):
         """Answer what waits, in order; ends when nothing does."""
         try:
             while self._waiting:
-                request, keep_alive = self._waiting.popleft()
-                answer = await self._server.handler(request, self._peer)
-                if isinstance(answer, Stream):
-                    await self._stream(answer, keep_alive)
-                else:
-                    await self._whole(request, answer, keep_alive)
-                if not keep_alive or self._closing:
-                    self.close()
-                elif self._transport is not None:
-                    self._transport.resume_reading()
+                await self._answer(*self._waiting.popleft())
+        except Exception:  # noqa: BLE001 - a bug costs this connection, and is seen; its client is not left waiting
+            _log.exception("Connection failed")
+            self._fail()
         finally:
             self._task = None
+
+    async def _answer(self, request: Request, keep_alive: bool) -> None:
+        self._begun = False
+        answer = await self._server.handler(request, self._peer)
+        if isinstance(answer, Stream):
+            await self._stream(answer, keep_alive)
+        else:
+            await self._whole(request, answer, keep_alive)
+        if not keep_alive or self._closing:
+            self.close()
+        elif self._transport is not None:
+            self._transport.resume_reading()
+
+    def _fail(self) -> None:
+        if self._begun:
+            self.abort()  # half an answer must not look like a whole one
+        else:
+            self._closing = False
+            self._refuse(500, _FAILED, "application/json")
 
     async def _whole(self, request: Request, answer: Response, keep_alive: bool) -> None:
         body, encoding = answer.body, ""
@@ -172,15 +188,16 @@ class HttpConnection(asyncio.Protocol):
             return
         length = f"content-length: {len(body)}\r\n"
         head = self._head(answer.status, answer.headers, keep_alive, encoding, length)
+        self._begun = True
         self._transport.write(head if request.method == "HEAD" else head + body)
         await self._drained()
 
     async def _stream(self, answer: Stream, keep_alive: bool) -> None:
         if self._transport is None:
             return
-        self._transport.write(
-            self._head(answer.status, answer.headers, keep_alive, "", "transfer-encoding: chunked\r\n")
-        )
+        head = self._head(answer.status, answer.headers, keep_alive, "", "transfer-encoding: chunked\r\n")
+        self._begun = True
+        self._transport.write(head)
         self._endless = True
         chunks: Any = answer.chunks
         async with aclosing(chunks):
@@ -236,6 +253,11 @@ class HttpConnection(asyncio.Protocol):
             self._transport.abort()
 
 
+_FAILED = (
+    b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
+    b'"message":"Internal error occurred: the server met an error in itself, see its log",'
+    b'"reason":"InternalError","code":500}\n'
+)
 _TOO_LARGE = (
     b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
     b'"message":"Request entity too large: limit is 3145728","reason":"RequestEntityTooLarge","code":413}\n'

@@ -84,9 +84,13 @@ class Watching:
         return [(event["type"], event["object"]["metadata"].get("name", "")) for event in self.events]
 
     async def end(self) -> None:
+        """It was a watch, and went on until now or to its own end."""
         assert self.task is not None
         self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
+        await asyncio.wait([self.task])
+        if not self.task.cancelled():
+            self.task.result()
+        assert self.status == 200
 
 
 @pytest.fixture(scope="session")

@@ -269,3 +269,23 @@ def test_lists_that_are_sets_or_maps_hold_nothing_twice():
 def test_formats(format_, good, bad):
     check = check_of(format_)
     assert recognized(format_, "string") and check(good) and not check(bad)
+
+
+FORMATS = (
+    *("bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5"),
+    *("isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date", "duration"),
+    *("date-time", "k8s-short-name", "k8s-long-name"),
+)
+digits = st.text("0123456789-٣²:./X ")
+
+
+@given(st.sampled_from(FORMATS), st.text() | digits)
+def test_every_text_can_be_judged(format_, text):
+    assert check_of(format_)(text) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("format_", "text"), [("ssn", "٣٣٣-٣٣-٣٣٣٣"), ("creditcard", "٤" * 16), ("cidr", "10.0.0.0/٣"), ("isbn", "٣" * 10)]
+)
+def test_digits_are_ascii(format_, text):
+    assert not check_of(format_)(text)

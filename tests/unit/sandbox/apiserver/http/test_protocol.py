@@ -29,10 +29,18 @@ class Echo:
             await self.let_go.wait()
         if request.path == "/stream":
             return Stream(200, JSON, self._frames())
+        if request.path == "/broken":
+            raise RuntimeError("broken")
+        if request.path == "/breaks":
+            return Stream(200, JSON, self._half())
         if request.path == "/big":
             return Response(200, JSON, b"x" * 200_000)
         seen = {"method": request.method, "path": request.path, "query": request.query, "length": len(request.body)}
         return Response(200, {**JSON, "warning": "one\ntwo"}, msgspec.json.encode(seen))
+
+    async def _half(self) -> AsyncIterator[bytes]:
+        yield b'{"n":'
+        raise RuntimeError("broken")
 
     async def _frames(self) -> AsyncIterator[bytes]:
         try:
@@ -203,3 +211,27 @@ def test_headers_that_come_again_keep_their_values() -> None:
 
     asyncio.run(main())
     assert (seen["impersonate-group"], seen["accept"]) == ("a, b\nc", "x, y")
+
+
+def test_an_error_in_the_handler_is_an_answer_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        writer.write(b"GET /broken HTTP/1.1\r\n\r\n")
+        status, headers, body = await answer(reader)
+        assert (status, msgspec.json.decode(body)["reason"]) == (500, "InternalError")
+        assert "connection: close" in headers
+        assert await reader.read() == b""
+
+    run(talk)
+    assert "RuntimeError: broken" in caplog.text
+
+
+def test_an_error_in_a_stream_breaks_it_off(caplog: pytest.LogCaptureFixture) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        writer.write(b"GET /breaks HTTP/1.1\r\n\r\n")
+        try:
+            assert not (await reader.read()).endswith(b"0\r\n\r\n")
+        except ConnectionResetError:
+            pass
+
+    run(talk)
+    assert "RuntimeError: broken" in caplog.text
