@@ -61,7 +61,8 @@ def parse(text: str) -> FieldSelector:
     """Parse a selector; terms are sorted, empty ones skipped. Raises FormatError with upstream's texts."""
     if not text:
         return EVERYTHING
-    return FieldSelector(tuple(_requirement(term, text) for term in sorted(_terms(text)) if term))
+    found = (_requirement(term, text) for term in sorted(_terms(text)) if term)
+    return FieldSelector(tuple(one for one in found if one.field or one.value))  # a bare sign restricts nothing
 
 
 def escape(value: str) -> str:

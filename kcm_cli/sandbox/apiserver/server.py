@@ -160,8 +160,7 @@ class ApiServer:
         if aggregated is not None:
             return aggregated.answer(info, query)
         hub = served if not served.converts else self._hub(served)
-        watch = info.verb == "watch"
-        form = media(served, request, query, self.core, stream=watch, subresource=info.subresource)
+        form = media(served, request, query, self.core, verb=info.verb, subresource=info.subresource)
         if request.body and info.verb in _WITH_BODY:
             request = negotiation.readable(request, custom=served.info.custom)
         return await self._verbs.run(Call(request, info, served, hub, user, query, form, asked.rest, warnings))
@@ -193,8 +192,7 @@ _ENDPOINTS_WARNING = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io
 
 def _refused(request: Request, error: ApiError, warnings: list[str]) -> Answer:
     response = error_response(error)
-    form = negotiation.negotiate(request.headers.get("accept", ""))
-    if form is not None and form.yaml:
+    if negotiation.for_status(request.headers.get("accept", "")).yaml:
         response = negotiation.as_yaml(response)
     return with_warnings(response, warnings) if warnings else response
 

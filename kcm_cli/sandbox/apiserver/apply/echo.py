@@ -5,11 +5,13 @@ the API types, as far as that order is known here.
 """
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import cast
 
 from kcm_cli.machinery import codec, go_types
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.protobuf.messages import message, message_names
 from kcm_cli.sandbox.apiserver.schema.model import Node
 
 _ESCAPES = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
@@ -60,7 +62,9 @@ def _child(node: Node | None, key: str) -> Node | None:
 
 
 def _field_order(node: Node, value: Doc) -> list[str]:
-    order = _orders().get(node.go, {}) if node.kind == "struct" else {}
+    order: Mapping[str, int] = {}
+    if node.kind == "struct":
+        order = _orders().get(node.go) or _numbers().get(node.struct, {})
     return sorted(value, key=lambda key: (order.get(key, len(order)), key))
 
 
@@ -70,6 +74,16 @@ def _orders() -> dict[str, dict[str, int]]:
     lines = dict(line.split(" ", 1) for line in go_types.STRUCTS.strip().replace("\n  ", " ").split("\n"))
     found = {type_: _names(type_, lines) for type_ in lines}
     return {type_: {name: place for place, name in enumerate(names)} for type_, names in found.items()}
+
+
+@cache
+def _numbers() -> dict[str, dict[str, int]]:
+    """The same for the types whose order in Go is not known here: as their messages number the fields."""
+    found: dict[str, dict[str, int]] = {}
+    for name in message_names():
+        fields = message(name) or {}
+        found.setdefault(name.rpartition(".")[2], {one.name: number for number, one in fields.items()})
+    return found
 
 
 def _names(type_: str, lines: dict[str, str]) -> list[str]:

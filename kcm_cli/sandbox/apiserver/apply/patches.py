@@ -35,6 +35,7 @@ _OPERATION = Node(
     fields={name: Field(name, _ANY if name == "value" else _TEXT) for name in ("op", "path", "from", "value")},
 )
 _OPERATIONS = Node("list", go="[]handlers.jsonPatchOp", item=_OPERATION)
+_RAW_OPERATIONS = Node("list", go="jsonpatch.Patch", item=Node("map", go="jsonpatch.Operation", item=_ANY))
 _MAP = Node("map", go="map[string]interface {}", item=_ANY)
 
 
@@ -64,8 +65,8 @@ class Patches:
 
     def _json(self, target: Target, current: Doc, body: bytes, mode: str) -> Patched:
         said = "" if mode == IGNORE else "error decoding patch: "
-        value, problems = _read(body, _OPERATIONS, said)
-        operations = cast("list[Doc]", value or [])
+        value, problems = _read(body, _RAW_OPERATIONS if mode == IGNORE else _OPERATIONS, said)
+        operations = [one or {} for one in cast("list[Doc | None]", value or [])]
         if len(operations) > MAX_OPERATIONS:
             limit = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
             raise ApiError(413, "RequestEntityTooLarge", f"Request entity is too large: {limit}")
@@ -78,7 +79,9 @@ class Patches:
 
     def _merge(self, target: Target, current: Doc, body: bytes, mode: str) -> Patched:
         value, problems = _read(body, _MAP, "error decoding patch: ")
-        patch = cast("Doc", value or {})
+        if value is None:
+            raise ApiError(400, "BadRequest", "Invalid JSON Patch")
+        patch = cast("Doc", value)
         patched = json_patches.merge_patch(current, patch)
         return self._finish(target, patched, patch, problems if mode != IGNORE else [], mode)
 

@@ -80,7 +80,7 @@ def _version(spec: Tree, version: Tree) -> VersionFacts:
     scale = parts.get("scale")
     warning = version.get("deprecationWarning") or ""
     if version.get("deprecated") and not warning:
-        warning = f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"
+        warning = _deprecation(spec, version["name"])
     return VersionFacts(
         name=version["name"],
         served=bool(version.get("served")),
@@ -91,6 +91,15 @@ def _version(spec: Tree, version: Tree) -> VersionFacts:
         columns=tuple(version.get("additionalPrinterColumns") or ()),
         warning=warning if version.get("deprecated") else "",
     )
+
+
+def _deprecation(spec: Tree, name: str) -> str:
+    """What is said of a deprecated version that says nothing of itself."""
+    group, kind = spec["group"], spec["names"]["kind"]
+    better = {one["name"] for one in spec["versions"] if one.get("served") and not one.get("deprecated")}
+    better = {one for one in better if _rank(one) < _rank(name)}
+    text = f"{group}/{name} {kind} is deprecated"
+    return f"{text}; use {group}/{by_priority(better)[0]} {kind}" if better else text
 
 
 def _scale(scale: Tree) -> ScalePaths:
@@ -134,7 +143,7 @@ def by_priority(versions: set[str]) -> list[str]:
     return sorted(versions, key=_rank)
 
 
-def _rank(version: str) -> tuple[object, ...]:
+def _rank(version: str) -> tuple[int | str, ...]:
     found = _VERSION.fullmatch(version)
     if found is None:
         return 1, version

@@ -6,6 +6,8 @@ Source: pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go, pkg/apis/co
 from kcm_cli.sandbox.apiserver.defaulting import fill, pod, storage
 from kcm_cli.sandbox.apiserver.types import Tree
 
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""An annotation that stands for a field of older versions, which counts from 0."""
 _ONE_REPLICA = (("replicas", 1),)
 _DEPLOYMENT = (*_ONE_REPLICA, ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600))
 _STATEFUL_SET = (*_ONE_REPLICA, ("revisionHistoryLimit", 10))
@@ -33,6 +35,8 @@ def replica_set(doc: Tree) -> None:
 
 def daemon_set(doc: Tree) -> None:
     spec = _spec(doc)
+    meta: Tree = doc.setdefault("metadata", {})
+    meta["annotations"] = {TEMPLATE_GENERATION: "0", **(meta.get("annotations") or {})}
     strategy = spec.setdefault("updateStrategy", {})
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"

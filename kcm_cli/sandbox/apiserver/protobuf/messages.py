@@ -1,5 +1,6 @@
 """What each number in a message stands for, as ``data/make_protobuf.py`` found it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -25,6 +26,11 @@ def message(name: str) -> Message | None:
     """The fields of a message (``core.v1.PodSpec``) by number, or None where its form is not known."""
     found = _data().get(name)
     return None if found is None else {number: _field(field, type_) for number, field, type_ in found}
+
+
+def message_names() -> Iterable[str]:
+    """The messages whose form is known."""
+    return _data()
 
 
 def message_of(api_version: str, kind: str) -> str:

@@ -27,7 +27,7 @@ def type_prefix(info: ResourceInfo) -> bytes:
 
 def list_metadata(revision: str, more: str, left: int | None) -> Doc:
     """The metadata of a list."""
-    metadata: Doc = {"resourceVersion": revision}
+    metadata: Doc = {"resourceVersion": revision} if revision else {}
     if more:
         metadata["continue"] = more
     if left is not None:

@@ -8,6 +8,7 @@ import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
+from kcm_cli.sandbox.apiserver.schema.scheme import internal
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.types import ResourceInfo
 
@@ -60,6 +61,13 @@ class Served:
     warning: str = ""
     same: bool = False
     closed: bool = False
+
+    @property
+    def go_type(self) -> str:
+        """What upstream calls the type of its objects: ``core.ConfigMap``, ``unstructured.Unstructured``."""
+        if self.info.custom:
+            return "unstructured.Unstructured"
+        return f"{internal(self.info.gvr.group)}.{self.info.kind}"
 
     @property
     def converts(self) -> bool:

@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.registry import namespaces, objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, delete_options, list_options
-from kcm_cli.sandbox.apiserver.registry.reading import select
+from kcm_cli.sandbox.apiserver.registry.reading import check_list_version, select
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
@@ -60,7 +60,9 @@ class Deleter:
 
     async def delete_collection(self, call: Call) -> Response:
         """DELETE of what a list selects; answers the list. Raises ApiError."""
-        chosen, page = select(self._core, call, list_options(call.query))
+        listed = list_options(call.query)
+        check_list_version(listed)
+        chosen, page = select(self._core, call, listed)
         options = delete_options(self._core.schemas, call.request, call.query)
         for stored in chosen:
             one = _of(call, stored)

@@ -44,10 +44,13 @@ class FlowSchemaStatus:
         served = core.catalog.by_gvr(FLOW_SCHEMAS)
         if current is None or served is None:
             return
-        doc: Tree = current.copy()
-        if not _set_condition(doc, self._condition(current)):
+        condition = self._condition(current)
+        if not _is_news(current.doc, condition):
             return
-        core.patching.track_update(served.info, "status", current.doc, doc, _MANAGER, core.clock.now())
+        wanted: Tree = {"apiVersion": served.info.api_version, "kind": served.info.kind, "metadata": {"name": name}}
+        wanted["status"] = {"conditions": [condition]}
+        live = current.copy()
+        doc = core.patching.apply(served.info, "status", live, wanted, _MANAGER, True, core.clock.now())
         core.store.update(FLOW_SCHEMAS, "", name, doc)
 
     def _condition(self, current: Stored) -> Tree:
@@ -64,12 +67,8 @@ class FlowSchemaStatus:
         }
 
 
-def _set_condition(doc: Tree, condition: Tree) -> bool:
-    """Whether that changes anything beside the time."""
-    status: Tree = doc.get("status") or {}
-    others: list[Tree] = [one for one in status.get("conditions") or () if one["type"] != _DANGLING]
-    for one in status.get("conditions") or ():
-        if one["type"] == _DANGLING and all(one.get(key) == condition[key] for key in ("status", "reason", "message")):
-            return False
-    doc["status"] = {**status, "conditions": [*others, condition]}
-    return True
+def _is_news(doc: Tree, condition: Tree) -> bool:
+    """Whether a condition changes anything beside the time."""
+    known: list[Tree] = (doc.get("status") or {}).get("conditions") or []
+    told = ("status", "reason", "message")
+    return not any(one["type"] == _DANGLING and all(one.get(key) == condition[key] for key in told) for one in known)

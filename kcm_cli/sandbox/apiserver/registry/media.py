@@ -13,10 +13,13 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.registry import answers
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
+from kcm_cli.sandbox.apiserver.registry.refusals import wrong_shape
 from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
 from kcm_cli.sandbox.apiserver.types import Tree
 
 META_V1 = "meta.k8s.io/v1"
+KUBELET = frozenset(["log", "exec", "attach", "portforward", "proxy"])
+"""Subresources whose answers are not objects."""
 
 
 class Media(Protocol):
@@ -70,7 +73,7 @@ class PlainJson:
 
 
 class ShapedJson:
-    """JSON made from the documents by a function: another version of a kind, or metadata only.
+    """JSON made from the documents by a function: another version of a kind.
 
     list_names: kind and apiVersion of a list; typed: whether its items have theirs, too.
     """
@@ -95,7 +98,7 @@ class ShapedJson:
         if not self._typed:
             shaped = [{k: v for k, v in doc.items() if k not in ("kind", "apiVersion")} for doc in shaped]
         metadata = answers.list_metadata(revision, more, left)
-        if self._served.info.custom and kind != "PartialObjectMetadataList":
+        if self._served.info.custom:
             metadata.setdefault("continue", "")
         return answers.doc_response(
             200, {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": shaped}
@@ -109,10 +112,47 @@ class ShapedJson:
 
     def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
         info = self._served.info
-        kind, api_version = (info.kind, info.api_version)
-        if self._list_names[1] == META_V1:
-            kind, api_version = "PartialObjectMetadata", META_V1
-        return bookmark_frame(kind, api_version, revision, initial_end)
+        return bookmark_frame(info.kind, info.api_version, revision, initial_end)
+
+
+class PartialJson:
+    """The metadata of objects, or of lists where ``of_list``; each refuses the other."""
+
+    def __init__(self, served: Served, version: str, *, of_list: bool) -> None:
+        self._served = served
+        self._version = f"meta.k8s.io/{version}"
+        self._of_list = of_list
+
+    def object(self, status: int, stored: Stored) -> Response:
+        return answers.doc_response(status, self._shown(stored.doc))
+
+    def document(self, status: int, doc: Doc) -> Response:
+        return answers.doc_response(status, doc if doc.get("kind") == "Status" else self._shown(doc))
+
+    def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
+        if not self._of_list:
+            raise wrong_shape("PartialObjectMetadata", f"a list (*{self._served.go_type}List)")
+        shown = [self._part(stored.doc) for stored in items] or None
+        kind, metadata = "PartialObjectMetadataList", answers.list_metadata(revision, more, left)
+        doc: Doc = {"kind": kind, "apiVersion": self._version, "metadata": metadata, "items": shown}
+        return answers.doc_response(200, doc)
+
+    def frame(self, type_: str, stored: Stored) -> bytes:
+        return frame_of(type_, codec.encode(self._shown(stored.doc)))
+
+    def event(self, event: Event) -> bytes:
+        return self.frame(event.type, event.stored)
+
+    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
+        return bookmark_frame("PartialObjectMetadata", self._version, revision, initial_end)
+
+    def _shown(self, doc: Tree) -> Tree:
+        if self._of_list:
+            raise wrong_shape("PartialObjectMetadataList", f"not a list (*{self._served.go_type})")
+        return self._part(doc)
+
+    def _part(self, doc: Tree) -> Tree:
+        return {**partial(doc), "apiVersion": self._version}
 
 
 class YamlMedia:

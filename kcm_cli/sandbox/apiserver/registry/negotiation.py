@@ -14,23 +14,25 @@ from kcm_cli.sandbox.apiserver.refusals import bad_request
 from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.media import (
-    META_V1,
     Media,
+    PartialJson,
     PlainJson,
     ShapedJson,
     YamlMedia,
     as_yaml,
-    partial,
 )
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 BUILTIN_TYPES = f"{JSON}, {YAML}, {PROTOBUF}"
+_STREAM_TYPES = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
 CUSTOM_TYPES = f"{JSON}, {YAML}"
 Convert = Callable[[Served, Tree], Tree]
 
-_TRANSFORMS = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+PARTIAL = frozenset(["PartialObjectMetadata", "PartialObjectMetadataList"])
 _META_VERSIONS = ("v1", "v1beta1")
+_NO_TRANSFORMS: frozenset[str] = frozenset()
+TRANSFORMS = PARTIAL | {"Table"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,15 @@ def readable(request: Request, *, custom: bool) -> Request:
     return replace(request, headers={**request.headers, "content-type": JSON}, body=body)
 
 
+def check_route(header: str, *, listing: bool) -> None:
+    """What the router of built-in resources asks of an Accept header. Raises ApiError 406."""
+    plain = [part.partition(";")[0].strip() for part in header.split(",")]
+    if header and not any(media in ("*/*", JSON, YAML, PROTOBUF) for media in plain):
+        raise refusals.no_representation(f"{BUILTIN_TYPES}, {_STREAM_TYPES}" if listing else BUILTIN_TYPES)
+
+
 @lru_cache(maxsize=512)
-def negotiate(header: str, *, stream: bool = False) -> Wanted | None:
+def negotiate(header: str, *, transforms: frozenset[str] = TRANSFORMS) -> Wanted | None:
     """What to answer with, or None where nothing that is accepted can be had.
 
     Protobuf is never an answer; whoever accepts JSON as well gets that.
@@ -103,39 +112,44 @@ def negotiate(header: str, *, stream: bool = False) -> Wanted | None:
         return Wanted()
     for clause in clauses(header):
         kind, group, version = clause.param("as"), clause.param("g"), clause.param("v")
-        known = kind in _TRANSFORMS and group == "meta.k8s.io" and version in _META_VERSIONS
+        known = kind in transforms and group == "meta.k8s.io" and version in _META_VERSIONS
         if (kind or group or version) and not known:
             continue
-        if clause.param("stream") not in ("", "watch" if stream else ""):
-            continue
-        if clause.accepts(JSON):
+        stream = clause.param("stream")
+        if clause.accepts(JSON) and stream in ("", "watch"):
             return Wanted(False, kind, version)
         if clause.accepts(YAML) and not stream:
             return Wanted(True, kind, version)
     return None
 
 
-def wanted(header: str, *, custom: bool = False, stream: bool = False) -> Wanted:
+def for_status(header: str) -> Wanted:
+    """The form of a Status that refuses: never transformed, and JSON where nothing else can be had."""
+    return negotiate(header, transforms=_NO_TRANSFORMS) or Wanted()
+
+
+def wanted(
+    header: str, *, custom: bool = False, stream: bool = False, transforms: frozenset[str] = TRANSFORMS
+) -> Wanted:
     """Raises ApiError 406."""
-    found = negotiate(header, stream=stream)
+    found = negotiate(header, transforms=transforms)
     if found is None:
-        raise refused(header, custom=custom, stream=stream)
+        raise refused(header, custom=custom)
+    if stream and found.yaml:
+        raise refusals.not_acceptable(f"{JSON};stream=watch" if custom else _STREAM_TYPES)
     return found
 
 
-def refused(header: str, *, custom: bool = False, stream: bool = False) -> ApiError:
+def refused(header: str, *, custom: bool = False) -> ApiError:
     """406. A client that accepts protobuf alone is told what there really is."""
-    types = CUSTOM_TYPES if custom or PROTOBUF in header else BUILTIN_TYPES
-    if stream:
-        types = f"{JSON};stream=watch" + ("" if custom else f", {PROTOBUF};stream=watch")
-    return refusals.not_acceptable(types)
+    return refusals.not_acceptable(CUSTOM_TYPES if custom or PROTOBUF in header else BUILTIN_TYPES)
 
 
 def media_for(served: Served, form: Wanted, convert: Convert) -> Media:
     """The form for a resource; tables are not made here. convert: from the stored form to the resource's own."""
     inner: Media
-    if form.transform.startswith("PartialObjectMetadata"):
-        inner = ShapedJson(served, partial, ("PartialObjectMetadataList", META_V1), typed=True)
+    if form.transform in PARTIAL:
+        inner = PartialJson(served, form.version, of_list=form.transform.endswith("List"))
     elif served.converts:
         names = (served.list_kind, served.info.api_version)
         inner = ShapedJson(served, lambda doc: convert(served, doc), names, typed=served.info.custom)

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 
 import msgspec
 
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.refusals import bad_request, invalid_kind
 from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target
+from kcm_cli.sandbox.apiserver.schema.bodies import kind_in, parse
+from kcm_cli.sandbox.apiserver.schema.scheme import not_registered
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError
 from kcm_cli.sandbox.apiserver.validation.errors import forbidden, invalid, not_supported, required, too_long
 
@@ -89,12 +92,19 @@ class DeleteOptions(msgspec.Struct, rename="camel"):
         return bool(self.dry_run)
 
 
+_OPTIONS_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
 def delete_options(schemas: Schemas, request: Request, query: Mapping[str, str]) -> DeleteOptions:
     """From the body, or without one from the query. Raises ApiError 400, 415, 422."""
     options = _delete_body(schemas, request) if request.body else _delete_query(request, query)
+    check_delete_options(options)
+    return options
+
+
+def check_delete_options(options: DeleteOptions) -> None:
+    """Raises ApiError 422."""
     errors = []
     policy = options.propagation_policy
     if options.orphan_dependents is not None and policy is not None:
@@ -105,13 +115,20 @@ def delete_options(schemas: Schemas, request: Request, query: Mapping[str, str])
         errors.append(not_supported("propagationPolicy", policy, (*_PROPAGATION, "nil")))
     errors += _dry_run_errors(options.dry_run or ())
     _refuse("DeleteOptions", errors)
-    return options
 
 
 def _delete_body(schemas: Schemas, request: Request) -> DeleteOptions:
     content_type = request.headers.get("content-type", "")
+    target = Target("", "v1", "DeleteOptions")
     try:
-        doc, _ = schemas.bodies.decode(Target("", "v1", "DeleteOptions"), request.body, content_type, "Ignore")
+        body = parse(target, request.body, content_type)
+        found = kind_in(target, body.doc, request.body)
+        if found.kind != target.kind:
+            raise ApiError(400, "BadRequest", not_registered(found.group, found.version, found.kind, _OPTIONS_SCHEME))
+        data = request.body
+        if found != target:  # the options of any group are the same
+            data, content_type = codec.encode({**body.doc, "apiVersion": "v1"}), "application/json"
+        doc, _ = schemas.bodies.decode(target, data, content_type, "Ignore")
     except ApiError as error:
         raise _decoding(error) from error
     return msgspec.convert(doc, DeleteOptions)
@@ -131,7 +148,9 @@ def _delete_query(request: Request, query: Mapping[str, str]) -> DeleteOptions:
     if not query:
         return DeleteOptions()
     orphan = query.get("orphanDependents")
+    uid, version = query.get("uid"), query.get("resourceVersion")
     return DeleteOptions(
+        preconditions=Preconditions(uid or None, version or None) if uid or version else None,
         grace_period_seconds=integer(query, "gracePeriodSeconds"),
         orphan_dependents=None if orphan is None else truthy(orphan),
         propagation_policy=query.get("propagationPolicy"),
@@ -155,6 +174,7 @@ class ListOptions:
 
 
 _NO_OPTIONS = ListOptions()
+_NO_CONTINUE = "resourceVersionMatch is forbidden when continue is provided"
 
 
 def list_options(query: Mapping[str, str], *, watch: bool = False) -> ListOptions:
@@ -173,6 +193,8 @@ def list_options(query: Mapping[str, str], *, watch: bool = False) -> ListOption
         bookmarks=truthy(query.get("allowWatchBookmarks", "0")),
         initial=None if initial is None else truthy(initial),
     )
+    if watch and options.more and not options.match and options.initial is None and options.version in ("", "0"):
+        _refuse("ListOptions", [forbidden("resourceVersionMatch", _NO_CONTINUE)])
     if options.match or options.initial is not None:
         _refuse("ListOptions", _watch_errors(options) if watch else _list_errors(options))
     return options
@@ -184,7 +206,7 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
         if not options.version:
             errors.append(forbidden(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
         if options.more:
-            errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+            errors.append(forbidden(path, _NO_CONTINUE))
         if match not in ("Exact", "NotOlderThan"):
             errors.append(not_supported(path, match, ("Exact", "NotOlderThan", "")))
         if match == "Exact" and options.version == "0":
@@ -207,7 +229,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
         if match != "NotOlderThan":
             errors.append(not_supported(path, match, ("NotOlderThan",)))
         if options.more:
-            errors.append(forbidden(path, "resourceVersionMatch is forbidden when continue is provided"))
+            errors.append(forbidden(path, _NO_CONTINUE))
     return errors
 
 

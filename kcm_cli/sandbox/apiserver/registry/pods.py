@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.deleting import Deleter
-from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, Preconditions, write_options
+from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, Preconditions, check_delete_options, write_options
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, ResourceInfo, Tree
@@ -48,6 +48,8 @@ class PodWrites:
         binding = self._decoded(call, _BINDING, options.validation)
         meta, target = binding["metadata"], binding.get("target") or {}
         name = call.name or meta.get("name") or ""
+        if not name:
+            raise bad_request("Name parameter required.")
         if name != (meta.get("name") or ""):
             raise bad_request("name in URL does not match name in Binding object")
         _check_target(target)
@@ -106,6 +108,7 @@ class PodWrites:
         if (eviction["metadata"].get("name") or "") != call.name:
             raise bad_request("name in URL does not match name in Eviction object")
         wanted = msgspec.convert(eviction.get("deleteOptions") or {}, DeleteOptions)
+        check_delete_options(wanted)
         if options.dry_run and not wanted.dry_run:
             wanted.dry_run = ["All"]
         await self._admit(call, "eviction", call.name, eviction, options.dry_run)

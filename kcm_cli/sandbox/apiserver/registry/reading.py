@@ -96,11 +96,7 @@ class Reader:
         """Raises ApiError."""
         options = list_options(call.query)
         if options.version:
-            try:
-                asked = parsed_version(options.version)
-            except ApiError as error:
-                raise bad_request(f"invalid resource version: {error}") from error
-            await self.reach(asked)
+            await self.reach(check_list_version(options))
         items, page = select(self._core, call, options)
         return call.media.list(items, page.revision, page.more, page.left)
 
@@ -122,13 +118,23 @@ def parsed_version(text: str) -> int:
         raise plain(f'resourceVersion: Invalid value: "{text}": {error}') from None
 
 
+def check_list_version(options: ListOptions) -> int:
+    """The version that a list names, or 0. Raises ApiError 400."""
+    try:
+        return parsed_version(options.version) if options.version else 0
+    except ApiError as error:
+        raise bad_request(f"invalid resource version: {error}") from error
+
+
 def select(core: Core, call: Call, options: ListOptions) -> tuple[Sequence[Stored], Page]:
     """What a list shows, in the order of the keys, and how it goes on. Raises ApiError."""
     store = core.store
     chosen = chosen_by(call, options)
     namespace = call.namespace or (chosen.namespace or "" if call.resource.namespaced else "")
     prefix = f"{namespace}/" if namespace else ""
-    start, at = _position(options, prefix, store.revision)
+    start, at = _position(options, prefix)
+    if at is not None and at > store.revision:
+        raise refusals.too_large_version(at, store.revision)
     limit = options.limit if options.version != "0" else 0
     try:
         if chosen.name is not None and (namespace or not call.resource.namespaced) and at is None:
@@ -163,7 +169,12 @@ def _paged(
     return items, Page(str(revision))
 
 
-def _position(options: ListOptions, prefix: str, current: int) -> tuple[str, int | None]:
+def _is_exact(options: ListOptions) -> bool:
+    """Whether a list is about the version that it names, not about a newer one."""
+    return options.match == "Exact" or (not options.match and options.limit > 0)
+
+
+def _position(options: ListOptions, prefix: str) -> tuple[str, int | None]:
     """The first key and the revision (None: the newest) that a list is about. Raises ApiError 400."""
     if options.more:
         token = _decoded(options.more)
@@ -172,8 +183,7 @@ def _position(options: ListOptions, prefix: str, current: int) -> tuple[str, int
         return prefix + token.start, token.rv if token.rv > 0 else None
     if options.version in ("", "0"):
         return "", None
-    exact = options.match == "Exact" or (not options.match and options.limit > 0)
-    return "", int(options.version) if exact else None
+    return "", int(options.version) if _is_exact(options) else None
 
 
 def _encoded(revision: int, start: str) -> str:

@@ -64,6 +64,17 @@ def not_acceptable(media_types: str) -> ApiError:
     return ApiError(406, "NotAcceptable", f"only the following media types are accepted: {media_types}")
 
 
+def no_representation(media_types: str) -> ApiError:
+    """406 of the router, which looks at media types before their parameters."""
+    message = f"406: Not Acceptable\n\nAvailable representations: {media_types}"
+    return ApiError(406, "NotAcceptable", message, details={})
+
+
+def wrong_shape(what: str, really: str) -> ApiError:
+    """406: the metadata of a list was asked for as that of an object, or the other way round."""
+    return ApiError(406, "NotAcceptable", f"you requested {what}, but the requested object is {really}")
+
+
 def unsupported_media_type(media_types: str, why: str = "") -> ApiError:
     """415: a body in a form that is not understood."""
     message = f"the body of the request was in an unknown format - accepted media types include: {media_types}"

@@ -5,6 +5,8 @@ upstream: staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go#NewR
 
 from collections.abc import Mapping
 
+from kcm_cli.machinery import fields
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.sandbox.apiserver.types import RequestInfo
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -44,8 +46,10 @@ def resolve(method: str, path: str, query: Mapping[str, str]) -> tuple[RequestIn
 
 def selected_name(selector: str) -> str:
     """The one name that a field selector asks for, or nothing."""
-    for term in selector.split(","):
-        key, sign, value = term.partition("=")
-        if sign and key.strip() == "metadata.name":
-            return value.removeprefix("=").strip()
-    return ""
+    if "metadata.name" not in selector:
+        return ""
+    try:
+        name = fields.parse(selector).exact("metadata.name") or ""
+    except FormatError:
+        return ""
+    return name if name not in (".", "..") and not set("/%").intersection(name) else ""

@@ -5,25 +5,36 @@ apiextensions-apiserver pkg/registry/customresource/etcd.go#ScaleREST (v1.36)
 """
 
 from collections.abc import Callable
+from typing import cast
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.refusals import invalid_kind
+from kcm_cli.sandbox.apiserver.apply import scale_owners
+from kcm_cli.sandbox.apiserver.refusals import internal, invalid_kind
 from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, write_options
 from kcm_cli.sandbox.apiserver.registry.reading import fetch
-from kcm_cli.sandbox.apiserver.registry.scale_form import scale_of, set_replicas
+from kcm_cli.sandbox.apiserver.registry.scale_form import replicas_path, scale_of, set_replicas, shows_replicas
 from kcm_cli.sandbox.apiserver.registry.updating import SCALE, Change, Updater
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.store import Stored
-from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree, invalid
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _SCALE = Target("autoscaling", "v1", "Scale")
-_RESOURCE = ResourceInfo(GVR(_SCALE.group, _SCALE.version, "scales"), _SCALE.kind, "scale", True, frozenset())
+_SCALES = ResourceInfo(
+    GVR("autoscaling", "v1", "scales"), "Scale", "scale", True, frozenset(["get", "update", "patch"])
+)
+_NO_CUSTOM_APPLY = (
+    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to "
+    "proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+)
+
+Make = Callable[[Tree], Tree]
+"""From the Scale as it is to the one that is asked for."""
 
 
 class Scaling:
@@ -34,8 +45,11 @@ class Scaling:
         self._updater = updater
 
     async def get(self, call: Call) -> Response:
-        """Raises ApiError 404."""
+        """Raises ApiError 404; 500 for a custom object without replicas."""
         doc: Tree = self._core.from_storage(call.hub, fetch(self._core, call).doc)
+        if call.served.info.custom and not shows_replicas(call.served, doc):
+            path = ".".join(("", *replicas_path(call.served)))
+            raise internal(f'the spec replicas field "{path}" does not exist')
         return call.media.document(200, scale_of(call.served, doc))
 
     async def update(self, call: Call) -> Response:
@@ -48,53 +62,90 @@ class Scaling:
         meta: Tree = scale.setdefault("metadata", {})
         objects.match_namespace(meta, call.namespace)
         objects.check_name(meta, call.name)
-        return await self._write(call, options, lambda current: scale)
+        return await self._write(call, options, lambda current: self._tracked(current, _copy(scale), options))
 
     async def patch(self, call: Call) -> Response:
         """PATCH. Raises ApiError."""
         media = call.content_type.partition(";")[0].strip()
-        applies = media in APPLY_TYPES
-        options = write_options("PatchOptions", call.request, call.query, apply=applies)
-        if applies:
-            applied: Tree = self._core.patching.applied(_RESOURCE, call.request.body, options.validation, call.warnings)
-            return await self._write(call, options, lambda current: self._applied(call, current, applied, options))
+        if media in APPLY_TYPES:
+            return await self._apply(call)
+        self._updater.check_patch_type(call, media)
+        options = write_options("PatchOptions", call.request, call.query)
+        before = list(call.warnings)
 
         def patched(current: Tree) -> Tree:
             done = self._core.patching.patch(
-                call.resource, current, call.request.body, media, options.validation, target=_SCALE
+                call.resource, _copy(current), call.request.body, media, options.validation, target=_SCALE
             )
-            call.warnings[:] = done.warnings
-            doc: Tree = done.doc
+            call.warnings[:] = before + done.warnings
+            doc: Tree = self._tracked(current, done.doc, options)
             objects.match_namespace(doc["metadata"], call.namespace)
             objects.check_name(doc["metadata"], call.name)
             return doc
 
         return await self._write(call, options, patched)
 
-    def _applied(self, call: Call, current: Tree, applied: Tree, options: WriteOptions) -> Tree:
-        """The scale with the configuration applied; whose the replicas were is seen when the object is written."""
-        now = self._core.clock.now()
-        scale: Tree = self._core.patching.apply(_RESOURCE, SCALE, current, applied, options.manager, True, now)
-        objects.check_name(scale["metadata"], call.name)
+    async def _apply(self, call: Call) -> Response:
+        core, options = self._core, write_options("PatchOptions", call.request, call.query, apply=True)
+        applied = core.patching.applied(call.resource, call.request.body, options.validation, call.warnings)
+
+        def make(current: Tree) -> Tree:
+            if call.resource.custom:
+                raise ApiError(500, "", _NO_CUSTOM_APPLY)
+            now = core.clock.now()
+            return core.patching.apply(_SCALES, SCALE, current, applied, options.manager, options.force, now)
+
+        return await self._write(call, options, make)
+
+    def _tracked(self, current: Tree, scale: Tree, options: WriteOptions) -> Tree:
+        self._core.patching.track_update(_SCALES, SCALE, current, scale, options.manager, self._core.clock.now())
         return scale
 
-    async def _write(self, call: Call, options: WriteOptions, make: Callable[[Tree], Tree]) -> Response:
+    async def _write(self, call: Call, options: WriteOptions, make: Make) -> Response:
         def produce(current: Stored | None) -> Tree:
             if current is None:
                 raise refusals.not_found(call.resource, call.name)
             doc: Tree = self._core.from_storage(call.hub, current.copy())
-            scale = make(codec.decode_doc(codec.encode(scale_of(call.served, doc))))
-            replicas = (scale.get("spec") or {}).get("replicas") or 0
-            if replicas < 0:
-                error = errors.invalid("spec.replicas", replicas, errors.NEGATIVE)
-                raise invalid_kind(_SCALE.group, _SCALE.kind, call.name, [error])
-            version = (scale.get("metadata") or {}).get("resourceVersion")
-            doc["metadata"]["resourceVersion"] = version or str(current.revision)
-            set_replicas(call.served, doc, replicas)
-            now, old = self._core.clock.now(), self._core.from_storage(call.hub, current.doc)
-            self._core.patching.track_update(call.resource, SCALE, old, doc, options.manager, now)
+            self._scaled(call, doc, make, current)
             return doc
 
         # The parent is what is written; its own rules apply.
         made, _ = await self._updater.write(call, Change(produce, options, SCALE))
         return call.media.document(200, scale_of(call.served, made.doc if isinstance(made, Stored) else made))
+
+    def _scaled(self, call: Call, doc: Tree, make: Make, current: Stored) -> None:
+        """Change a parent through its Scale. Raises ApiError."""
+        served, meta = call.served, doc["metadata"]
+        live, owners = scale_of(served, doc), meta.pop("managedFields", None)
+        if replicas_owners := scale_owners.of_scale(owners, lambda version: _place(call, version)):
+            live["metadata"]["managedFields"] = replicas_owners
+        scale = make(live)
+        replicas = (scale.get("spec") or {}).get("replicas") or 0
+        if replicas < 0:
+            raise _negative(call, replicas)
+        asked = scale.get("metadata") or {}
+        self._updater.check_uid(call, asked.get("uid"), current)
+        meta["resourceVersion"] = asked.get("resourceVersion") or str(current.revision)
+        set_replicas(served, doc, replicas)
+        mine = [] if call.resource.custom else asked.get("managedFields")  # upstream cannot track those of custom ones
+        left = scale_owners.of_parent(owners, mine, call.resource.api_version, lambda version: _place(call, version))
+        if left:
+            meta["managedFields"] = left
+
+
+def _place(call: Call, version: str) -> tuple[str, ...] | None:
+    group = version.rpartition("/")[0]
+    return replicas_path(call.served) if group == call.resource.gvr.group else None
+
+
+def _negative(call: Call, replicas: int) -> ApiError:
+    if not call.resource.custom:
+        return invalid_kind(
+            _SCALE.group, _SCALE.kind, call.name, [errors.invalid("spec.replicas", replicas, errors.NEGATIVE)]
+        )
+    path = ".".join(("", *replicas_path(call.served)))
+    return invalid(call.resource, call.name, [errors.invalid(path, replicas, "should be a non-negative integer")])
+
+
+def _copy(doc: Tree) -> Tree:
+    return cast("Tree", codec.decode_doc(codec.encode(doc)))

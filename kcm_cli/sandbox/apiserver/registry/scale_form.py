@@ -24,6 +24,16 @@ def scale_of(served: Served, doc: Doc) -> Tree:
     return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
 
 
+def replicas_path(served: Served) -> tuple[str, ...]:
+    """Where an object has the number that its Scale asks for."""
+    return tuple((served.scale or _BUILTIN).spec.split("."))
+
+
+def shows_replicas(served: Served, doc: Tree) -> bool:
+    """Whether the object has that number."""
+    return _get(doc, (served.scale or _BUILTIN).spec) is not None
+
+
 def set_replicas(served: Served, doc: Tree, replicas: int) -> None:
     """Put what a Scale asks for into its object."""
     _set(doc, (served.scale or _BUILTIN).spec, replicas)

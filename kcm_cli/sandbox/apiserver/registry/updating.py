@@ -62,7 +62,7 @@ class Updater:
             doc = first.pop() if first else self._decoded(call, options, [])
             old = None
             if current is not None:
-                self._same_uid(call, doc["metadata"].get("uid"), current)
+                self.check_uid(call, doc["metadata"].get("uid"), current)
                 old = self._core.from_storage(call.served, current.doc)
             core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())
             return self._core.to_storage(call.served, doc)
@@ -76,20 +76,21 @@ class Updater:
         media = call.content_type.partition(";")[0].strip()
         if media in APPLY_TYPES:
             return await self._apply(call)
-        self._check_patch_type(call, media)
+        self.check_patch_type(call, media)
         options = write_options("PatchOptions", call.request, call.query)
         return await self._run(call, self.patch_change(call, options, media))
 
     def patch_change(self, call: Call, options: WriteOptions, media: str) -> Change:
         """The change that a patch asks for."""
         core, resource = self._core, call.resource
+        before = list(call.warnings)
 
         def produce(current: Stored | None) -> Tree:
             if current is None:
                 raise refusals.not_found(resource, call.name)
             live = self._core.from_storage(call.served, current.copy())
             patched = core.patching.patch(resource, live, call.request.body, media, options.validation)
-            call.warnings[:] = patched.warnings
+            call.warnings[:] = before + patched.warnings
             doc = patched.doc
             self._core.default(resource, doc)
             old = self._core.from_storage(call.served, current.doc)
@@ -117,7 +118,7 @@ class Updater:
             self._check_identity(call, doc)
             return self._core.to_storage(call.served, doc)
 
-        return await self._run(call, Change(produce, options, call.subresource, True, "PatchOptions"))
+        return await self._run(call, Change(produce, options, call.subresource, not call.subresource, "PatchOptions"))
 
     async def _run(self, call: Call, change: Change) -> Response:
         made, created = await self.write(call, change)
@@ -233,7 +234,8 @@ class Updater:
         objects.match_namespace(doc["metadata"], call.namespace)
         objects.check_name(doc["metadata"], call.name)
 
-    def _same_uid(self, call: Call, uid: str | None, current: Stored) -> None:
+    def check_uid(self, call: Call, uid: str | None, current: Stored) -> None:
+        """Raises ApiError 409 where the client means another object of that name."""
         known = current.doc["metadata"]["uid"]  # type: ignore[index]
         if uid and uid != known:
             key = objects.storage_key(call.hub.info, current.key)
@@ -241,7 +243,8 @@ class Updater:
             text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
             raise refusals.conflict(call.resource, call.name, text)
 
-    def _check_patch_type(self, call: Call, media: str) -> None:
+    def check_patch_type(self, call: Call, media: str) -> None:
+        """Raises ApiError 415."""
         if media not in _PATCH_TYPES and (media != _STRATEGIC or call.resource.custom):
             if call.resource.custom:
                 raise refusals.unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))

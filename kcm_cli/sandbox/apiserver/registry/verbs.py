@@ -9,6 +9,7 @@ from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator
 from kcm_cli.sandbox.apiserver.registry.deleting import Deleter
+from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.registry.options import write_options
 from kcm_cli.sandbox.apiserver.registry.pods import PodWrites
 from kcm_cli.sandbox.apiserver.registry.reading import Reader, fetch
@@ -19,7 +20,6 @@ from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 
 _PARTS = ("status", "finalize", "approval", "ephemeralcontainers", "resize")
-_KUBELET = frozenset(["log", "exec", "attach", "portforward", "proxy"])
 _TOKEN_REQUEST = Target("authentication.k8s.io", "v1", "TokenRequest")
 
 Handler = Callable[[Call], Awaitable[Response | Stream]]
@@ -60,7 +60,7 @@ class Verbs:
     async def run(self, call: Call) -> Response | Stream:
         """Raises ApiError."""
         if call.subresource:
-            if call.subresource in _KUBELET:
+            if call.subresource in KUBELET:
                 return await self._of_kubelet(call)
             handler = self._parts[call.subresource].get(call.info.verb)
         else:
@@ -99,6 +99,6 @@ class Verbs:
 
     async def _component_status(self, call: Call) -> Response:
         call.warnings.append("v1 ComponentStatus is deprecated in v1.19+")
-        if call.info.verb == "list" and not call.name:
+        if call.info.verb == "list":
             return call.media.list([], "", "", None)
         raise not_found("", "componentstatus", call.name)

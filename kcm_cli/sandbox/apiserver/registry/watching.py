@@ -7,7 +7,7 @@ told so by an ERROR event with a 410 Status.
 upstream: apiserver pkg/endpoints/handlers/watch.go, pkg/storage/cacher (v1.36)
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from kcm_cli.machinery import codec
@@ -73,6 +73,8 @@ class Watching:
     async def _stream(self, call: Call, plan: _Plan) -> AsyncIterator[bytes]:
         store, clock = self._core.store, self._core.clock
         deadline = clock.monotonic() + plan.timeout_s
+        if plan.timeout_s < 0:
+            return
         if plan.ahead and plan.initial and not await self._reached(plan.since, deadline):
             yield _error(refusals.too_large_version(plan.since, store.revision))
             return
@@ -80,6 +82,8 @@ class Watching:
             watcher, first = self._open(call, plan)
         except Compacted as error:
             yield _error(_too_old(error))
+            return
+        except ApiError:  # a form that only a list has: upstream ends the watch
             return
         self.open += 1
         timer = clock.call_later(plan.timeout_s, watcher.close)
@@ -120,10 +124,10 @@ class Watching:
                     return
                 if plan.ahead:
                     events = [event for event in events if event.revision > plan.since]
-                if chosen.everything:
-                    frames = [media.event(event) for event in events]
-                else:
-                    frames = [frame for event in events if (frame := _frame(call, chosen, event))]
+                try:
+                    frames = _frames(call, chosen, events)
+                except ApiError:  # see _stream
+                    return
                 if frames:
                     yield b"".join(frames)
                 if plan.bookmarks and not watcher.behind and marks.due(clock.monotonic(), store):
@@ -158,6 +162,12 @@ class _Bookmarks:
             return False
         self.last, self.revision = now, store.revision
         return True
+
+
+def _frames(call: Call, chosen: Selection, events: Sequence[Event]) -> list[bytes]:
+    if chosen.everything:
+        return [call.media.event(event) for event in events]
+    return [frame for event in events if (frame := _frame(call, chosen, event))]
 
 
 def _selected(chosen: Selection, stored: Stored) -> bool:

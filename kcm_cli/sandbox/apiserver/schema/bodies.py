@@ -125,11 +125,16 @@ class Bodies:
         if self.custom is not None and self.custom.has(target):
             return self.custom.finish(target, doc, refuse)
         found = _kind_of(target, doc)
-        if found != target:
+        if found != target and not self._same_in_old_form(target, found):
             raise self._patched_kind(target, found, doc, refuse)
+        unread: list[str] = []
+        if not doc.get("apiVersion") and doc.get("kind"):  # read as the server's own form of it, with other names
+            unread = [f'unknown field "{name}"' for name in sorted(doc) if name not in ("apiVersion", "kind")]
+            doc = {}
+        doc["kind"], doc["apiVersion"] = target.kind, target.api_version
         node = self._builtin.node(cast("str", self._builtin.definition(target.group, target.version, target.kind)))
         try:
-            return cast("Doc", self._normalizers.run(node, doc)), []
+            return cast("Doc", self._normalizers.run(node, doc)), unread
         except Irregular:
             findings = strict.examine(node, doc)
         if findings.fatal:
@@ -163,6 +168,12 @@ class Bodies:
     def _patched_kind(self, target: Target, found: Target, doc: Doc, refuse: Callable[[str], ApiError]) -> ApiError:
         text = self._kind_problem(target, found, doc)
         return refuse(text) if text else wrong_version(found.api_version, target)
+
+    def _same_in_old_form(self, target: Target, found: Target) -> bool:
+        """Whether it is the kind in a version that is served no more: its objects are read all the same."""
+        registered = scheme.is_registered(self._builtin.registered, found.group, found.version, found.kind)
+        known = self._builtin.definition(found.group, found.version, found.kind)
+        return found.kind == target.kind and registered and known is None
 
     def _kind_problem(self, target: Target, found: Target, value: object) -> str:
         if not scheme.is_registered(self._builtin.registered, found.group, found.version, found.kind):

@@ -43,9 +43,9 @@ def is_registered(registered: frozenset[str], group: str, version: str, kind: st
     return key in registered or key in _legacy_kinds
 
 
-def not_registered(group: str, version: str, kind: str) -> str:
+def not_registered(group: str, version: str, kind: str, scheme: str = SCHEME) -> str:
     gv = f"{group}/{version}" if group else version
-    return f"no kind {quote(kind)} is registered for version {quote(gv)} in scheme {quote(SCHEME)}"
+    return f"no kind {quote(kind)} is registered for version {quote(gv)} in scheme {quote(scheme)}"
 
 
 def no_conversion(version: str, kind: str, group: str, expected: str) -> str:

@@ -86,11 +86,11 @@ class TokenRequests:
     def _prepare(self, namespace: str, name: str, request: Tree) -> Tree:
         """Check and complete the request; the service account it is for."""
         metadata: Tree = request.get("metadata") or {}
-        for key, value in (("name", name), ("namespace", namespace)):
-            given = metadata.get(key)
-            if given and given != value:
-                error = invalid(f"metadata.{key}", given, f"must match the service account {key} if specified")
-                raise _invalid(name, error)
+        if metadata.get("namespace") not in (None, "", namespace):
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        if metadata.get("name") not in (None, "", name):
+            error = invalid("metadata.name", metadata["name"], "must match the service account name if specified")
+            raise _invalid(name, error)
         stored = self._store.get(SERVICE_ACCOUNTS, namespace, name)
         if stored is None:
             raise not_found("", "serviceaccounts", name)

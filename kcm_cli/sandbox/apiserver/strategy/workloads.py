@@ -4,6 +4,7 @@ Source: pkg/registry/apps/*/strategy.go, pkg/registry/batch/*/strategy.go,
 pkg/registry/core/{replicationcontroller,podtemplate}/strategy.go.
 """
 
+from kcm_cli.sandbox.apiserver.defaulting.workloads import TEMPLATE_GENERATION
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.pod_fields import drop_gated_of_template
@@ -11,7 +12,6 @@ from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import cron_job, job, job_status, stateful_set, workloads
 
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _DAEMON_SET_COUNTERS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 _UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")

@@ -82,11 +82,6 @@ def _csi_driver(doc: Tree, now: datetime) -> list[object]:
     ]
 
 
-def _csi_capacity(doc: Tree, now: datetime) -> list[object]:
-    capacity = doc.get("capacity")
-    return [name_of(doc), doc.get("storageClassName", ""), UNSET if capacity is None else capacity]
-
-
 def _webhooks(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), len(doc.get("webhooks") or ()), created(doc, now)]
 
@@ -198,10 +193,11 @@ def plain(doc: Tree, now: datetime) -> list[object]:
 PLAIN = Layout((NAME, Column("Created At", "ObjectMeta.creationTimestamp", "date")), plain)
 
 
-def _binding_columns(kind: str, word: str) -> tuple[Column, ...]:
+def _binding_columns(word: str, scope: str) -> tuple[Column, ...]:
+    role = f"RoleRef can {scope}. If the RoleRef cannot be resolved, the Authorizer must return an error."
     return (
         NAME,
-        Column("Role", f"{kind}.roleRef"),
+        Column("Role", role),
         AGE,
         wide("Users", f"Users in the {word}"),
         wide("Groups", f"Groups in the {word}"),
@@ -228,6 +224,20 @@ _POLICY_BINDING = Layout(
     _policy_binding,
 )
 
+# These tables are headed with what earlier versions of their kinds said of the fields.
+_SIGNER = (
+    "Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. "
+    "If empty, it will be defaulted:\n"
+    " 1. If it's a kubelet client certificate, it is assigned\n"
+    '    "kubernetes.io/kube-apiserver-client-kubelet".\n'
+    " 2. If it's a kubelet serving certificate, it is assigned\n"
+    '    "kubernetes.io/kubelet-serving".\n'
+    ' 3. Otherwise, it is assigned "kubernetes.io/legacy-unknown".\n'
+    "Distribution of trust for signers happens out of band. You can select on this field using `spec.signerName`."
+)
+_ANY_ROLE = "reference a Role in the current namespace or a ClusterRole in the global namespace"
+_CLUSTER_ROLE = "only reference a ClusterRole in the global namespace"
+
 _ADMISSION = "admissionregistration.k8s.io"
 _FLOWS = "flowcontrol.apiserver.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
@@ -235,16 +245,16 @@ _DEVICES = "resource.k8s.io"
 _STORAGE = "storage.k8s.io"
 
 LAYOUTS: dict[str, Layout] = {
-    f"rolebindings.{_RBAC}": Layout(_binding_columns("RoleBinding", "roleBinding"), _binding),
-    f"clusterrolebindings.{_RBAC}": Layout(_binding_columns("ClusterRoleBinding", "clusterRoleBinding"), _binding),
+    f"rolebindings.{_RBAC}": Layout(_binding_columns("roleBinding", _ANY_ROLE), _binding),
+    f"clusterrolebindings.{_RBAC}": Layout(_binding_columns("clusterRoleBinding", _CLUSTER_ROLE), _binding),
     "certificatesigningrequests.certificates.k8s.io": Layout(
         (
             NAME,
             AGE,
-            Column("SignerName", "CertificateSigningRequestSpec.signerName"),
-            Column("Requestor", "CertificateSigningRequestSpec.request"),
+            Column("SignerName", _SIGNER),
+            Column("Requestor", "Base64-encoded PKCS#10 CSR data"),
             Column("RequestedDuration", "CertificateSigningRequestSpec.expirationSeconds"),
-            Column("Condition", "CertificateSigningRequestStatus.conditions"),
+            Column("Condition", "Conditions applied to the request, such as approval or denial."),
         ),
         _signing_request,
     ),
@@ -289,14 +299,6 @@ LAYOUTS: dict[str, Layout] = {
             AGE,
         ),
         _csi_driver,
-    ),
-    f"csistoragecapacities.{_STORAGE}": Layout(
-        (
-            NAME,
-            Column("StorageClassName", "CSIStorageCapacity.storageClassName"),
-            Column("Capacity", "CSIStorageCapacity.capacity"),
-        ),
-        _csi_capacity,
     ),
     f"mutatingwebhookconfigurations.{_ADMISSION}": _WEBHOOKS,
     f"validatingwebhookconfigurations.{_ADMISSION}": _WEBHOOKS,

@@ -202,6 +202,12 @@ def _quota(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), ", ".join(texts[False]), ", ".join(texts[True]), created(doc, now)]
 
 
+def _component(doc: Tree, now: datetime) -> list[object]:
+    healthy: Tree = next((one for one in doc.get("conditions") or () if one["type"] == "Healthy"), {})
+    state = {"True": "Healthy", "False": "Unhealthy"}.get(healthy.get("status", ""), "Unknown")
+    return [name_of(doc), state, healthy.get("message", ""), healthy.get("error", "")]
+
+
 _EVENTS = Layout(
     (
         Column("Last Seen", "Event.lastTimestamp"),
@@ -219,6 +225,10 @@ _EVENTS = Layout(
 )
 
 LAYOUTS: dict[str, Layout] = {
+    "componentstatuses": Layout(
+        (NAME, *(Column(name, f"{name} of the component conditions") for name in ("Status", "Message", "Error"))),
+        _component,
+    ),
     "namespaces": Layout((NAME, Column("Status", "The status of the namespace"), AGE), _namespace),
     "configmaps": Layout((NAME, Column("Data", "ConfigMap.data"), AGE), _config_map),
     "secrets": Layout((NAME, Column("Type", "Secret.type"), Column("Data", "Secret.data"), AGE), _secret),

@@ -17,7 +17,7 @@ LAYOUTS: dict[str, Layout] = {
 def layout_for(served: Served, subresource: str = "") -> Layout:
     """The table of a resource or of its scale."""
     if subresource == "scale":
-        return workloads.SCALE
+        return workloads.CUSTOM_SCALE if served.info.custom else workloads.SCALE
     if served.table is not None:
         return served.table
     return LAYOUTS.get(served.info.group_resource, PLAIN)

@@ -13,24 +13,29 @@ from kcm_cli.sandbox.apiserver.refusals import bad_request
 from kcm_cli.sandbox.apiserver.registry import answers, negotiation
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.media import Media, PlainJson, YamlMedia, partial
+from kcm_cli.sandbox.apiserver.registry.media import KUBELET, Media, PlainJson, YamlMedia, partial
 from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.tables.layouts import layout_for
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _PLAIN_HEADERS = ("", "application/json", "*/*")
+_ANSWERS = ("binding", "eviction", "token")
 _INCLUDED = ("", "Metadata", "Object", "None")
 
 
 def media(
-    served: Served, request: Request, query: Mapping[str, str], core: Core, *, stream: bool, subresource: str
+    served: Served, request: Request, query: Mapping[str, str], core: Core, *, verb: str, subresource: str
 ) -> Media:
     """Raises ApiError 400, 406."""
     header = request.headers.get("accept", "")
     if header in _PLAIN_HEADERS and not served.converts:
         return PlainJson(served)
-    form = negotiation.wanted(header, custom=served.info.custom, stream=stream)
+    custom = served.info.custom
+    if not custom and subresource not in KUBELET:
+        negotiation.check_route(header, listing=verb in ("list", "watch"))
+    transforms = negotiation.TRANSFORMS if _has_table(served, subresource) else negotiation.PARTIAL
+    form = negotiation.wanted(header, custom=custom, stream=verb == "watch", transforms=transforms)
     if form.transform != "Table":
         return negotiation.media_for(served, form, core.from_storage)
     included = query.get("includeObject", "")
@@ -39,6 +44,13 @@ def media(
         raise bad_request(f"Unable to convert to Table as requested: {why}")
     table = TableMedia(served, layout_for(served, subresource), f"meta.k8s.io/{form.version}", included, core)
     return YamlMedia(table) if form.yaml else table
+
+
+def _has_table(served: Served, subresource: str) -> bool:
+    """Whether it is an object with columns, or the answer to a question."""
+    if subresource:
+        return subresource not in _ANSWERS
+    return served.info.verbs != {"create"}
 
 
 class TableMedia:

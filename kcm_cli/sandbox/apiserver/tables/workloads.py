@@ -366,3 +366,13 @@ SCALE = Layout(
     ),
     scale_cells,
 )
+
+CUSTOM_SCALE = Layout(
+    (
+        NAME,
+        number("Desired", "Number of desired replicas"),
+        number("Available", "Number of actual replicas"),
+        Column("Age", "ObjectMeta.creationTimestamp", "date"),
+    ),
+    scale_cells,
+)

@@ -3,7 +3,14 @@
 import pytest
 
 from kcm_cli.rest.transport import Request
-from kcm_cli.sandbox.apiserver.registry.negotiation import Wanted, negotiate, readable, wanted
+from kcm_cli.sandbox.apiserver.registry.negotiation import (
+    Wanted,
+    check_route,
+    for_status,
+    negotiate,
+    readable,
+    wanted,
+)
 from kcm_cli.sandbox.apiserver.types import ApiError
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -29,7 +36,9 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
         ("application/json;as=Table;v=v9;g=meta.k8s.io, application/yaml", Wanted(yaml=True)),
         (PROTOBUF, None),
         ("text/html", None),
-        ("application/json;stream=watch", None),
+        ("application/json;stream=watch", Wanted()),
+        ("application/yaml;stream=watch", None),
+        ("application/json;stream=other", None),
     ],
     ids=lambda value: value.replace("/", "-") if isinstance(value, str) else "",
 )
@@ -37,8 +46,36 @@ def test_what_a_client_gets(header: str, expected: Wanted | None) -> None:
     assert negotiate(header) == expected
 
 
-def test_a_stream_may_be_asked_for_where_there_is_one() -> None:
-    assert negotiate("application/json;stream=watch", stream=True) == Wanted()
+@pytest.mark.parametrize("header", ["application/yaml", "application/yaml, application/json;q=0.1"])
+def test_no_stream_of_yaml(header: str) -> None:
+    with pytest.raises(ApiError, match="application/json;stream=watch"):
+        wanted(header, stream=True)
+
+
+@pytest.mark.parametrize(
+    ("header", "listing", "told"),
+    [
+        ("", False, None),
+        ("application/json;as=Table", False, None),
+        ("text/html, */*;q=0.1", False, None),
+        ("text/html", False, "application/vnd.kubernetes.protobuf"),
+        ("application/*", True, "application/vnd.kubernetes.protobuf;stream=watch"),
+    ],
+    ids=["none", "parameters", "anything", "object", "list"],
+)
+def test_the_router_looks_at_media_types_alone(header: str, listing: bool, told: str | None) -> None:
+    if told is None:
+        check_route(header, listing=listing)
+        return
+    with pytest.raises(ApiError) as found:
+        check_route(header, listing=listing)
+    assert found.value.code == 406
+    assert str(found.value).endswith(told)
+
+
+def test_a_refusal_is_never_transformed() -> None:
+    assert for_status("application/yaml;as=Table;v=v1;g=meta.k8s.io") == Wanted()
+    assert for_status("application/yaml") == Wanted(yaml=True)
 
 
 @pytest.mark.parametrize("custom", [False, True], ids=["built in", "custom"])

@@ -85,9 +85,12 @@ def test_booleans(text: str, expected: bool) -> None:
 
 
 def test_only_an_equality_names_an_object() -> None:
-    assert [selected_name(text) for text in ("", "metadata.name", "metadata.name = x ", "metadata.namespace=x")] == [
+    texts = ("", "metadata.name", "metadata.name=x", "metadata.namespace=x", r"metadata.name=a\,b", "metadata.name=a/b")
+    assert [selected_name(text) for text in texts] == [
         "",
         "",
         "x",
+        "",
+        "a,b",
         "",
     ]

@@ -1,0 +1,65 @@
+"""Forms of answers through the whole server: metadata of objects and lists, tables, what is refused."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+
+FORM = "application/json;as={};v={};g=meta.k8s.io"
+PARTIAL, LIST = "PartialObjectMetadata", "PartialObjectMetadataList"
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+@pytest.mark.parametrize(
+    ("path", "kind", "told"),
+    [
+        ("/a", PARTIAL, ""),
+        ("", LIST, ""),
+        ("/a", LIST, "the requested object is not a list (*core.ConfigMap)"),
+        ("", PARTIAL, "the requested object is a list (*core.ConfigMapList)"),
+    ],
+    ids=["object", "list", "list of an object", "object of a list"],
+)
+def test_metadata_of_objects_and_lists(served: Any, path: str, kind: str, version: str, told: str) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("a", data={"k": "v"})
+        headers = {"accept": FORM.format(kind, version)}
+        found = await api.json("GET", CONFIG_MAPS + path, status=406 if told else 200, headers=headers)
+        if told:
+            assert found["message"] == f"you requested {kind}, but {told}"
+            return
+        assert (found["kind"], found["apiVersion"]) == (kind, f"meta.k8s.io/{version}")
+        one = found["items"][0] if kind == LIST else found
+        assert set(one) == {"kind", "apiVersion", "metadata"}
+
+    served(test)
+
+
+def test_a_list_of_no_metadata_is_null(served: Any) -> None:
+    async def test(api: Api) -> None:
+        assert (await api.json("GET", CONFIG_MAPS, headers={"accept": FORM.format(LIST, "v1")}))["items"] is None
+
+    served(test)
+
+
+def test_answers_to_questions_have_no_table(served: Any) -> None:
+    async def test(api: Api) -> None:
+        question = {"spec": {"nonResourceAttributes": {"path": "/x", "verb": "get"}}}
+        table = {"accept": FORM.format("Table", "v1")}
+        await api.json("POST", REVIEWS, question, status=406, headers=table)
+        either = {"accept": table["accept"] + ",application/json"}
+        answer = await api.json("POST", REVIEWS, question, status=201, headers=either)
+        assert answer["kind"] == "SelfSubjectAccessReview"
+
+    served(test)
+
+
+def test_a_watch_in_a_form_of_lists_ends_with_the_first_event(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("a")
+        headers, query = {"accept": FORM.format(LIST, "v1")}, {"watch": "true"}
+        assert (await api.call("GET", CONFIG_MAPS, headers=headers, query=query)).body == b""
+
+    served(test)

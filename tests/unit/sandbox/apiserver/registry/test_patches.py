@@ -1,0 +1,127 @@
+"""Patches through the whole server: how their failures read, and what odd ones do."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+JSON, MERGE, STRATEGIC, APPLY = (
+    {"content-type": f"application/{name}"}
+    for name in ("json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "apply-patch+yaml")
+)
+
+
+def deployment() -> dict[str, Any]:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("headers", "patch", "status", "told"),
+    [
+        pytest.param(STRATEGIC, {"spec": {"replicas": "x"}}, 422, "unrecognized type: int32", id="text for a number"),
+        pytest.param(STRATEGIC, {"spec": {"replicas": 1.5}}, 422, "cannot convert float64 to int32", id="fraction"),
+        pytest.param(
+            STRATEGIC, {"metadata": {"labels": {"n": 1}}}, 422, "cannot convert int64 to string", id="number for a text"
+        ),
+        pytest.param(
+            STRATEGIC, {"metadata": {"labels": {"n": True}}}, 422, "unrecognized type: string", id="boolean for a text"
+        ),
+        pytest.param(
+            STRATEGIC,
+            {"metadata": {"finalizers": ["bare"]}},
+            422,
+            "name is neither a standard finalizer name nor is it fully qualified",
+            id="finalizer",
+        ),
+        pytest.param(MERGE, None, 400, "Invalid JSON Patch", id="null"),
+        pytest.param(MERGE, {"apiVersion": None}, 400, "name must be provided", id="no version"),
+        pytest.param(JSON, [None], 422, "the server rejected our request", id="null operation"),
+    ],
+)
+def test_patches_that_are_refused(served: Any, headers: Any, patch: Any, status: int, told: str) -> None:
+    async def test(api: Api) -> None:
+        await api.json("POST", DEPLOYMENTS, deployment(), status=201)
+        body = b"null" if patch is None else patch
+        refused = await api.json("PATCH", DEPLOYMENTS + "/d", body, status=status, headers=headers)
+        assert told in refused["message"]
+
+    served(test)
+
+
+@pytest.mark.parametrize(
+    ("headers", "patch", "replicas"),
+    [
+        pytest.param(STRATEGIC, {"spec": {"replicas": 2**32 + 3}}, 3, id="a number too large is cut"),
+        pytest.param(MERGE, {"apiVersion": "apps/v1beta1", "spec": {"replicas": 2}}, 2, id="an old version is read"),
+    ],
+)
+def test_patches_that_are_taken(served: Any, headers: Any, patch: Any, replicas: int) -> None:
+    async def test(api: Api) -> None:
+        await api.json("POST", DEPLOYMENTS, deployment(), status=201)
+        found = await api.json("PATCH", DEPLOYMENTS + "/d", patch, headers=headers)
+        assert (found["spec"]["replicas"], found["apiVersion"]) == (replicas, "apps/v1")
+
+    served(test)
+
+
+def test_a_refused_result_is_echoed_in_the_order_of_its_type(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await api.json("POST", DEPLOYMENTS, deployment(), status=201)
+        refused = await api.json("PATCH", DEPLOYMENTS + "/d", {"kind": "Odd"}, status=422, headers=MERGE)
+        text = refused["message"]
+        places = [text.index(f'\\"{name}\\":') for name in ("replicas", "template", "strategy", "revisionHistoryLimit")]
+        assert places == sorted(places)
+
+    served(test)
+
+
+def test_a_patch_keeps_the_warning_of_its_resource(served: Any) -> None:
+    async def test(api: Api) -> None:
+        endpoints = "/api/v1/namespaces/default/endpoints"
+        await api.json("POST", endpoints, {"metadata": {"name": "e"}}, status=201)
+        answer = await api.call("PATCH", endpoints + "/e", {}, headers=MERGE)
+        assert "Endpoints is deprecated" in answer.headers["warning"]
+
+    served(test)
+
+
+@pytest.mark.parametrize("path", ["/status", "/scale"])
+def test_an_apply_to_a_part_creates_nothing(served: Any, path: str) -> None:
+    async def test(api: Api) -> None:
+        body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "none"}}
+        query = {"fieldManager": "m"}
+        await api.json("PATCH", f"{DEPLOYMENTS}/none{path}", body, status=404, headers=APPLY, query=query)
+
+    served(test)
+
+
+def test_repeated_keys_of_an_apply_are_told_line_by_line(served: Any) -> None:
+    async def test(api: Api) -> None:
+        body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b, a: c}\n"
+        answer = await api.call("PATCH", CONFIG_MAPS + "/c", body, headers=APPLY, query={"fieldManager": "m"})
+        assert answer.headers["warning"] == '299 - "line 4: key \\"a\\" already set in map"'
+
+    served(test)
+
+
+@pytest.mark.parametrize(
+    ("body", "query", "status"),
+    [
+        ({"kind": "DeleteOptions", "apiVersion": "apps/v1"}, {}, 200),
+        ({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}, {}, 200),
+        ({"kind": "Pod", "apiVersion": "v1"}, {}, 400),
+        (None, {"resourceVersion": "1"}, 409),
+        (None, {"uid": "other"}, 409),
+    ],
+    ids=["another group's", "the common ones", "a pod", "version", "uid"],
+)
+def test_options_of_a_delete(served: Any, body: Any, query: dict[str, str], status: int) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("c")
+        await api.json("DELETE", CONFIG_MAPS + "/c", body, status=status, query=query)
+
+    served(test)
