@@ -59,9 +59,8 @@ class Scaling:
         scale, call.warnings[len(call.warnings) :] = self._core.schemas.decode_body(
             call.resource, call.request.body, call.content_type, options.validation, target=_SCALE
         )
-        meta: Tree = scale.setdefault("metadata", {})
-        objects.match_namespace(meta, call.namespace)
-        objects.check_name(meta, call.name)
+        scale.setdefault("metadata", {})
+        self._same(call, scale)
         return await self._write(call, options, lambda current: self._tracked(current, _copy(scale), options))
 
     async def patch(self, call: Call) -> Response:
@@ -78,10 +77,7 @@ class Scaling:
                 call.resource, _copy(current), call.request.body, media, options.validation, target=_SCALE
             )
             call.warnings[:] = before + done.warnings
-            doc: Tree = self._tracked(current, done.doc, options)
-            objects.match_namespace(doc["metadata"], call.namespace)
-            objects.check_name(doc["metadata"], call.name)
-            return doc
+            return self._same(call, self._tracked(current, done.doc, options))
 
         return await self._write(call, options, patched)
 
@@ -93,9 +89,16 @@ class Scaling:
             if call.resource.custom:
                 raise ApiError(500, "", _NO_CUSTOM_APPLY)
             now = core.clock.now()
-            return core.patching.apply(_SCALES, SCALE, current, applied, options.manager, options.force, now)
+            scale: Tree = core.patching.apply(_SCALES, SCALE, current, applied, options.manager, options.force, now)
+            return self._same(call, scale)
 
         return await self._write(call, options, make)
+
+    def _same(self, call: Call, scale: Tree) -> Tree:
+        """The Scale, if it is of the object that the path names. Raises ApiError 400."""
+        objects.match_namespace(scale["metadata"], call.namespace)
+        objects.check_name(scale["metadata"], call.name)
+        return scale
 
     def _tracked(self, current: Tree, scale: Tree, options: WriteOptions) -> Tree:
         self._core.patching.track_update(_SCALES, SCALE, current, scale, options.manager, self._core.clock.now())

@@ -8,7 +8,7 @@ from tests.unit.sandbox.apiserver.conftest import Api
 
 SETS = "/apis/apps/v1/namespaces/default/replicasets"
 SCALE = f"{SETS}/s/scale"
-APPLY = {"query": {"fieldManager": "m"}, "headers": {"content-type": "application/apply-patch+yaml"}}
+APPLY = {"query": {"fieldManager": "m", "force": "true"}, "headers": {"content-type": "application/apply-patch+yaml"}}
 STRATEGIC = {"headers": {"content-type": "application/strategic-merge-patch+json"}}
 TYPE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "s"}}
 UNTYPED = "failed to create typed patch object (/s; autoscaling/v1, Kind=Scale): "
