@@ -94,7 +94,7 @@ class WarpLoop(asyncio.SelectorEventLoop):
         with self._turn:
             journey = _Journey(seconds, patience_s)
             self.call_soon_threadsafe(self._depart, journey)
-            self._await(journey, stalled_s)
+            self._await(journey, stalled_s + patience_s)
 
     def _await(self, journey: _Journey, stalled_s: float) -> None:
         left_s = journey.left_s

@@ -39,6 +39,7 @@ class Writer:
     rng: random.Random
     kept: dict[str, Kept] = field(default_factory=dict)
     newest: int = 0
+    tried: int = 0
     writes: int = 0
     trying: tuple[str, str] | None = None
 
@@ -52,7 +53,8 @@ class Writer:
 
     def _write(self, connection: http.client.HTTPSConnection) -> None:
         name = f"w{self.number}-{self.rng.randrange(NAMES)}"
-        known, value = self.kept.get(name), f"{self.number}.{self.writes}"
+        self.tried += 1
+        known, value = self.kept.get(name), f"{self.number}.{self.tried}"
         body: Any = {"metadata": {"name": name}, "data": {"v": value}}
         if known is None:
             method, path = "POST", COLLECTION

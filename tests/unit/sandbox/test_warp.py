@@ -93,9 +93,8 @@ def test_a_loop_that_is_never_at_rest_is_told_with_what_it_does(loop: WarpLoop) 
         return asyncio.create_task(restless(), name="restless")
 
     task = on(loop, start())
-    with pytest.raises(
-        Stalled, match="^the loop always has something to do, 10 s of its time are left; pending: restless$"
-    ):
+    words = "^the loop always has something to do, 10 s of its time are left; pending: restless$"
+    with pytest.raises(Stalled, match=words):
         loop.advance(10, patience_s=0, stalled_s=0.05)
     loop.call_soon_threadsafe(task.cancel)
     loop.advance(10, patience_s=0)
