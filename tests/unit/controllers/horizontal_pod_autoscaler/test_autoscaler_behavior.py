@@ -1,5 +1,6 @@
 """Stabilization, rates and limits."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -107,3 +108,59 @@ def test_never_beyond_the_spec(current: int, desired: int, minimum: int, maximum
     current = max(min(current, maximum), minimum)
     size, _ = limited(Behavior() if rated else None, Bounds(current, desired, minimum, maximum))
     assert minimum <= size <= maximum
+
+
+wanted = st.lists(st.integers(0, 40), min_size=1, max_size=40)
+limits = st.tuples(st.integers(1, 5), st.integers(5, 30))
+
+
+def followed(
+    rules: Behavior | None, recommendations: list[int], bounds: tuple[int, int], step_s: int, window_s: float
+) -> Iterator[tuple[int, int, list[int]]]:
+    """Size before, size after and what was recommended within the window, for one look after the other."""
+    minimum, maximum = bounds
+    current, now, past = minimum, NOW, [(NOW, minimum)]
+    history = behavior.first_seen(None, current, now)
+    for recommendation in recommendations:
+        now += timedelta(seconds=step_s)
+        result = behavior.normalized(rules, Bounds(current, recommendation, minimum, maximum), history, now, window_s)
+        recent = [number for at, number in past if at > now - timedelta(seconds=window_s)] + [recommendation]
+        past.append((now, recommendation))
+        size, before = result.limited.replicas, current
+        yield before, size, recent
+        history = behavior.scaled(result.history, rules, before, size, now) if size != before else result.history
+        current = size
+
+
+@given(wanted, limits, st.sampled_from((5, 15, 60)), st.sampled_from((0.0, 60.0, 300.0)), st.booleans())
+def test_down_only_when_nobody_has_asked_for_more_lately(
+    recommendations: list[int], bounds: tuple[int, int], step_s: int, window_s: float, rated: bool
+) -> None:
+    rules = Behavior(scale_down=ScalingRules(int(window_s))) if rated else None
+    for before, size, recent in followed(rules, recommendations, bounds, step_s, window_s):
+        assert bounds[0] <= size <= bounds[1]
+        if size < before:
+            assert size >= min(max(recent), bounds[1])
+        if rated and recent[-1] <= before:
+            assert size <= before  # up only on demand
+
+
+@given(wanted, limits, st.sampled_from((5, 15, 60)), st.sampled_from((15, 60)), st.integers(1, 4))
+def test_no_faster_than_the_policies(
+    recommendations: list[int], bounds: tuple[int, int], step_s: int, period_s: int, pods: int
+) -> None:
+    policy = (ScalingPolicy("Pods", pods, period_s),)
+    rules = Behavior(ScalingRules(0, "Max", policy), ScalingRules(0, "Max", policy))
+    sizes = [bounds[0], *(size for _, size, _ in followed(rules, recommendations, bounds, step_s, 0.0))]
+    looks = -(-period_s // step_s)
+    for position in range(1, len(sizes)):
+        before, size, start = sizes[position - 1], sizes[position], sizes[max(0, position - looks)]
+        if size != before:  # against the size when the period began
+            assert abs(size - start) <= pods
+
+
+@given(st.integers(1, 40), limits, st.integers(0, 40))
+def test_a_steady_recommendation_is_reached_and_kept(first: int, bounds: tuple[int, int], steady: int) -> None:
+    recommendations = [first, *(steady for _ in range(60))]
+    sizes = [size for _, size, _ in followed(Behavior(), recommendations, bounds, 15, 300.0)]
+    assert set(sizes[-20:]) == {min(max(steady, bounds[0]), bounds[1])}
