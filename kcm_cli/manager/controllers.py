@@ -16,6 +16,7 @@ from functools import partial
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.logs import V1
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.informers import CacheState, States
 from kcm_cli.engine.context import ControllerContext, DebugHandler, Gates, Runnable
@@ -139,7 +140,7 @@ class _Start:
             stopped = True
             raise
         finally:
-            log.info("Controller terminated", extra={"fields": {"controller": name}})
+            log.log(V1, "Controller terminated", extra={"fields": {"controller": name}})
             if observer is not None:
                 observer.ended(name, stopped=stopped)
 

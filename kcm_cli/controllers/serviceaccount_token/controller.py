@@ -6,8 +6,6 @@ for what it makes. Only Secrets of the token type are watched.
 upstream: pkg/controller/serviceaccount/tokens_controller.go
 """
 
-from pathlib import Path
-
 import msgspec
 
 from kcm_cli.api.core import SECRETS, SERVICE_ACCOUNTS, ObjectReference, Secret, ServiceAccount
@@ -16,9 +14,9 @@ from kcm_cli.controllers.serviceaccount_token import plan
 from kcm_cli.controllers.serviceaccount_token.tokens import TokenSigner
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.descriptor import StartError
 from kcm_cli.engine.resync import Together
 from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.engine.root_ca import read_root_ca
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.actions import Path as FieldPath
@@ -36,7 +34,7 @@ def build(context: ControllerContext) -> Runnable | None:
     if not config.service_account_key_file:
         return None
     signer = TokenSigner.from_file(config.service_account_key_file)
-    controller = TokenController(context, signer, _root_ca(config.root_ca_file))
+    controller = TokenController(context, signer, read_root_ca(config.root_ca_file))
     retry = RetryPolicy(MAX_RETRIES)
     queues = ((controller.account_queue, controller.sync_account), (controller.secret_queue, controller.sync_secret))
     return Together(
@@ -45,13 +43,6 @@ def build(context: ControllerContext) -> Runnable | None:
             for queue, sync in queues
         )
     )
-
-
-def _root_ca(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes() if path else b""
-    except OSError as error:
-        raise StartError(f"--root-ca-file {path} cannot be read: {error}") from error
 
 
 class TokenController:

@@ -40,7 +40,7 @@ class TokenSigner:
         try:
             key = serialization.load_pem_private_key(Path(path).read_bytes(), None)
         except OSError as error:
-            raise StartError(f"{flag} cannot be read: {error}") from error
+            raise StartError(f"{flag} cannot be read: {error.strerror}") from error
         except (ValueError, TypeError) as error:
             raise StartError(f"{flag} holds no unencrypted PEM private key: {error}") from error
         if isinstance(key, rsa.RSAPrivateKey):

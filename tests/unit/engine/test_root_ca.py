@@ -1,0 +1,28 @@
+"""What --root-ca-file may hold."""
+
+import pytest
+
+from kcm_cli.engine.descriptor import StartError
+from kcm_cli.engine.root_ca import read_root_ca
+from tests.unit.sandbox.nodes.world import certificates
+
+__all__ = ["certificates"]
+
+
+def test_a_bundle_is_handed_out_as_it_is(tmp_path, certificates):
+    pem = b"# ours\n" + certificates.ca.certificate
+    (tmp_path / "ca.crt").write_bytes(pem)
+    assert read_root_ca(str(tmp_path / "ca.crt")) == pem
+    assert read_root_ca("") == b""
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [(None, "cannot be read: No such file or directory"), (b"", "holds no certificate"), (b"\xff", "holds no certi")],
+)
+def test_anything_else_ends_the_start(tmp_path, content, text):
+    path = tmp_path / "ca.crt"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(StartError, match=f"--root-ca-file {path} {text}"):
+        read_root_ca(str(path))
