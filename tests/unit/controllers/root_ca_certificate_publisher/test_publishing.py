@@ -7,12 +7,11 @@ import pytest
 
 from kcm_cli.api.core import CONFIG_MAPS, ConfigMap
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
-from kcm_cli.controllers.root_ca_certificate_publisher.controller import read_root_ca
 from kcm_cli.controllers.root_ca_certificate_publisher.plan import DESCRIPTION, NAME, TEXT, repairs, wanted
-from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery import codec
 from kcm_cli.rest.errors import NotFound
 from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.root_ca import CA
 from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
@@ -25,7 +24,7 @@ def config_map(data: dict[str, str] | None, **annotations: str) -> ConfigMap:
     return CONFIG_MAPS.decode(codec.encode({"metadata": metadata, "data": data}))
 
 
-GOOD = {"ca.crt": "CA"}
+GOOD = {"ca.crt": CA}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +40,7 @@ GOOD = {"ca.crt": "CA"}
     ],
 )
 def test_repairs(found: ConfigMap, right: bool) -> None:
-    changes = repairs(found, "CA")
+    changes = repairs(found, CA)
     assert (changes == {}) is right
     if not right:
         assert changes[("data",)] == GOOD
@@ -49,21 +48,13 @@ def test_repairs(found: ConfigMap, right: bool) -> None:
 
 
 def test_what_is_made_needs_no_repair() -> None:
-    assert repairs(CONFIG_MAPS.decode(codec.encode(wanted("ns", "CA"))), "CA") == {}
-
-
-def test_a_file_that_cannot_be_read(tmp_path):
-    (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    for path in (tmp_path / "none", tmp_path / "binary"):
-        with pytest.raises(StartError, match="--root-ca-file"):
-            read_root_ca(str(path))
-    assert read_root_ca("") == ""
+    assert repairs(CONFIG_MAPS.decode(codec.encode(wanted("ns", CA))), CA) == {}
 
 
 class Story:
     def __init__(self, world: World, tmp_path: Any) -> None:
         self.world = world
-        (tmp_path / "ca").write_text("CA")
+        (tmp_path / "ca").write_text(CA)
         self.config = ServiceAccountTokenConfig(root_ca_file=str(tmp_path / "ca"))
 
     def running(self, **options: Any) -> Any:

@@ -13,6 +13,7 @@ from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.root_ca import CA
 from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
@@ -20,7 +21,6 @@ __all__ = ["certificates", "play"]
 SECRETS = resource("secrets")
 ACCOUNTS = resource("serviceaccounts")
 NAME, UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"
-CA = "-----BEGIN CERTIFICATE-----\n"
 
 
 @pytest.fixture
