@@ -94,8 +94,7 @@ def _remember(annotations: dict[str, str], revision: str) -> None:
     kept = history.split(",")
     while kept and len(",".join(kept)) + len(revision) + 1 > names.HISTORY_LIMIT:
         kept.pop(0)
-    if kept:
-        annotations[names.REVISION_HISTORY] = ",".join([*kept, revision])
+    annotations[names.REVISION_HISTORY] = ",".join([*kept, revision])
 
 
 def create_new(draft: Draft) -> None:

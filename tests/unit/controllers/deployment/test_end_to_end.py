@@ -1,0 +1,223 @@
+"""The controller with that of ReplicaSets in a whole sandbox, on virtual time."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.rest.transport import Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+DEPLOYMENTS = resource("deployments", "apps")
+REPLICA_SETS = resource("replicasets", "apps")
+
+
+class Story:
+    """A Deployment ``web``."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self, transport: Transport | None = None) -> Any:
+        names = ["deployment-controller", "replicaset-controller"]
+        return controllers(self.world, DeploymentConfig(), ReplicaSetConfig(), names=names, transport=transport)
+
+    async def make(self, image: str = "i:1", annotations: dict[str, str] | None = None, **spec: Any) -> None:
+        template = {
+            "metadata": {"labels": {"app": "web"}, "annotations": annotations or {}},
+            "spec": {"containers": [{"name": "c", "image": image}], "terminationGracePeriodSeconds": 1},
+        }
+        full = {"replicas": 4, "selector": {"matchLabels": {"app": "web"}}, "template": template} | spec
+        await self.world.create(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": full})
+
+    async def patch(self, **spec: Any) -> None:
+        await self.world.patch(DEPLOYMENTS, "web", {"spec": spec})
+
+    async def image(self, image: str, **annotations: str) -> None:
+        containers = [{"name": "c", "image": image}]
+        template: dict[str, Any] = {"spec": {"containers": containers}}
+        if annotations:
+            template["metadata"] = {
+                "annotations": {f"sandbox.kcm.dev/{k.replace('_', '-')}": v for k, v in annotations.items()}
+            }
+        await self.patch(template=template)
+
+    async def listed(self, kind: Any) -> list[dict[str, Any]]:
+        return json.loads(await self.world.client.list_page(kind, "default"))["items"]  # type: ignore[no-any-return]
+
+    async def images(self) -> list[str]:
+        """Images of the pods that are not on their way out."""
+        live = [pod for pod in await self.listed(PODS) if "deletionTimestamp" not in pod["metadata"]]
+        return sorted(pod["spec"]["containers"][0]["image"] for pod in live)
+
+    async def available(self) -> int:
+        live = [pod for pod in await self.listed(PODS) if "deletionTimestamp" not in pod["metadata"]]
+        return sum(
+            any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
+            for pod in live
+        )
+
+    async def asked(self) -> int:
+        return sum(one["spec"]["replicas"] for one in await self.listed(REPLICA_SETS))
+
+    async def reasons(self) -> dict[str, tuple[str, str]]:
+        status = (await self.world.get(DEPLOYMENTS, "web"))["status"]
+        return {c["type"]: (c["status"], c["reason"]) for c in status.get("conditions", [])}
+
+    async def revisions(self) -> dict[str, str]:
+        """Images by revision."""
+        key = "deployment.kubernetes.io/revision"
+        return {
+            one["metadata"]["annotations"][key]: one["spec"]["template"]["spec"]["containers"][0]["image"]
+            for one in await self.listed(REPLICA_SETS)
+        }
+
+
+@pytest.mark.parametrize(
+    ("update", "most", "fewest"),
+    [
+        pytest.param({"maxSurge": 1, "maxUnavailable": 0}, 5, 4, id="surge only"),
+        pytest.param({"maxSurge": 0, "maxUnavailable": 1}, 4, 3, id="unavailable only"),
+        pytest.param({"maxSurge": "25%", "maxUnavailable": "25%"}, 5, 3, id="shares"),
+        pytest.param({"maxSurge": "100%", "maxUnavailable": "100%"}, 8, 0, id="all at once"),
+    ],
+)
+def test_a_rolling_update_keeps_its_budget(play, update, most, fewest):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(strategy={"type": "RollingUpdate", "rollingUpdate": update})
+            await world.wait(60)
+            assert await story.available() == 4
+            await story.image("i:2")
+            for _ in range(200):
+                await world.wait(0.2)
+                assert await story.asked() <= most
+                assert await story.available() >= fewest
+            await world.wait(60)
+            assert await story.images() == ["i:2"] * 4
+            assert await story.reasons() == {
+                "Available": ("True", "MinimumReplicasAvailable"),
+                "Progressing": ("True", "NewReplicaSetAvailable"),
+            }
+
+    play(life)
+
+
+def test_recreate_never_mixes(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(strategy={"type": "Recreate"})
+            await world.wait(60)
+            await story.image("i:2")
+            for _ in range(100):
+                await world.wait(0.2)
+                everyone = {pod["spec"]["containers"][0]["image"] for pod in await story.listed(PODS)}
+                assert len(everyone) <= 1
+            await world.wait(60)
+            assert await story.images() == ["i:2"] * 4
+
+    play(life)
+
+
+def test_pause_holds_a_rollout_and_resume_goes_on(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make()
+            await world.wait(60)
+            await story.patch(paused=True)
+            await story.image("i:2")
+            await world.wait(60)
+            assert await story.images() == ["i:1"] * 4
+            assert (await story.reasons())["Progressing"] == ("Unknown", "DeploymentPaused")
+            await story.patch(replicas=6)
+            await world.wait(60)
+            assert await story.images() == ["i:1"] * 6
+            await story.patch(paused=False)
+            await world.wait(120)
+            assert await story.images() == ["i:2"] * 6
+            assert (await story.reasons())["Progressing"] == ("True", "NewReplicaSetAvailable")
+
+    play(life)
+
+
+def test_history_is_kept_to_its_limit_and_an_old_template_comes_back_as_a_new_revision(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(revisionHistoryLimit=1)
+            for number in (2, 3):
+                await world.wait(60)
+                await story.image(f"i:{number}")
+            await world.wait(60)
+            assert await story.revisions() == {"2": "i:2", "3": "i:3"}
+            await story.image("i:2")
+            await world.wait(60)
+            assert await story.revisions() == {"3": "i:3", "4": "i:2"}
+            assert await story.images() == ["i:2"] * 4
+
+    play(life)
+
+
+def test_a_rollout_that_gets_nowhere_misses_its_deadline_and_can_be_taken_back(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(progressDeadlineSeconds=60)
+            await world.wait(30)
+            await story.image("i:2", start_delay="10000s")
+            await world.wait(50)
+            assert (await story.reasons())["Progressing"] == ("True", "ReplicaSetUpdated")
+            await world.wait(30)
+            assert (await story.reasons())["Progressing"] == ("False", "ProgressDeadlineExceeded")
+            assert await story.available() >= 3
+            await world.patch(DEPLOYMENTS, "web", {"spec": {"template": {"metadata": {"annotations": None}}}})
+            await story.image("i:1")
+            await world.wait(60)
+            assert (await story.reasons())["Progressing"] == ("True", "NewReplicaSetAvailable")
+            assert await story.images() == ["i:1"] * 4
+
+    play(life)
+
+
+def test_a_template_that_is_refused_is_told(play):
+    """Its ReplicaSet is made; that this one can make no pods is shown."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make()
+            await world.wait(30)
+            await world.patch(DEPLOYMENTS, "web", {"spec": {"template": {"spec": {"serviceAccountName": "nobody"}}}})
+            await world.wait(30)
+            assert (await story.reasons())["ReplicaFailure"] == ("True", "FailedCreate")
+            assert await story.available() >= 3
+
+    play(life)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lost_requests_and_answers(play, seed):
+    async def life(world: World) -> None:
+        story = Story(world)
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+        async with story.running(faulty):
+            await story.make(strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}})
+            await world.wait(300)
+            assert await story.images() == ["i:1"] * 4
+            await story.image("i:2")
+            for _ in range(300):
+                await world.wait(1)
+                assert await story.asked() <= 5
+            assert faulty.faults
+            assert await story.images() == ["i:2"] * 4
+
+    play(life)
