@@ -17,6 +17,11 @@ def is_base64(text: str) -> bool:
     return True
 
 
+def decoded_base64(text: str) -> bytes:
+    """The bytes; none where this is no base64."""
+    return base64.b64decode(text) if is_base64(text) else b""
+
+
 def is_date(text: str) -> bool:
     """Whether this is a day as ``2030-01-31``, and one that exists."""
     if not _DATE.fullmatch(text):

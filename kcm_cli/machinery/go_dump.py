@@ -33,11 +33,6 @@ def dump_pod_template(template: Doc) -> str:
 
 
 @cache
-def _aliases() -> Mapping[str, str]:
-    return dict(pair.split("=", 1) for pair in go_types.ALIASES.split())
-
-
-@cache
 def _structs() -> Mapping[str, str]:
     lines = go_types.STRUCTS.strip().replace("\n  ", " ").split("\n")
     return dict(line.split(" ", 1) for line in lines)
@@ -56,7 +51,7 @@ def _typed(type_: str) -> Printer:
 @cache
 def _body(type_: str) -> Printer:
     """Prints a value alone."""
-    type_ = _aliases().get(type_, type_)
+    type_ = go_types.aliases().get(type_, type_)
     if special := _SPECIAL.get(type_):
         return special
     if type_.startswith("[]"):

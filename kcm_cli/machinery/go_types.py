@@ -5,7 +5,10 @@ Facts that the hash of a pod template depends on (``machinery.hashes``). One typ
 marks an inlined struct. Regenerate from the API types when the version of Kubernetes changes.
 """
 
-ALIASES = """
+from collections.abc import Mapping
+from functools import cache
+
+_ALIASES = """
 types.UID=string v1.AppArmorProfileType=string v1.AzureDataDiskCachingMode=string
 v1.AzureDataDiskKind=string v1.Capability=string v1.ContainerRestartPolicy=string
 v1.ContainerRestartRuleAction=string v1.ContainerRestartRuleOnExitCodesOperator=string v1.DNSPolicy=string
@@ -223,3 +226,9 @@ v1.WeightedPodAffinityTerm Weight:int32 PodAffinityTerm:v1.PodAffinityTerm
 v1.WindowsSecurityContextOptions GMSACredentialSpecName=gmsaCredentialSpecName:*string
   GMSACredentialSpec=gmsaCredentialSpec:*string RunAsUserName:*string HostProcess:*bool
 """
+
+
+@cache
+def aliases() -> Mapping[str, str]:
+    """The type behind each name that stands for another type."""
+    return dict(pair.split("=", 1) for pair in _ALIASES.split())

@@ -125,13 +125,6 @@ NOTHING = Selector(selectable=False)
 """Matches no labels, not even none."""
 
 
-def from_set(labels: Mapping[str, str] | None) -> Selector:
-    """Exactly these labels, unchecked; none selects everything."""
-    if not labels:
-        return EVERYTHING
-    return Selector(tuple(Requirement(key, EQUALS, (labels[key],)) for key in sorted(labels)))
-
-
 def from_label_selector(selector: LabelSelector | None) -> Selector:
     """The compiled form. Absent selects nothing, empty selects everything. Raises FormatError."""
     if selector is None:

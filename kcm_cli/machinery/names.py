@@ -289,3 +289,8 @@ def _dots(value: str) -> list[str]:
     if value in (".", ".."):
         return [f"must not be '{value}'"]
     return ["must not start with '..'"] if value.startswith("..") else []
+
+
+def is_native_resource(name: str) -> bool:
+    """Whether a resource that is counted or measured is one of Kubernetes' own."""
+    return "/" not in name or "kubernetes.io/" in name

@@ -20,11 +20,11 @@ def aggregate(spec: Tree, field: str) -> dict[str, Quantity]:
     """What all containers together need: the sum of those that run, or the peak of those that run before."""
     total: dict[str, Quantity] = {}
     for item in spec.get("containers") or ():
-        _add(total, _amounts(item, field))
+        _add(total, amounts_of(item, field))
     sidecars: dict[str, Quantity] = {}
     peak: dict[str, Quantity] = {}
     for item in spec.get("initContainers") or ():
-        amounts = _amounts(item, field)
+        amounts = amounts_of(item, field)
         if item.get("restartPolicy") == "Always":
             _add(total, amounts)
             _add(sidecars, amounts)
@@ -37,7 +37,8 @@ def aggregate(spec: Tree, field: str) -> dict[str, Quantity]:
     return total
 
 
-def _amounts(item: Tree, field: str) -> dict[str, Quantity]:
+def amounts_of(item: Tree, field: str) -> dict[str, Quantity]:
+    """What a container or pod states under ``requests`` or ``limits``."""
     found = (item.get("resources") or {}).get(field) or {}
     return {name: from_json(value) for name, value in found.items()}
 

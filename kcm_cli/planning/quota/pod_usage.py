@@ -53,7 +53,7 @@ def covers(name: str) -> bool:
         return True
     if not name.startswith(_REQUESTS):
         return False
-    return not _native(name) or name.startswith(_REQUESTS + _DEVICE_CLASS)
+    return not naming.is_native_resource(name) or name.startswith(_REQUESTS + _DEVICE_CLASS)
 
 
 def usage(pod: Tree, now: datetime) -> Amounts:
@@ -139,14 +139,10 @@ def _compute(requests: Amounts, limits: Amounts) -> Amounts:
     return found
 
 
-def _native(name: str) -> bool:
-    return "/" not in name or "kubernetes.io/" in name
-
-
 def _extended(name: str) -> bool:
     if name.startswith(_DEVICE_CLASS):
         return True
-    if _native(name) or name.startswith(_REQUESTS):
+    if naming.is_native_resource(name) or name.startswith(_REQUESTS):
         return False
     return not naming.qualified_name(_REQUESTS + name)
 

@@ -3,7 +3,6 @@
 upstream: pkg/scheduler/framework/plugins/{volumebinding,volumezone,volumerestrictions}
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kcm_cli.api.core import PersistentVolumeClaim
@@ -232,8 +231,3 @@ def _capacity(volume: PersistentVolume) -> int:
 def _size(claim: PersistentVolumeClaim) -> int:
     wanted = claim.spec.resources.requests if claim.spec.resources is not None else None
     return quantity.parse((wanted or {}).get("storage", "0")).value()
-
-
-def pvc_keys(pod: SimulatedPod, names: Iterable[str]) -> list[str]:
-    """The keys of a pod's claims."""
-    return [f"{pod.namespace}/{name}" for name in names]

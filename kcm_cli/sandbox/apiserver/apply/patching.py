@@ -4,14 +4,14 @@ from datetime import datetime
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.apply import patches, strategic, tracking
+from kcm_cli.sandbox.apiserver.apply import patches, tracking
 from kcm_cli.sandbox.apiserver.apply.patches import Patched
 from kcm_cli.sandbox.apiserver.apply.serverside import ServerSide, described
 from kcm_cli.sandbox.apiserver.apply.tracking import Place, Tracker, Versions
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
 from kcm_cli.sandbox.apiserver.schema.bodies import WARN
 from kcm_cli.sandbox.apiserver.schema.model import Node
-from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
+from kcm_cli.sandbox.apiserver.types import ResourceInfo
 
 
 class Patching:
@@ -43,16 +43,6 @@ class Patching:
         server does for some strategic patches, 415 for another content type.
         """
         return self._patches.apply(target or target_of(resource), current, body, content_type, mode or WARN)
-
-    def strategic_merge(self, resource: ResourceInfo, current: Doc, patch: Doc) -> Doc:
-        """The merged document, not normalised. Both documents are changed. Raises ApiError."""
-        node = self._schemas.node(target_of(resource))
-        if node is None:
-            raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
-        try:
-            return strategic.merge(node, current, patch)
-        except strategic.StrategicError as error:
-            raise patches.strategic_refusal(error) from None
 
     def track_update(
         self, resource: ResourceInfo, subresource: str, old: Doc | None, new: Doc, manager: str, now: datetime

@@ -3,9 +3,10 @@
 upstream: apiserver pkg/endpoints/installer.go (paths, operation ids, actions)
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.registry.catalog import Served, Subresource
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -94,6 +95,14 @@ class Operation:
     answer: str = ""
     answer_types: tuple[str, ...] = MEDIA_TYPES
     codes: tuple[int, ...] = (200,)
+
+
+def path_item(path: str, parameter: Callable[[str, str], Doc]) -> Doc:
+    """What all methods of a path share: its placeholders. ``parameter`` makes one of a name and a place."""
+    names = [part.strip("{}") for part in path.split("/") if part.startswith("{")]
+    if not names:
+        return {}
+    return {"parameters": [parameter(name, "path") for name in names] + [parameter("pretty", "query")]}
 
 
 def tag(group: str, version: str) -> str:

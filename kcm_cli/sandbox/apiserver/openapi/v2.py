@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.openapi.operations import PARAMETERS, Operation
+from kcm_cli.sandbox.apiserver.openapi.operations import PARAMETERS, Operation, path_item
 from kcm_cli.sandbox.apiserver.openapi.v3 import SECURITY
 
 _STATUS = {200: "OK", 201: "Created", 202: "Accepted"}
@@ -15,7 +15,7 @@ def document(version: str, operations: Iterable[Operation], definitions: bytes, 
     """``definitions`` is the JSON text of an object; ``custom`` are definitions to add to it."""
     paths: dict[str, Doc] = {}
     for operation in operations:
-        item = paths.setdefault(operation.path, _path_item(operation.path))
+        item = paths.setdefault(operation.path, path_item(operation.path, _parameter))
         item[operation.method] = _operation(operation)
     head = codec.encode({"swagger": "2.0", "info": {"title": "Kubernetes", "version": version}})
     tail = codec.encode(
@@ -28,13 +28,6 @@ def document(version: str, operations: Iterable[Operation], definitions: bytes, 
     )
     more = b"," + codec.encode(custom)[1:-1] if custom else b""
     return b"".join((head[:-1], b',"definitions":', definitions.rstrip()[:-1], more, b"},", tail[1:]))
-
-
-def _path_item(path: str) -> Doc:
-    names = [part.strip("{}") for part in path.split("/") if part.startswith("{")]
-    if not names:
-        return {}
-    return {"parameters": [_parameter(name, "path") for name in names] + [_parameter("pretty", "query")]}
 
 
 def _parameter(name: str, place: str) -> Doc:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.openapi.operations import PARAMETERS, Operation
+from kcm_cli.sandbox.apiserver.openapi.operations import PARAMETERS, Operation, path_item
 
 _V2 = "#/definitions/"
 _V3 = "#/components/schemas/"
@@ -32,7 +32,7 @@ def document(version: str, operations: Iterable[Operation], lookup: Lookup) -> D
     paths: dict[str, Doc] = {}
     names: set[str] = set()
     for operation in operations:
-        item = paths.setdefault(operation.path, _path_item(operation.path))
+        item = paths.setdefault(operation.path, path_item(operation.path, _parameter))
         item[operation.method] = _operation(operation)
         names.update(name for name in (operation.body, operation.answer) if name)
     return {
@@ -41,14 +41,6 @@ def document(version: str, operations: Iterable[Operation], lookup: Lookup) -> D
         "paths": {path: paths[path] for path in sorted(paths)},
         "components": {"schemas": _schemas(names, lookup), "securitySchemes": SECURITY},
     }
-
-
-def _path_item(path: str) -> Doc:
-    """What all methods of a path share: its placeholders."""
-    names = [part.strip("{}") for part in path.split("/") if part.startswith("{")]
-    if not names:
-        return {}
-    return {"parameters": [_parameter(name, "path") for name in names] + [_parameter("pretty", "query")]}
 
 
 def _parameter(name: str, place: str) -> Doc:

@@ -5,6 +5,7 @@ Source: pkg/registry/certificates/certificates/strategy.go, kube-aggregator pkg/
 
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
+from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import api_service, certificate_request
 
@@ -27,12 +28,12 @@ def _stamp_request(new: Tree, old: Tree | None, context: Context) -> None:
 
 
 def _request_update(new: Tree, old: Tree) -> None:
-    parts.keep(new, old, "spec")
-    parts.keep(new, old, "status")
+    keep(new, old, "spec")
+    keep(new, old, "status")
 
 
 def _request_status(new: Tree, old: Tree) -> None:
-    parts.keep(new, old, "spec")
+    keep(new, old, "spec")
     status, known = new.setdefault("status", {}), old.get("status") or {}
     for kind in _DECIDED:
         _keep_decision(status, known, kind)
@@ -50,7 +51,7 @@ def _keep_decision(status: Tree, known: Tree, kind: str) -> None:
 
 
 def _approval(new: Tree, old: Tree) -> None:
-    parts.keep(new, old, "spec")
+    keep(new, old, "spec")
     conditions = (new.get("status") or {}).get("conditions")
     status = {key: value for key, value in (old.get("status") or {}).items() if key != "conditions"}
     new["status"] = status if conditions is None else {**status, "conditions": conditions}
@@ -87,9 +88,9 @@ def _stamp_service(new: Tree, old: Tree | None, context: Context) -> None:
 
 
 def _service_status(new: Tree, old: Tree) -> None:
-    parts.keep(new, old, "spec")
+    keep(new, old, "spec")
     for field in _SERVICE_STATUS_KEEPS:
-        parts.keep(new["metadata"], old["metadata"], field)
+        keep(new["metadata"], old["metadata"], field)
 
 
 SIGNING_REQUEST = Strategy(

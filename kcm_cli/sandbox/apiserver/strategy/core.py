@@ -6,6 +6,7 @@ Source: pkg/registry/core/*/strategy.go.
 from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import nodes, others
+from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import core, endpoints, events, limits, node
 
@@ -25,7 +26,7 @@ def _new_namespace(doc: Tree) -> None:
 
 def _namespace_update(new: Tree, old: Tree) -> None:
     parts.keep_status(new, old)
-    parts.keep(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
+    keep(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
     _name_label(new)
 
 

@@ -5,6 +5,7 @@ Source: pkg/registry/*/*/strategy.go; apimachinery pkg/apis/meta/v1/helpers.go#R
 
 from collections.abc import Callable
 
+from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _STATUS_KEEPS = (
@@ -15,14 +16,6 @@ _STATUS_KEEPS = (
     "finalizers",
     "ownerReferences",
 )
-
-
-def keep(new: Tree, old: Tree, field: str) -> None:
-    """Take a field over from the old object, present or not."""
-    if field in old:
-        new[field] = old[field]
-    else:
-        new.pop(field, None)
 
 
 def first_generation(doc: Tree) -> None:

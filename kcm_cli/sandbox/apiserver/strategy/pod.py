@@ -9,6 +9,7 @@ from kcm_cli.planning.qos import qos_class
 from kcm_cli.sandbox.apiserver.strategy import parts, pod_fields
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.warnings import pods
+from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import pod
 from kcm_cli.sandbox.apiserver.validation.pod_resize import validate_resize
@@ -73,9 +74,9 @@ def _merge_keys(term: Tree, labels: dict[str, str]) -> None:
 
 
 def _status(new: Tree, old: Tree) -> None:
-    parts.keep(new, old, "spec")
+    keep(new, old, "spec")
     new["metadata"].pop("deletionTimestamp", None)
-    parts.keep(new["metadata"], old["metadata"], "ownerReferences")
+    keep(new["metadata"], old["metadata"], "ownerReferences")
     status, known = new.setdefault("status", {}), old.get("status") or {}
     if not status.get("qosClass") and "qosClass" in known:
         status["qosClass"] = known["qosClass"]
@@ -111,7 +112,7 @@ def _ephemeral_containers(new: Tree, old: Tree) -> None:
         new["spec"].pop("ephemeralContainers", None)
     else:
         new["spec"]["ephemeralContainers"] = added
-    parts.keep(new, old, "status")
+    keep(new, old, "status")
     parts.keep_metadata(new, old)
     parts.bump_if_spec_changed(new, old)
 
@@ -124,10 +125,10 @@ def _resize(new: Tree, old: Tree) -> None:
         for kind in kinds:
             if kind in known:
                 changed[kind] = _resized(spec[kind], known[kind])
-        parts.keep(changed, spec, "resources")
+        keep(changed, spec, "resources")
         new["spec"] = changed
         parts.keep_metadata(new, old)
-    parts.keep(new, old, "status")
+    keep(new, old, "status")
     parts.bump_if_spec_changed(new, old)
 
 
@@ -139,7 +140,7 @@ def _resized(after: list[Tree], before: list[Tree]) -> list[Tree]:
     for container, old in zip(after, before, strict=True):
         merged = dict(old)
         for field in ("resources", "resizePolicy"):
-            parts.keep(merged, container, field)
+            keep(merged, container, field)
         result.append(merged)
     return result
 

@@ -9,6 +9,7 @@ from kcm_cli.sandbox.apiserver.strategy import parts
 from kcm_cli.sandbox.apiserver.strategy.base import Strategy
 from kcm_cli.sandbox.apiserver.strategy.pod_fields import drop_gated_of_template
 from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
+from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation import cron_job, job, job_status, stateful_set, workloads
 
@@ -84,7 +85,7 @@ def _deployment_update(new: Tree, old: Tree) -> None:
 
 def _deployment_status(new: Tree, old: Tree) -> None:
     parts.status_update(new, old)
-    parts.keep(new["metadata"], old["metadata"], "labels")
+    keep(new["metadata"], old["metadata"], "labels")
 
 
 def _set_template_generation(doc: Tree, value: str) -> None:

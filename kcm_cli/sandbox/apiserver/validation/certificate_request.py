@@ -3,8 +3,6 @@
 Source: pkg/apis/certificates/validation/validation.go.
 """
 
-import base64
-import binascii
 import re
 from dataclasses import dataclass
 
@@ -12,6 +10,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
 from kcm_cli.machinery import names
+from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata
@@ -74,15 +73,8 @@ def _request(doc: Tree, old: Tree | None) -> list[FieldError]:
     return found
 
 
-def _decoded(text: str) -> bytes:
-    try:
-        return base64.b64decode(text)
-    except binascii.Error:
-        return b""
-
-
 def _request_problem(text: str) -> str:
-    pem = _decoded(text)
+    pem = decoded_base64(text)
     block = _block(pem)
     if block is None or block[1] != b"CERTIFICATE REQUEST":
         return "PEM block type must be CERTIFICATE REQUEST"
@@ -98,7 +90,7 @@ def _request_problem(text: str) -> str:
 
 
 def _certificate_problem(text: str) -> str:
-    rest = _decoded(text)
+    rest = decoded_base64(text)
     if not rest:
         return ""
     count = 0

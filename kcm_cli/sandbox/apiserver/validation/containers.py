@@ -194,11 +194,11 @@ def _common(container: Tree, around: Surroundings, path: str) -> list[FieldError
     if not container.get("image"):
         found.append(errors.required(f"{path}.image"))
     if policy not in _MESSAGES:
-        found.append(_choice(policy, _MESSAGES, f"{path}.terminationMessagePolicy"))
+        found.append(errors.unchosen(policy, _MESSAGES, f"{path}.terminationMessagePolicy"))
     found += _contents(container, around, path)
     pull = container.get("imagePullPolicy", "")
     if pull not in PULL_POLICIES:
-        found.append(_choice(pull, PULL_POLICIES, f"{path}.imagePullPolicy"))
+        found.append(errors.unchosen(pull, PULL_POLICIES, f"{path}.imagePullPolicy"))
     if resources := container.get("resources"):
         found += quantities.validate_container(resources, around.claims, f"{path}.resources")
     if resizes := container.get("resizePolicy"):
@@ -207,10 +207,6 @@ def _common(container: Tree, around: Surroundings, path: str) -> list[FieldError
     if context:
         found += security.validate_container(context, f"{path}.securityContext", host_users=around.host_users)
     return found
-
-
-def _choice(value: str, choices: tuple[str, ...], path: str) -> FieldError:
-    return errors.not_supported(path, value, choices) if value else errors.required(path)
 
 
 def _contents(container: Tree, around: Surroundings, path: str) -> list[FieldError]:
@@ -273,7 +269,7 @@ def _resizes(items: list[Tree], restart_policy: str, path: str) -> list[FieldErr
         seen.add(name)
         for value, choices in ((name, quantities.COMPUTE), (policy, ("NotRequired", "RestartContainer"))):
             if value not in choices:
-                found.append(_choice(value, choices, path))
+                found.append(errors.unchosen(value, choices, path))
         if restart_policy == "Never" and policy != "NotRequired":
             detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
             found.append(errors.invalid(path, policy, detail))

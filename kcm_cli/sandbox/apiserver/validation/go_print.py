@@ -44,18 +44,13 @@ def _structs() -> Mapping[str, str]:
     return dict(line.split(" ", 1) for line in text.split("\n") if line)
 
 
-@cache
-def _aliases() -> Mapping[str, str]:
-    return dict(pair.split("=", 1) for pair in go_types.ALIASES.split())
-
-
 def internal(type_: str, value: object) -> object:
     """A wire value in the shape of an internal type (``core.PodSpec``), ready to be encoded as JSON."""
     return _value(type_, value, {})
 
 
 def _value(type_: str, value: object, above: Tree) -> object:
-    type_ = _aliases().get(type_, type_)
+    type_ = go_types.aliases().get(type_, type_)
     if type_.startswith("*"):
         if value is None and not type_.endswith(".PodSecurityContext"):
             return None

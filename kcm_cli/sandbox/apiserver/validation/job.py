@@ -4,6 +4,7 @@ Source: pkg/apis/batch/validation/validation.go#ValidateJob, #ValidateJobUpdate.
 """
 
 from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, job_policies, labels, metadata, numbers, pod_template
 
@@ -254,21 +255,14 @@ def _with_directives(template: Tree, before: Tree) -> Tree:
     """The old template with the new one's labels, annotations and rules of where to run."""
     after, spec = template.get("spec") or {}, dict(before.get("spec") or {})
     for field in ("nodeSelector", "tolerations", "schedulingGates"):
-        _take(spec, after, field)
+        keep(spec, after, field)
     affinity = dict(spec.get("affinity") or {})
-    _take(affinity, after.get("affinity") or {}, "nodeAffinity")
+    keep(affinity, after.get("affinity") or {}, "nodeAffinity")
     if affinity or after.get("affinity") is not None:
         spec["affinity"] = affinity
     else:
         spec.pop("affinity", None)
     meta = dict(before.get("metadata") or {})
     for field in ("labels", "annotations"):
-        _take(meta, template.get("metadata") or {}, field)
+        keep(meta, template.get("metadata") or {}, field)
     return {**before, "metadata": meta, "spec": spec}
-
-
-def _take(target: Tree, source: Tree, field: str) -> None:
-    if field in source:
-        target[field] = source[field]
-    else:
-        target.pop(field, None)

@@ -33,11 +33,6 @@ def label(name: str, prefix: bool = False) -> list[str]:
     return names.dns1123_label(_masked(name, prefix))
 
 
-def label_1035(name: str, prefix: bool = False) -> list[str]:
-    """A label that starts with a letter."""
-    return names.dns1035_label(_masked(name, prefix))
-
-
 def path_segment(name: str, prefix: bool = False) -> list[str]:
     """The rule of RBAC objects, and the least that any name must keep."""
     return names.path_segment_prefix(name) if prefix else names.path_segment(name)

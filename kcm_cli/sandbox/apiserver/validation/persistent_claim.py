@@ -5,6 +5,7 @@ Source: pkg/apis/core/validation/validation.go#ValidatePersistentVolumeClaim.
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import ZERO, from_json
+from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, quantities
 
@@ -122,7 +123,7 @@ def validate_claim_update(new: Tree, old: Tree) -> list[FieldError]:
 def _immutable_spec(new: Tree, old: Tree) -> list[FieldError]:
     spec, known = dict(new["spec"]), dict(old["spec"])
     if not known.get("volumeName"):
-        _take(known, spec, "volumeName")
+        keep(known, spec, "volumeName")
     found = _storage_class(new, old, spec)
     if (new.get("status") or {}).get("phase") == "Bound":
         resources = dict(spec.get("resources") or {})
@@ -130,18 +131,11 @@ def _immutable_spec(new: Tree, old: Tree) -> list[FieldError]:
             resources["requests"] = dict(resources["requests"])
             resources["requests"]["storage"] = _requested(old)
             spec["resources"] = resources
-        _take(spec, known, "volumeAttributesClassName")
+        keep(spec, known, "volumeAttributesClassName")
     if spec != known:
         difference = go_print.diff("v1.PersistentVolumeClaimSpec", known, spec)
         found.append(errors.forbidden("spec", f"{_SPEC_FIXED}\n{difference}"))
     return found
-
-
-def _take(target: Tree, source: Tree, field: str) -> None:
-    if field in source:
-        target[field] = source[field]
-    else:
-        target.pop(field, None)
 
 
 def _storage_class(new: Tree, old: Tree, spec: Tree) -> list[FieldError]:
@@ -207,6 +201,6 @@ def validate_claim_status(new: Tree, old: Tree) -> list[FieldError]:
 def _resource_key(name: str, path: str) -> list[FieldError]:
     if messages := labels.key_messages(name):
         return errors.invalid_each(path, name, messages)
-    if quantities.is_native(name) and name != "storage":
+    if names.is_native_resource(name) and name != "storage":
         return [errors.not_supported(path, name, ["storage"])]
     return []

@@ -4,6 +4,7 @@ Source: pkg/apis/core/validation/validation.go#ValidatePodCreate, #ValidatePodUp
 """
 
 from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.trees import keep
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     containers,
@@ -195,7 +196,7 @@ def _gated(munged: Tree, known: Tree) -> list[FieldError]:
         if any((selector or {}).get(key) != value for key, value in (before or {}).items()):
             detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
             found.append(errors.invalid("spec.nodeSelector", errors.sorted_map(selector), detail))
-        _restore(munged, known, "nodeSelector")
+        keep(munged, known, "nodeSelector")
     affinity = munged.get("affinity") or {}
     node, old_node = affinity.get("nodeAffinity"), (known.get("affinity") or {}).get("nodeAffinity")
     if node != old_node:
@@ -205,15 +206,8 @@ def _gated(munged: Tree, known: Tree) -> list[FieldError]:
             rest["nodeAffinity"] = old_node
         munged["affinity"] = rest
         if not rest:
-            _restore(munged, known, "affinity")
+            keep(munged, known, "affinity")
     return found
-
-
-def _restore(munged: Tree, known: Tree, field: str) -> None:
-    if field in known:
-        munged[field] = known[field]
-    else:
-        munged.pop(field, None)
 
 
 def _node_affinity(new: Tree | None, old: Tree | None) -> list[FieldError]:

@@ -6,6 +6,7 @@ Source: pkg/apis/core/validation/validation.go#validatePodResources; component-h
 from collections.abc import Callable
 
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json
+from kcm_cli.planning.pod_totals import amounts_of
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors, quantities
 
@@ -49,11 +50,11 @@ def _aggregate(spec: Tree, field: str) -> Amounts:
     """What containers need at the same time: all regular ones and sidecars, or one of those that run before."""
     total: Amounts = {}
     for container in spec.get("containers") or ():
-        _merge(total, _amounts(container, field), Quantity.__add__)
+        _merge(total, amounts_of(container, field), Quantity.__add__)
     sidecars: Amounts = {}
     before: Amounts = {}
     for container in spec.get("initContainers") or ():
-        own = _amounts(container, field)
+        own = amounts_of(container, field)
         if container.get("restartPolicy") == "Always":
             _merge(total, own, Quantity.__add__)
             _merge(sidecars, own, Quantity.__add__)
@@ -63,11 +64,6 @@ def _aggregate(spec: Tree, field: str) -> Amounts:
         _merge(before, own, max)
     _merge(total, before, max)
     return total
-
-
-def _amounts(container: Tree, field: str) -> Amounts:
-    values = (container.get("resources") or {}).get(field) or {}
-    return {name: from_json(value) for name, value in values.items()}
 
 
 def _merge(target: Amounts, more: Amounts, combine: Callable[[Quantity, Quantity], Quantity]) -> None:

@@ -42,9 +42,9 @@ def validate_pod_spec(spec: Tree, path: str, meta: Tree | None = None, known: Tr
     if spec.get("hostNetwork"):
         found += pod_network.validate_host_ports(spec, path, is_pod=meta is not None)
     if restart not in _RESTARTS:
-        found.append(_choice(restart, _RESTARTS, f"{path}.restartPolicy"))
+        found.append(errors.unchosen(restart, _RESTARTS, f"{path}.restartPolicy"))
     if dns not in pod_network.DNS_POLICIES:
-        found.append(_choice(dns, pod_network.DNS_POLICIES, f"{path}.dnsPolicy"))
+        found.append(errors.unchosen(dns, pod_network.DNS_POLICIES, f"{path}.dnsPolicy"))
     has_policy = ((known or {}).get("securityContext") or {}).get("seLinuxChangePolicy") is not None
     for field, check in _CHECKS_WITH_POLICY if has_policy else _CHECKS:
         if spec.get(field):
@@ -52,10 +52,6 @@ def validate_pod_spec(spec: Tree, path: str, meta: Tree | None = None, known: Tr
     if dns == "None" and spec.get("dnsConfig") is None:
         found += pod_network.validate_dns(spec, f"{path}.dnsConfig")
     return found + _whole(spec, path) + _names(spec, path)
-
-
-def _choice(value: str, choices: tuple[str, ...], path: str) -> FieldError:
-    return errors.not_supported(path, value, choices) if value else errors.required(path)
 
 
 def _containers(spec: Tree, path: str, meta: Tree | None) -> list[FieldError]:
@@ -231,7 +227,7 @@ def _aliases(spec: Tree, path: str) -> list[FieldError]:
 
 def _preemption(spec: Tree, path: str) -> list[FieldError]:
     value = spec["preemptionPolicy"]
-    return [] if value in _PREEMPTIONS else [_choice(value, _PREEMPTIONS, path)]
+    return [] if value in _PREEMPTIONS else [errors.unchosen(value, _PREEMPTIONS, path)]
 
 
 def _overhead(spec: Tree, path: str) -> list[FieldError]:

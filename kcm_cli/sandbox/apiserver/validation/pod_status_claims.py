@@ -7,7 +7,7 @@ Source: pkg/apis/core/validation/validation.go#validatePodResourceClaimStatuses,
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, quantities
+from kcm_cli.sandbox.apiserver.validation import errors
 
 
 def validate_claims(statuses: list[Tree], claims: list[Tree], path: str) -> list[FieldError]:
@@ -68,7 +68,7 @@ def validate_allocatable(item: Tree, spec: Tree, status: Tree, path: str) -> lis
             found.append(errors.required(f"{path}.{field}", "must not be empty"))
     for resource, amount in sorted((item.get("resources") or {}).items()):
         place = f"{path}.resources[{resource}]"
-        if not quantities.is_native(resource):
+        if not names.is_native_resource(resource):
             found.append(errors.invalid(place, resource, "must be a node allocatable resource name"))
         if from_json(amount).sign < 0:
             found.append(errors.invalid(place, amount, "must be non-negative"))

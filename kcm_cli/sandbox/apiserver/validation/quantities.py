@@ -41,20 +41,16 @@ def is_huge_quota(name: str) -> bool:
     return name.startswith((HUGE, f"requests.{HUGE}"))
 
 
-def is_native(name: str) -> bool:
-    return "/" not in name or "kubernetes.io/" in name
-
-
 @lru_cache(maxsize=1024)
 def is_extended(name: str) -> bool:
     """Whether a name is one of a third party's resources."""
-    if is_native(name) or name.startswith("requests."):
+    if names.is_native_resource(name) or name.startswith("requests."):
         return False
     return not names.qualified_name(f"requests.{name}")
 
 
 def overcommits(name: str) -> bool:
-    return is_native(name) and not is_huge(name)
+    return names.is_native_resource(name) and not is_huge(name)
 
 
 def is_integer(name: str) -> bool:
@@ -83,7 +79,7 @@ def container_name(name: str) -> tuple[str, ...]:
     if "/" not in name:
         if name not in _CONTAINER and not is_huge(name):
             return (*found, "must be a standard resource for containers")
-    elif not is_native(name) and not is_extended(name):
+    elif not names.is_native_resource(name) and not is_extended(name):
         return (*found, "doesn't follow extended resource name standard")
     return found
 

@@ -11,7 +11,7 @@ from kcm_cli.api.core import PODS, Pod
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.controllers.job.doubt import Doubt
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.labels import from_set
+from kcm_cli.machinery.labels import LabelSelector, from_label_selector
 from kcm_cli.planning.actions import Create, Delete, Failed, Outcome
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Forbidden
@@ -19,7 +19,7 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, TimedOut, Unreachable
 from kcm_cli.runtime.store import Store
 
-SELECTOR = from_set({"app": "a"})
+SELECTOR = from_label_selector(LabelSelector(match_labels={"app": "a"}))
 CREATE = Create(PODS, "ns", {})
 
 

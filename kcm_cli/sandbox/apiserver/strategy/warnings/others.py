@@ -3,13 +3,11 @@
 Source: pkg/registry/*/*/strategy.go, pkg/apis/admissionregistration/validation/validation.go.
 """
 
-import base64
-import binascii
-
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
+from kcm_cli.machinery.formats import decoded_base64
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -104,15 +102,8 @@ def of_secret(new: Tree, old: Tree | None) -> list[str]:
     if new.get("type") != "kubernetes.io/tls":
         return []
     data = new.get("data") or {}
-    problem = _pair_problem(_decoded(data.get("tls.crt", "")), _decoded(data.get("tls.key", "")))
+    problem = _pair_problem(decoded_base64(data.get("tls.crt", "")), decoded_base64(data.get("tls.key", "")))
     return [problem] if problem else []
-
-
-def _decoded(text: str) -> bytes:
-    try:
-        return base64.b64decode(text)
-    except binascii.Error:
-        return b""
 
 
 def _pair_problem(certificate: bytes, key: bytes) -> str:
