@@ -126,7 +126,7 @@ def test_two_versions_show_one_object_each_with_its_own_schema(served: Any) -> N
         old = version("v1alpha1", storage=False, deprecated=True)
         await define(api, definition(version("v1", spec), old))
         answer = await api.call("POST", THINGS.replace("v1", "v1alpha1"), thing(api="v1alpha1"))
-        assert answer.headers["warning"] == '299 - "x.test/v1alpha1 Thing is deprecated"'
+        assert answer.headers["warning"] == '299 - "x.test/v1alpha1 Thing is deprecated; use x.test/v1 Thing"'
         found = await api.json("GET", f"{THINGS}/a")
         assert (found["apiVersion"], found["spec"]) == ("x.test/v1", {"size": 1, "new": "n"})
         earlier = await api.json("GET", f"{THINGS.replace('v1', 'v1alpha1')}/a")
