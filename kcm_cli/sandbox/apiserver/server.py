@@ -17,7 +17,7 @@ from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.crd.controller import DefinitionController
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
-from kcm_cli.sandbox.apiserver.discovery.serve import Discovery
+from kcm_cli.sandbox.apiserver.discovery.serve import Discovery, check_route
 from kcm_cli.sandbox.apiserver.metrics import ServerMetrics
 from kcm_cli.sandbox.apiserver.openapi import OpenApi
 from kcm_cli.sandbox.apiserver.openapi.serve import answer as answer_openapi
@@ -29,6 +29,7 @@ from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served
 from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
 from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
+from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.registry.options import check_timeout
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, NoSuchGroup, route
@@ -161,7 +162,8 @@ class ApiServer:
             return aggregated.answer(info, query)
         hub = served if not served.converts else self._hub(served)
         form = media(served, request, query, self.core, verb=info.verb, subresource=info.subresource)
-        if request.body and info.verb in _WITH_BODY:
+        reads = info.verb in _TYPED_BODY and info.subresource not in KUBELET
+        if reads or (request.body and info.verb in _DELETIONS):
             request = negotiation.readable(request, custom=served.info.custom)
         return await self._verbs.run(Call(request, info, served, hub, user, query, form, asked.rest, warnings))
 
@@ -172,10 +174,16 @@ class ApiServer:
     def _plain(self, request: Request, info: RequestInfo) -> Response:
         if info.path == "/metrics":
             return Response(200, _METRICS_HEADERS, self._metrics.registry.expose())
-        if info.path.startswith("/openapi/") and request.method == "GET":
-            return answer_openapi(self._openapi, request) or Response(404, {}, b"")
-        metadata = self._security.openid.answer(info.path.rstrip("/"))
-        return metadata or self._discovery.answer(request)
+        if info.path.startswith("/openapi/"):
+            if found := answer_openapi(self._openapi, request):
+                return found
+            if info.path.startswith("/openapi/v3/"):
+                return Response(404, {}, b"")
+        metadata = self._security.openid.answer(info.path)
+        if metadata is None:
+            return self._discovery.answer(request)
+        check_route(request, metadata.headers["content-type"])
+        return metadata
 
     async def bootstrap(self, documents: Sequence[Doc]) -> None:
         """Create those of the given objects that are missing. History begins after that."""
@@ -184,8 +192,8 @@ class ApiServer:
         self.core.store.compact(self.core.store.revision)
 
 
-_METRICS_HEADERS = {"content-type": "text/plain; version=0.0.4; charset=utf-8"}
-_WITH_BODY = frozenset(["create", "update", "delete", "deletecollection"])
+_METRICS_HEADERS = {"content-type": "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"}
+_TYPED_BODY, _DELETIONS = frozenset(["create", "update"]), frozenset(["delete", "deletecollection"])
 _ENDPOINTS = GVR("", "v1", "endpoints")
 _ENDPOINTS_WARNING = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 

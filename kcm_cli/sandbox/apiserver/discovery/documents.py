@@ -4,6 +4,7 @@ upstream: apiserver pkg/endpoints/discovery (v1.36)
 """
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver.discovery import health
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served, Subresource
 
 AGGREGATED = "apidiscovery.k8s.io/v2"
@@ -43,8 +44,8 @@ def aggregated(catalog: Catalog, *, core: bool) -> Doc:
 
 def root_paths(catalog: Catalog) -> list[str]:
     """What / lists."""
-    found = {"/.well-known/openid-configuration", "/api", "/apis", "/apis/", "/healthz", "/livez", "/metrics"}
-    found |= {"/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/readyz", "/version"}
+    found = {"/.well-known/openid-configuration", "/api", "/apis", "/apis/", "/metrics"} | health.paths()
+    found |= {"/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version"}
     for one in catalog.groups:
         base = f"/apis/{one.group}" if one.group else "/api"
         found.add(base)

@@ -10,17 +10,16 @@ from kcm_cli.component.version import BINARY, GIT_VERSION
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response
-from kcm_cli.sandbox.apiserver.discovery import documents
+from kcm_cli.sandbox.apiserver.discovery import documents, health
 from kcm_cli.sandbox.apiserver.refusals import method_not_allowed
 from kcm_cli.sandbox.apiserver.registry import negotiation, refusals
 from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS, text_response
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
-from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
+from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404
 
 _AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_CHECKS = ("ping", "log", "etcd", "poststarthook/rbac/bootstrap-roles")
-_PROBES = ("healthz", "livez", "readyz")
-_NOT_FOUND = "404 page not found\n"
+_OWN_GROUP = "apiregistration.k8s.io"
+"""The group of the aggregator, which has a router for it; those of others it answers itself."""
 _PREVIOUS = BINARY.previous()
 
 VERSION: Doc = {
@@ -51,51 +50,56 @@ class Discovery:
     def answer(self, request: Request) -> Response:
         """Raises ApiError 404, 405, 406."""
         parts = request.path.strip("/").split("/")
-        if parts[0] in _PROBES:
-            return _health(request, parts)
         match parts:
+            case [probe, *check] if probe in health.CHECKS:
+                return health.answer(request, probe, "/".join(check))
             case [""]:
-                return self._document(request, lambda: {"paths": documents.root_paths(self._catalog)})
+                return self._kept_json("/", lambda: {"paths": documents.root_paths(self._catalog)})
             case ["apis"]:
-                return self._aggregated(request) or self._document(request, lambda: documents.group_list(self._catalog))
-        if request.method != "GET" and parts[0] in ("version", "api", "apis"):
-            raise method_not_allowed()
-        match parts:
+                aggregated = self._aggregated(request) if request.path == "/apis" else None
+                return aggregated or self._document(request, lambda: documents.group_list(self._catalog))
+            case ["apis", group]:
+                if group == _OWN_GROUP:
+                    check_route(request)
+                return self._found(request, lambda: documents.group(self._catalog, group))
             case ["version"]:
-                return self._document(request, lambda: VERSION)
+                check_route(request, negotiation.JSON)
+                return self._kept_json("/version", lambda: VERSION)
             case ["api"] if request.path in ("/api", "/api/"):
+                check_route(request)
                 return self._aggregated(request) or self._document(request, lambda: _core_versions(request))
             case ["api", version] if "//" not in request.path:
                 return self._listed(request, "", version)
-            case ["apis", group]:
-                return self._found(request, lambda: documents.group(self._catalog, group))
             case ["apis", group, version] if self._catalog.has_group(group):
                 return self._listed(request, group, version)
         if parts[0] == "api":
             raise refusals.no_such_path()
-        return text_response(404, _NOT_FOUND)
+        return text_response(404, PLAIN_404)
 
     def _listed(self, request: Request, group: str, version: str) -> Response:
         if not self._catalog.has_version(group, version):
             raise refusals.no_such_path()
+        check_route(request)
         return self._found(request, lambda: documents.resource_list(self._catalog, group, version))
 
     def _found(self, request: Request, make: Callable[[], Doc | None]) -> Response:
         document = make() if request.path not in self._kept else {}
         if document is None:
-            return text_response(404, _NOT_FOUND)
+            return text_response(404, PLAIN_404)
         return self._document(request, lambda: document or {})
 
     def _document(self, request: Request, make: Callable[[], Doc]) -> Response:
         form = negotiation.negotiate(request.headers.get("accept", ""))
         if form is None or form.transform:
             raise negotiation.refused(request.headers.get("accept", ""))
-        key = request.path
+        response = self._kept_json(request.path, make)
+        return negotiation.as_yaml(response) if form.yaml else response
+
+    def _kept_json(self, key: str, make: Callable[[], Doc]) -> Response:
         body = self._kept.get(key)
         if body is None:
             body = self._kept[key] = codec.encode(make()) + b"\n"
-        response = Response(200, JSON_HEADERS, body)
-        return negotiation.as_yaml(response) if form.yaml else response
+        return Response(200, JSON_HEADERS, body)
 
     def _aggregated(self, request: Request) -> Response | None:
         """None where the client did not ask for it."""
@@ -114,6 +118,13 @@ class Discovery:
         return Response(200, headers, body)
 
 
+def check_route(request: Request, produced: str = negotiation.BUILTIN_TYPES) -> None:
+    """What the router asks of a path that is only read. Raises ApiError 405, 406."""
+    if request.method != "GET":
+        raise method_not_allowed()
+    negotiation.check_produced(request.headers.get("accept", ""), produced)
+
+
 def _wants_aggregated(header: str) -> bool:
     for clause in negotiation.clauses(header):
         asked = (clause.param("g"), clause.param("v"), clause.param("as"))
@@ -125,15 +136,3 @@ def _wants_aggregated(header: str) -> bool:
 def _core_versions(request: Request) -> Doc:
     address = {"clientCIDR": "0.0.0.0/0", "serverAddress": request.headers.get("host", "")}
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]}
-
-
-def _health(request: Request, parts: list[str]) -> Response:
-    probe, check = parts[0], "/".join(parts[1:])
-    if check:
-        return text_response(200, "ok") if check in _CHECKS else text_response(404, _NOT_FOUND)
-    query = dict(request.query)
-    if "verbose" not in query or not truthy(query["verbose"]):
-        return text_response(200, "ok")
-    excluded = [value for key, value in request.query if key == "exclude"]
-    lines = [f"[+]{one} excluded: ok\n" if one in excluded else f"[+]{one} ok\n" for one in _CHECKS]
-    return text_response(200, "".join(lines) + f"{probe} check passed\n")

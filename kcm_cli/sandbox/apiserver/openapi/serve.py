@@ -17,7 +17,7 @@ _JSON = frozenset(["application/json", "application/*", "*/*"])
 
 def answer(openapi: OpenApi, request: Request) -> Response | None:
     """The answer to a GET below /openapi; None for a path that is not there."""
-    path = request.path.rstrip("/")
+    path = request.path
     if path == "/openapi/v2":
         accept = request.headers.get("accept", "")
         if PROTOBUF_V2 in accept or _ANSWERED_V2 in accept:

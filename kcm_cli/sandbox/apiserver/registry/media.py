@@ -6,12 +6,10 @@ Tables are in ``tables.media``.
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-import yaml
-
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.registry import answers
+from kcm_cli.sandbox.apiserver.registry import answers, yaml_text
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.refusals import wrong_shape
 from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
@@ -187,11 +185,8 @@ def partial(doc: Tree) -> Tree:
 
 def as_yaml(response: Response) -> Response:
     """A JSON answer as YAML."""
-    text = yaml.dump(codec.decode_doc(response.body), Dumper=_Dumper, default_flow_style=False)
+    text = yaml_text.dump(codec.decode_doc(response.body))
     return Response(response.status, {**response.headers, "content-type": "application/yaml"}, text.encode())
-
-
-_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def bookmark_frame(kind: str, api_version: str, revision: int, initial_end: bool) -> bytes:

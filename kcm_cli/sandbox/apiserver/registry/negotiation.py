@@ -97,9 +97,7 @@ def readable(request: Request, *, custom: bool) -> Request:
 
 def check_route(header: str, *, listing: bool) -> None:
     """What the router of built-in resources asks of an Accept header. Raises ApiError 406."""
-    plain = [part.partition(";")[0].strip() for part in header.split(",")]
-    if header and not any(media in ("*/*", JSON, YAML, PROTOBUF) for media in plain):
-        raise refusals.no_representation(f"{BUILTIN_TYPES}, {_STREAM_TYPES}" if listing else BUILTIN_TYPES)
+    check_produced(header, f"{BUILTIN_TYPES}, {_STREAM_TYPES}" if listing else BUILTIN_TYPES)
 
 
 @lru_cache(maxsize=512)
@@ -138,6 +136,18 @@ def wanted(
     if stream and found.yaml:
         raise refusals.not_acceptable(f"{JSON};stream=watch" if custom else _STREAM_TYPES)
     return found
+
+
+def check_produced(header: str, produced: str) -> None:
+    """What the router looks at before a handler does: plain names of media types, ranges of a group are none.
+
+    Raises ApiError 406.
+    upstream: go-restful v3 route.go#matchesAccept
+    """
+    names = [part.partition(";")[0].strip() for part in header.split(",")] if header else ["*/*"]
+    known = produced.split(", ")
+    if not any(name == "*/*" or name in known for name in names):
+        raise refusals.no_representation(produced)
 
 
 def refused(header: str, *, custom: bool = False) -> ApiError:

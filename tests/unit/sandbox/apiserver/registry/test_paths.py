@@ -1,0 +1,96 @@
+"""Paths that are no resources: which methods and forms of answers they have."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+THREE = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+STREAMS = f"{THREE}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+
+
+def ask(served: Any, method: str, path: str, **options: Any) -> Any:
+    async def test(api: Any) -> Any:
+        return await api.call(method, path, **options)
+
+    return served(test)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("POST", "/", 200),
+        ("DELETE", "/apis", 200),
+        ("PUT", "/apis/apps", 200),
+        ("PUT", "/apis/apiregistration.k8s.io", 405),
+        ("POST", "/apis/apps/v1", 405),
+        ("POST", "/apis/apps/v2", 404),
+        ("POST", "/apis/none.test/v1", 404),
+        ("POST", "/api", 405),
+        ("POST", "/api/v2", 404),
+        ("POST", "/version", 405),
+        ("POST", "/healthz", 200),
+        ("POST", "/openapi/v3", 200),
+        ("GET", "/openapi/v3/nope", 404),
+        ("POST", "/openid/v1/jwks", 405),
+        ("GET", "/readyz/poststarthook/rbac/bootstrap-roles", 200),
+        ("GET", "/readyz/etcd", 404),
+        ("GET", "/livez/etcd", 200),
+    ],
+)
+def test_methods(served: Any, method: str, path: str, status: int) -> None:
+    assert ask(served, method, path).status == status
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "produced"),
+    [
+        ("/api", "text/plain", THREE),
+        ("/api/v1", "application/*", THREE),
+        ("/apis/apps/v1", "text/plain", THREE),
+        ("/version", "application/yaml", "application/json"),
+        ("/openid/v1/jwks", "application/json", "application/jwk-set+json"),
+        ("/api/v1/namespaces/default/configmaps", "application/*", STREAMS),
+        ("/api/v1/namespaces/default/configmaps/x", "text/plain", THREE),
+    ],
+)
+def test_the_router_takes_no_ranges_of_a_group(served: Any, path: str, accept: str, produced: str) -> None:
+    answer = ask(served, "GET", path, headers={"accept": accept})
+    assert answer.status == 406
+    status = msgspec.json.decode(answer.body) if answer.headers["content-type"] == "application/json" else {}
+    message = f"406: Not Acceptable\n\nAvailable representations: {produced}"
+    assert not status or (status["message"], status["details"]) == (message, {})
+
+
+@pytest.mark.parametrize("path", ["/", "/version"])
+def test_plain_documents_do_not_look_at_parameters(served: Any, path: str) -> None:
+    answer = ask(served, "GET", path, headers={"accept": "application/json;g=x;v=y;as=Z"})
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+
+
+def test_checks_are_listed_and_left_out_on_demand(served: Any) -> None:
+    async def test(api: Any) -> str:
+        answer = await api.call("GET", "/livez", query={"verbose": "", "exclude": "etcd"})
+        return str(answer.body.decode())
+
+    lines = served(test).splitlines()
+    assert lines[:4] == ["[+]ping ok", "[+]log ok", "[+]loopback-serving-certificate ok", "[+]etcd excluded: ok"]
+    assert lines[-1] == "livez check passed"
+
+
+def test_a_check_that_is_not_there_cannot_be_left_out(served: Any) -> None:
+    answer = ask(served, "GET", "/readyz", query={"verbose": "", "exclude": "nope"})
+    said = 'warn: some health checks cannot be excluded: no matches for "nope"'
+    assert answer.body.decode().splitlines()[-2:] == [said, "readyz check passed"]
+
+
+def test_the_aggregated_form_has_a_path_without_a_slash(served: Any) -> None:
+    wanted = {"accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"}
+    kinds = [msgspec.json.decode(ask(served, "GET", path, headers=wanted).body)["kind"] for path in ("/apis", "/apis/")]
+    assert kinds == ["APIGroupDiscoveryList", "APIGroupList"]
+
+
+def test_a_body_of_an_unknown_form_is_refused_even_if_it_is_empty(served: Any) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    answer = ask(served, "POST", path, headers={"content-type": "application/octet-stream"})
+    assert answer.status == 415

@@ -1,0 +1,66 @@
+"""YAML as the original's library writes it."""
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.sandbox.apiserver.registry.yaml_text import dump
+
+LONG = "aaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbb cccccccccccccccccccccccccccc dddddddddddddddddddddddd eeeeeeeeeeeee fffff"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("", '""'),
+        ("y", '"y"'),
+        ("off", '"off"'),
+        ("~", '"~"'),
+        (".inf", '".inf"'),
+        ("1", '"1"'),
+        ("+1", '"+1"'),
+        ("1_000", '"1_000"'),
+        ("0o7", '"0o7"'),
+        ("1e3", '"1e3"'),
+        ("1:30", '"1:30"'),
+        ("2011-02-03T04:05:06Z", '"2011-02-03T04:05:06Z"'),
+        ("1e", "1e"),
+        ("NaN", "NaN"),
+        ("1,000", "1,000"),
+        ("=", "="),
+        ("<<", "<<"),
+        ("-", "'-'"),
+        ("*x", "'*x'"),
+        ("a: b", "'a: b'"),
+        (" lead", "' lead'"),
+        ("it's", "it's"),
+        ("a\tb", '"a\\tb"'),
+        ("é☃", "é☃"),
+        ("a\nb", "|-\n  a\n  b"),
+        ("a\nb\n", "|\n  a\n  b"),
+        ("  \n x", '"  \\n x"'),
+        (LONG, LONG.replace(" eee", "\n  eee")),
+        (1, "1"),
+        (True, "true"),
+        (None, "null"),
+    ],
+    ids=repr,
+)
+def test_a_value(value: object, text: str) -> None:
+    assert dump({"k": value}) == f"k: {text}\n"
+
+
+def test_keys_are_in_natural_order_and_quoted_as_values_are() -> None:
+    keys = ["m10", "m2", "n", "a", "B", "_x", "m1", "1", "a01", "a1", "10", "9", "ab"]
+    shown = [line.partition(":")[0] for line in dump(dict.fromkeys(keys, 0)).splitlines()]
+    assert shown == ["_x", '"1"', '"9"', '"10"', "B", "a", "a1", "a01", "ab", "m1", "m2", "m10", '"n"']
+
+
+def nested(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.lists(inner) | st.dictionaries(st.text(), inner)
+
+
+@given(st.recursive(st.text() | st.integers() | st.booleans() | st.none(), nested))
+def test_what_is_written_is_read_as_the_same(value: object) -> None:
+    assert yaml.safe_load(dump({"k": value})) == {"k": value}
