@@ -1,0 +1,101 @@
+"""certificatesigningrequest-signing-controller: signs the approved requests of Kubernetes' own signers.
+
+upstream: pkg/controller/certificates/signer
+"""
+
+import base64
+from collections.abc import Mapping
+from datetime import timedelta
+
+from cryptography import x509
+
+from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS, CertificateSigningRequest
+from kcm_cli.controllers.certificatesigningrequest_signing import plan
+from kcm_cli.controllers.certificatesigningrequest_signing.authority import Authority
+from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.descriptor import StartError
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.actions import Path, Update, Value
+from kcm_cli.runtime.workqueue import RetryLimiter
+
+WORKERS = 5
+RETRY_S = 0.2
+
+
+def build(context: ControllerContext) -> Runnable | None:
+    config = context.config(CSRSigningConfig)
+    authorities = {signer: _authority(signer, *pair) for signer, pair in files_of(config).items()}
+    if not authorities:
+        return None
+    controller = SigningController(context, authorities, config.duration_s)
+    return context.worker(controller.queue, controller.sync, count=WORKERS, waits_for=(controller.requests,))
+
+
+def files_of(config: CSRSigningConfig) -> Mapping[str, tuple[str, str]]:
+    """The CA files of each signer that has some: its own or, if no signer has, those of all."""
+    own = {
+        plan.KUBELET_SERVING: (config.kubelet_serving_cert_file, config.kubelet_serving_key_file),
+        plan.KUBELET_CLIENT: (config.kubelet_client_cert_file, config.kubelet_client_key_file),
+        plan.CLIENT: (config.kube_apiserver_client_cert_file, config.kube_apiserver_client_key_file),
+        plan.LEGACY_UNKNOWN: (config.legacy_unknown_cert_file, config.legacy_unknown_key_file),
+    }
+    if config.cert_file and config.key_file:
+        return dict.fromkeys(own, (config.cert_file, config.key_file))
+    return {signer: pair for signer, pair in own.items() if any(pair)}
+
+
+def _authority(signer: str, certificate_file: str, key_file: str) -> Authority:
+    try:
+        return Authority(certificate_file, key_file)
+    except (OSError, FormatError) as error:
+        text = f"the CA of signer {signer} (certificate {certificate_file}, key {key_file}) cannot be used: {error}"
+        raise StartError(text) from error
+
+
+class SigningController:
+    """Keys are names of requests. A request that its signer refuses gets the condition Failed."""
+
+    def __init__(self, context: ControllerContext, authorities: Mapping[str, Authority], longest_s: float) -> None:
+        self._client, self._clock = context.client, context.clock
+        self._authorities = authorities
+        self._longest_s = longest_s
+        self.queue = context.queue("certificate", RetryLimiter(base_s=RETRY_S))
+        self.requests = context.informers.get(CERTIFICATE_SIGNING_REQUESTS)
+        self.requests.listen(on_add=self._changed, on_update=lambda old, new: self._changed(new))
+
+    async def sync(self, key: str) -> None:
+        request = self.requests.store.get(key)
+        authority = self._authorities.get(request.spec.signer_name) if request is not None else None
+        if request is None or authority is None or not plan.is_due(request):
+            return
+        asked, spec = plan.parse(request), request.spec
+        refusal = plan.problem(spec.signer_name, asked, spec.usages)
+        changes = self._failed(request, refusal) if refusal else self._signed(request, asked, authority)
+        await writes.update(self._client, Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, "status"))
+
+    def _signed(
+        self, request: CertificateSigningRequest, asked: x509.CertificateSigningRequest, authority: Authority
+    ) -> dict[Path, Value]:
+        lifetime = timedelta(seconds=plan.duration_s(request.spec.expiration_seconds, self._longest_s))
+        pem = authority.sign(asked, request.spec.usages, lifetime, self._clock.now())
+        return {("status", "certificate"): base64.b64encode(pem).decode()}
+
+    def _failed(self, request: CertificateSigningRequest, text: str) -> dict[Path, Value]:
+        assert request.raw is not None
+        status = codec.decode_doc(request.raw).get("status")
+        known = status.get("conditions") if isinstance(status, dict) else None
+        failed = {
+            "type": "Failed",
+            "status": "True",
+            "reason": "SignerValidationFailure",
+            "message": text,
+            "lastUpdateTime": format_time(self._clock.now()),
+        }
+        return {("status", "conditions"): [*(known if isinstance(known, list) else ()), failed]}
+
+    def _changed(self, request: CertificateSigningRequest) -> None:
+        self.queue.add(request.name)

@@ -1,0 +1,128 @@
+"""What a signed certificate says."""
+
+from datetime import timedelta
+from ipaddress import ip_address
+
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
+
+from kcm_cli.controllers.certificatesigningrequest_signing.authority import Authority
+from kcm_cli.machinery.errors import FormatError
+from tests.unit.controllers.certificatesigningrequest_signing.conftest import KEYS, NOW, name, request, write_ca
+
+DAY = timedelta(days=1)
+USAGES = ("client auth", "digital signature", "key encipherment")
+
+
+def sign(files, asked=None, usages=USAGES, lifetime=DAY, now=NOW):
+    pem = Authority(*files).sign(request() if asked is None else asked, usages, lifetime, now)
+    return x509.load_pem_x509_certificate(pem)
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_certificate_is_signed_by_its_ca_with_any_kind_of_key(tmp_path, kind):
+    files = write_ca(tmp_path, kind)
+    issuer = x509.load_pem_x509_certificate((tmp_path / "ca.crt").read_bytes())
+    sign(files).verify_directly_issued_by(issuer)
+
+
+def test_it_says_what_was_asked_for(ca):
+    subject = name("ann", "b", "a")
+    names = [x509.IPAddress(ip_address("10.0.0.1")), x509.DNSName("x")]
+    asked = request(subject, *names)
+    certificate = sign(ca, asked)
+    assert sorted(certificate.subject, key=str) == sorted(subject, key=str)
+    assert certificate.public_key() == asked.public_key()
+    found = {extension.oid: (extension.critical, extension.value) for extension in certificate.extensions}
+    assert found.keys() == {
+        ExtensionOID.BASIC_CONSTRAINTS,
+        ExtensionOID.KEY_USAGE,
+        ExtensionOID.EXTENDED_KEY_USAGE,
+        ExtensionOID.SUBJECT_ALTERNATIVE_NAME,
+        ExtensionOID.AUTHORITY_KEY_IDENTIFIER,
+    }
+    assert found[ExtensionOID.BASIC_CONSTRAINTS] == (True, x509.BasicConstraints(False, None))
+    usage = found[ExtensionOID.KEY_USAGE][1]
+    assert (usage.digital_signature, usage.key_encipherment, usage.key_cert_sign) == (True, True, False)
+    assert list(found[ExtensionOID.EXTENDED_KEY_USAGE][1]) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+    assert found[ExtensionOID.SUBJECT_ALTERNATIVE_NAME] == (False, x509.SubjectAlternativeName(names[::-1]))
+
+
+@pytest.mark.parametrize("kind", [ExtensionOID.KEY_USAGE, ExtensionOID.EXTENDED_KEY_USAGE], ids=["plain", "extended"])
+def test_no_usage_of_a_kind_is_no_extension(ca, kind):
+    usages = ["server auth"] if kind == ExtensionOID.KEY_USAGE else ["cert sign", "encipher only"]
+    assert kind not in {extension.oid for extension in sign(ca, usages=usages).extensions}
+
+
+def test_names_are_critical_without_a_subject(ca):
+    certificate = sign(ca, request(x509.Name([]), x509.DNSName("x")))
+    assert certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).critical
+
+
+def test_a_ca_without_a_key_id_gives_none(tmp_path):
+    certificate = sign(write_ca(tmp_path, key_id=False))
+    assert ExtensionOID.AUTHORITY_KEY_IDENTIFIER not in {extension.oid for extension in certificate.extensions}
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "days", "expected"),
+    [
+        pytest.param(timedelta(hours=1), 1000, timedelta(hours=1), id="short"),
+        pytest.param(timedelta(hours=8), 1000, timedelta(hours=8, minutes=-5), id="long"),
+        pytest.param(timedelta(days=30), 2, timedelta(days=2), id="as long as the CA"),
+    ],
+)
+def test_when_it_begins_and_ends(tmp_path, lifetime, days, expected):
+    certificate = sign(write_ca(tmp_path, days=days), lifetime=lifetime, now=NOW + timedelta(microseconds=7))
+    assert certificate.not_valid_before_utc == NOW - timedelta(minutes=5)
+    assert certificate.not_valid_after_utc == NOW + expected
+
+
+def test_what_cannot_be_signed(ca, tmp_path):
+    with pytest.raises(FormatError, match="unrecognized usage values: fun"):
+        sign(ca, usages=["fun", "any"])
+    with pytest.raises(FormatError, match="expired"):
+        sign(write_ca(tmp_path, days=-1))
+
+
+def test_files_that_change_are_read_anew_and_bad_ones_are_not_used(ca, tmp_path):
+    authority = Authority(*ca)
+
+    def issuer_key():
+        pem = authority.sign(request(), USAGES, DAY, NOW)
+        certificate = x509.load_pem_x509_certificate(pem)
+        return certificate.extensions.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier
+
+    first = issuer_key()
+    write_ca(tmp_path)
+    second = issuer_key()
+    (tmp_path / "ca.key").write_text("no key")
+    assert first != second == issuer_key()
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        pytest.param({"ca.crt": b"x"}, "not a PEM certificate", id="no certificate"),
+        pytest.param({"ca.key": b"x"}, "unencrypted PEM key", id="no key"),
+    ],
+)
+def test_files_that_hold_no_ca(ca, tmp_path, content, text):
+    for file, data in content.items():
+        (tmp_path / file).write_bytes(data)
+    with pytest.raises(FormatError, match=text):
+        Authority(*ca)
+
+
+def test_files_that_do_not_belong_together(ca, tmp_path):
+    certificate = (tmp_path / "ca.crt").read_bytes()
+    write_ca(tmp_path)
+    key = (tmp_path / "ca.key").read_bytes()
+    (tmp_path / "ca.crt").write_bytes(certificate)
+    with pytest.raises(FormatError, match="not the certificate's"):
+        Authority(*ca)
+    (tmp_path / "ca.crt").write_bytes(certificate * 2)
+    (tmp_path / "ca.key").write_bytes(key)
+    with pytest.raises(FormatError, match="expected 1 certificate, found 2"):
+        Authority(*ca)

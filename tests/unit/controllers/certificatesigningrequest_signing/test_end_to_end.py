@@ -1,0 +1,77 @@
+"""The controller in a whole sandbox, on virtual time."""
+
+import base64
+from typing import Any
+
+import pytest
+from cryptography import x509
+
+from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
+from kcm_cli.controllers.certificatesigningrequest_signing.controller import build, files_of
+from kcm_cli.engine.descriptor import StartError
+from tests.unit.controllers.certificatesigningrequest_signing.conftest import in_base64, request
+from tests.unit.controllers.controlling import controllers
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+REQUESTS = resource("certificatesigningrequests", "certificates.k8s.io", namespaced=False)
+CLIENT = "kubernetes.io/kube-apiserver-client"
+APPROVED = {"type": "Approved", "status": "True", "reason": "Test", "message": "by the test"}
+
+
+async def ask(
+    world: World, name: str, signer: str = CLIENT, usage: str = "client auth", *, approve: bool = True
+) -> None:
+    spec = {"signerName": signer, "usages": [usage], "request": in_base64(request())}
+    await world.create(REQUESTS, {"metadata": {"name": name}, "spec": spec})
+    if approve:
+        doc = await world.get(REQUESTS, name)
+        doc["status"] = {"conditions": [APPROVED]}
+        await world.client.update(REQUESTS, "", name, doc, subresource="approval")
+
+
+async def status_of(world: World, name: str) -> dict[str, Any]:
+    return (await world.get(REQUESTS, name)).get("status", {})
+
+
+def test_approved_requests_are_signed_or_refused_and_others_left_alone(play, ca):
+    async def life(world: World) -> None:
+        await ask(world, "good")
+        await ask(world, "bad", usage="server auth")
+        await ask(world, "waits", approve=False)
+        await ask(world, "foreign", "example.com/signer")
+        config = CSRSigningConfig(cert_file=ca[0], key_file=ca[1], duration_s=3600.0)
+        async with controllers(world, config, names=["certificatesigningrequest-signing-controller"]):
+            await world.wait(5)
+            certificate = base64.b64decode((await status_of(world, "good"))["certificate"])
+            assert x509.load_pem_x509_certificate(certificate).issuer.rfc4514_string() == "CN=ca"
+            refused = await status_of(world, "bad")
+            assert [(c["type"], c["reason"], c["message"]) for c in refused["conditions"]] == [
+                ("Approved", "Test", "by the test"),
+                ("Failed", "SignerValidationFailure", "invalid usage for client certificate: server auth"),
+            ]
+            assert [await status_of(world, name) for name in ("waits",)] == [{}]
+            assert "certificate" not in refused | await status_of(world, "foreign")
+
+    play(life)
+
+
+def test_each_signer_may_have_a_ca_of_its_own():
+    assert files_of(CSRSigningConfig()) == {}
+    assert files_of(CSRSigningConfig(cert_file="c", key_file="k"))[CLIENT] == ("c", "k")
+    own = CSRSigningConfig(kube_apiserver_client_cert_file="c", kube_apiserver_client_key_file="k")
+    assert files_of(own) == {CLIENT: ("c", "k")}
+
+
+def test_without_a_ca_there_is_nothing_to_run_and_a_bad_one_is_an_error(tmp_path):
+    class Context:
+        def __init__(self, config: CSRSigningConfig) -> None:
+            self._config = config
+
+        def config(self, kind: type) -> CSRSigningConfig:
+            return self._config
+
+    assert build(Context(CSRSigningConfig())) is None
+    missing = CSRSigningConfig(cert_file=str(tmp_path / "no.crt"), key_file=str(tmp_path / "no.key"))
+    with pytest.raises(StartError, match=r"the CA of signer kubernetes\.io/\S+ .* cannot be used"):
+        build(Context(missing))
