@@ -1,0 +1,302 @@
+"""The controller with that of Jobs in a whole sandbox, on virtual time: it is midnight, Thursday 1 January 2026."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.controllers.cronjob import local_zone
+from kcm_cli.controllers.cronjob.config import CronJobConfig
+from kcm_cli.controllers.job.config import JobConfig
+from kcm_cli.rest.transport import Request, Response, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Rewriting, refusal
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+CRON_JOBS = resource("cronjobs", "batch")
+JOBS = resource("jobs", "batch")
+MINUTE = 60.0
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+
+
+class Story:
+    """A CronJob ``c`` that runs every ten minutes; a run takes a minute unless told otherwise."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self, transport: Transport | None = None) -> Any:
+        names = ["cronjob-controller", "job-controller"]
+        return controllers(self.world, CronJobConfig(), JobConfig(), names=names, transport=transport)
+
+    async def make(self, run_time: str = "60s", exit_code: int = 0, **spec: Any) -> None:
+        annotations = {"sandbox.kcm.dev/run-time": run_time, "sandbox.kcm.dev/exit-code": str(exit_code)}
+        pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+        template = {"spec": {"backoffLimit": 0, "template": {"metadata": {"annotations": annotations}, "spec": pod}}}
+        full = {"schedule": "*/10 * * * *", "jobTemplate": template} | spec
+        await self.world.create(CRON_JOBS, {"metadata": {"name": "c"}, "spec": full})
+
+    async def jobs(self) -> dict[str, str]:
+        """Scheduled minute and state of each Job: running, Complete or Failed."""
+        items = json.loads(await self.world.client.list_page(JOBS, "default"))["items"]
+        found = {}
+        for item in items:
+            time = item["metadata"]["annotations"]["batch.kubernetes.io/cronjob-scheduled-timestamp"]
+            ended = [c["type"] for c in item.get("status", {}).get("conditions", []) if c["status"] == "True"]
+            found[time[11:16]] = next((t for t in ended if t in ("Complete", "Failed")), "running")
+        return found
+
+    async def status(self) -> dict[str, Any]:
+        return (await self.world.get(CRON_JOBS, "c")).get("status", {})  # type: ignore[no-any-return]
+
+    async def reasons(self) -> list[str]:
+        return [reason for reason, _ in await self.world.events("c")]
+
+
+def test_runs_at_its_times_and_keeps_its_history(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(successfulJobsHistoryLimit=2)
+            await world.wait(5 * MINUTE)
+            assert await story.jobs() == {}
+            await world.wait(5.5 * MINUTE)
+            assert await story.jobs() == {"00:10": "running"}
+            assert [entry["name"][:2] for entry in (await story.status())["active"]] == ["c-"]
+            await world.wait(1.5 * MINUTE)
+            assert await story.jobs() == {"00:10": "Complete"}
+            status = await story.status()
+            assert "active" not in status
+            assert status["lastScheduleTime"] == "2026-01-01T00:10:00Z"
+            assert status["lastSuccessfulTime"].startswith("2026-01-01T00:11:")
+            await world.wait(30 * MINUTE)
+            assert await story.jobs() == {"00:30": "Complete", "00:40": "Complete"}
+            assert {"SuccessfulCreate", "SawCompletedJob", "SuccessfulDelete"} <= set(await story.reasons())
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        pytest.param("Allow", {"00:10": "running", "00:20": "running", "00:30": "running"}, id="Allow"),
+        pytest.param("Forbid", {"00:10": "running"}, id="Forbid"),
+        pytest.param("Replace", {"00:30": "running"}, id="Replace"),
+    ],
+)
+def test_runs_that_take_longer_than_the_interval(play, policy, expected):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make("5000s", concurrencyPolicy=policy)
+            await world.wait(32 * MINUTE)
+            assert await story.jobs() == expected
+            assert ("JobAlreadyActive" in await story.reasons()) is (policy == "Forbid")
+
+    play(life)
+
+
+def test_forbidden_runs_are_made_up_for_when_the_long_one_ends(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make("1500s", concurrencyPolicy="Forbid")
+            await world.wait(45 * MINUTE)
+            assert await story.jobs() == {"00:10": "Complete", "00:30": "running"}
+
+    play(life)
+
+
+def test_suspended_it_does_not_run_and_afterwards_only_the_latest(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(suspend=True)
+            await world.wait(35 * MINUTE)
+            assert await story.jobs() == {}
+            await world.patch(CRON_JOBS, "c", {"spec": {"suspend": False}})
+            await world.wait(1 * MINUTE)
+            assert list(await story.jobs()) == ["00:30"]
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("deadline", "expected"),
+    [pytest.param(600, ["00:30"], id="in time"), pytest.param(60, [], id="too late")],
+)
+def test_a_time_that_was_missed(play, deadline, expected):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await story.make(startingDeadlineSeconds=deadline)
+        await world.wait(35 * MINUTE)
+        async with story.running():
+            await world.wait(10)
+            assert list(await story.jobs()) == expected
+
+    play(life)
+
+
+def test_another_schedule_counts_at_once(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(schedule="0 12 * * *")
+            await world.wait(15 * MINUTE)
+            await world.patch(CRON_JOBS, "c", {"spec": {"schedule": "*/20 * * * *"}})
+            await world.wait(10 * MINUTE)
+            assert list(await story.jobs()) == ["00:20"]
+
+    play(life)
+
+
+def test_a_time_zone(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(schedule="30 5 * * *", timeZone="Asia/Kolkata")
+            await world.wait(61 * MINUTE)
+            assert list(await story.jobs()) == []
+            await world.patch(CRON_JOBS, "c", {"spec": {"schedule": "0 7 * * *"}})
+            await world.wait(35 * MINUTE)
+            assert list(await story.jobs()) == ["07:00"]
+
+    play(life)
+
+
+def test_failed_runs_have_a_history_of_their_own(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(exit_code=1, failedJobsHistoryLimit=1)
+            await world.wait(35 * MINUTE)
+            assert await story.jobs() == {"00:30": "Failed"}
+            assert "lastSuccessfulTime" not in await story.status()
+
+    play(life)
+
+
+def test_a_job_that_vanishes_is_forgotten(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make("5000s", concurrencyPolicy="Forbid")
+            await world.wait(11 * MINUTE)
+            (entry,) = (await story.status())["active"]
+            await world.delete(JOBS, entry["name"], propagation="Background")
+            await world.wait(10)
+            assert "active" not in await story.status()
+            assert "MissingJob" in await story.reasons()
+            await world.wait(10 * MINUTE)
+            assert list(await story.jobs()) == ["00:20"]
+
+    play(life)
+
+
+def test_a_job_that_cannot_be_made_is_told_and_tried_again(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        broken = [True]
+
+        def answer(request: Request) -> Response | None:
+            if broken[0] and request.method == "POST" and request.path.endswith("/jobs"):
+                return refusal(403, "Forbidden", "not now")
+            return None
+
+        async with story.running(Rewriting(world.server.transport(), answer=answer)):
+            await story.make()
+            await world.wait(11 * MINUTE)
+            assert await story.jobs() == {}
+            assert ("FailedCreate", "Error creating job: not now") in await world.events("c")
+            broken[0] = False
+            await world.wait(5 * MINUTE)
+            assert list(await story.jobs()) == ["00:10"]
+
+    play(life)
+
+
+def test_a_job_whose_making_was_not_noted_is_not_made_twice(play):
+    """The status could not be written; the Job of that time is found by its name."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        broken = [True]
+
+        def answer(request: Request) -> Response | None:
+            if broken[0] and request.method == "PUT" and request.path.endswith("/cronjobs/c/status"):
+                return refusal(500, "InternalError")
+            return None
+
+        async with story.running(Rewriting(world.server.transport(), answer=answer)):
+            await story.make("5000s")
+            await world.wait(11 * MINUTE)
+            assert list(await story.jobs()) == ["00:10"]
+            assert not (await story.status()).get("active")
+            broken[0] = False
+            await world.wait(3 * MINUTE)
+            assert len((await story.status())["active"]) == 1
+            assert list(await story.jobs()) == ["00:10"]
+
+    play(life)
+
+
+def test_jobs_of_others_are_told_and_left_alone(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make()
+            await world.wait(1)
+            uid = (await world.get(CRON_JOBS, "c"))["metadata"]["uid"]
+            owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": uid, "controller": True}
+            pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+            metadata = {"name": "own", "ownerReferences": [owner]}
+            await world.create(JOBS, {"metadata": metadata, "spec": {"template": {"spec": pod}}})
+            await world.wait(5)
+            assert "UnexpectedJob" in await story.reasons()
+            assert "active" not in await story.status()
+
+    play(life)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lost_requests_and_answers(play, seed):
+    """No time is left out and none runs twice."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+        async with story.running(faulty):
+            await story.make(successfulJobsHistoryLimit=10)
+            await world.wait(65 * MINUTE)
+            assert faulty.faults
+            expected = {f"{hour:02}:{minute:02}" for hour, minute in [(0, m) for m in range(10, 60, 10)] + [(1, 0)]}
+            assert set(await story.jobs()) == expected
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        pytest.param("Europe/Berlin", "Europe/Berlin", id="named"),
+        pytest.param(":Europe/Berlin", "Europe/Berlin", id="with a colon"),
+        pytest.param("", "UTC", id="empty"),
+        pytest.param("No/Where", "UTC", id="unknown"),
+    ],
+)
+def test_the_machines_zone(monkeypatch, value, name):
+    monkeypatch.setenv("TZ", value)
+    assert str(local_zone.local_zone()) == name
+
+
+def test_the_machines_zone_without_a_variable(monkeypatch, tmp_path):
+    monkeypatch.delenv("TZ")
+    monkeypatch.setattr(local_zone, "_LOCALTIME", tmp_path / "none")
+    assert str(local_zone.local_zone()) == "UTC"

@@ -1,0 +1,165 @@
+"""The controller in a whole sandbox, on virtual time. Jobs are said to be over by their status alone."""
+
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
+from kcm_cli.machinery.times import format_time
+from kcm_cli.rest.client import MERGE
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.transport import Request, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+JOBS = resource("jobs", "batch")
+
+
+class Story:
+    """Jobs and their end."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self, transport: Transport | None = None) -> Any:
+        config = TTLAfterFinishedConfig()
+        return controllers(self.world, config, names=["ttl-after-finished-controller"], transport=transport)
+
+    async def job(self, name: str, ttl: int | None = 60, **metadata: Any) -> None:
+        template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+        spec: dict[str, Any] = {"template": template, "suspend": True}
+        if ttl is not None:
+            spec["ttlSecondsAfterFinished"] = ttl
+        await self.world.create(JOBS, {"metadata": {"name": name, **metadata}, "spec": spec})
+
+    async def end(self, name: str, kind: str = "Failed") -> None:
+        now = format_time(self.world.clock.now())
+        types = ["FailureTarget", "Failed"] if kind == "Failed" else ["SuccessCriteriaMet", "Complete"]
+        status: dict[str, Any] = {
+            "startTime": now,
+            "conditions": [{"type": type_, "status": "True", "lastTransitionTime": now} for type_ in types],
+        }
+        if kind == "Complete":
+            status["completionTime"] = now
+        body = {"status": status}
+        await self.world.client.patch(JOBS, "default", name, body, content_type=MERGE, subresource="status")
+
+    async def gone(self, name: str) -> bool:
+        try:
+            found = await self.world.get(JOBS, name)
+        except NotFound:
+            return True
+        return "deletionTimestamp" in found["metadata"]
+
+
+def test_jobs_go_when_their_time_is_over(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            for name, ttl in (("short", 30), ("long", 90), ("ever", None), ("running", 30), ("at-once", 0)):
+                await story.job(name, ttl)
+            for name, kind in (("short", "Failed"), ("long", "Complete"), ("ever", "Failed"), ("at-once", "Complete")):
+                await story.end(name, kind)
+            everyone = ("short", "long", "ever", "running", "at-once")
+            await world.wait(2)
+            assert [name for name in everyone if await story.gone(name)] == ["at-once"]
+            await world.wait(20)
+            assert not await story.gone("short")
+            await world.wait(15)
+            assert [name for name in everyone if await story.gone(name)] == ["short", "at-once"]
+            await world.wait(100)
+            assert [name for name in everyone if await story.gone(name)] == ["short", "long", "at-once"]
+
+    play(life, nodes=0)
+
+
+def test_a_time_that_is_changed_counts(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            for name in ("longer", "never", "sooner"):
+                await story.job(name)
+                await story.end(name)
+            await world.wait(20)
+            await world.patch(JOBS, "longer", {"spec": {"ttlSecondsAfterFinished": 200}})
+            await world.patch(JOBS, "never", {"spec": {"ttlSecondsAfterFinished": None}})
+            await world.patch(JOBS, "sooner", {"spec": {"ttlSecondsAfterFinished": 25}})
+            await world.wait(10)
+            assert await story.gone("sooner")
+            await world.wait(120)
+            assert not await story.gone("longer")
+            assert not await story.gone("never")
+            await world.wait(100)
+            assert await story.gone("longer")
+            assert not await story.gone("never")
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "gone"),
+    [
+        pytest.param({"ttlSecondsAfterFinished": 300}, False, id="prolonged"),
+        pytest.param({"ttlSecondsAfterFinished": None}, False, id="taken back"),
+    ],
+)
+def test_a_change_that_the_cache_has_not_seen_counts(play, change, gone):
+    """The Job is read afresh before it is deleted."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        asked = []
+
+        async def before(request: Request) -> None:
+            if request.method == "GET" and request.path.endswith("/jobs/j") and not asked:
+                asked.append(request.path)
+                await world.patch(JOBS, "j", {"spec": change})
+
+        async with story.running(Refusing(world.server.transport(), lambda request: False, before)):
+            await story.job("j")
+            await story.end("j")
+            await world.wait(100)
+            assert asked
+            assert await story.gone("j") is gone
+
+    play(life, nodes=0)
+
+
+def test_a_job_that_goes_by_itself_meanwhile(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        asked = []
+
+        async def before(request: Request) -> None:
+            if request.method == "GET" and request.path.endswith("/jobs/j") and not asked:
+                asked.append(request.path)
+                await world.delete(JOBS, "j", propagation="Background")
+
+        async with story.running(Refusing(world.server.transport(), lambda request: False, before)):
+            await story.job("j")
+            await story.end("j")
+            await world.wait(100)
+            assert asked
+            assert await story.gone("j")
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lost_requests_and_answers(play, seed):
+    async def life(world: World) -> None:
+        story = Story(world)
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.6)
+        async with story.running(faulty):
+            for number in range(5):
+                await story.job(f"j{number}", 10)
+                await story.end(f"j{number}")
+            await world.wait(60)
+            assert faulty.faults
+            assert all([await story.gone(f"j{number}") for number in range(5)])
+
+    play(life, nodes=0)
