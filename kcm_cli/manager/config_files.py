@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kcm_cli.component import configfile, options
 from kcm_cli.component.configfile import Form
-from kcm_cli.component.leader_config import LeaderMigrationConfig
+from kcm_cli.component.leader_config import LOCK, LeaderMigrationConfig
 from kcm_cli.component.options import Group
 from kcm_cli.manager.options import Options
 
@@ -22,9 +22,9 @@ def component_values(name: str) -> tuple[Mapping[options.Path, object], list[str
 
 
 def leader_migration(name: str) -> tuple[LeaderMigrationConfig, list[str]]:
-    """The content of a leader migration file, and what is wrong with it."""
+    """The content of a leader migration file, and what is wrong with it. v1 has no resourceLock: it is a lease."""
     values, problems = _values(name, LEADER_MIGRATION, LeaderMigrationConfig)
-    found = options.build(LeaderMigrationConfig, values)
+    found = options.build(LeaderMigrationConfig, {("resource_lock",): LOCK, **values})
     return found, problems or [f"{name}: {problem}" for problem in found.problems()]
 
 

@@ -327,6 +327,8 @@ def test_leader_migration_is_read_from_its_file(tmp_path: Path) -> None:
     )
     generic = config("--enable-leader-migration", f"--leader-migration-config={file}").component.generic
     assert generic.leader_migration.controller_leaders == (("a", "*"),)
+    file.write_text(file.read_text().replace("resourceLock: leases\n", ""))
+    assert config("--enable-leader-migration", f"--leader-migration-config={file}").component.generic == generic
     file.write_text(file.read_text().replace("leaderName: move\n", ""))
     found = problems("--enable-leader-migration", f"--leader-migration-config={file}")
     assert f"{file}: leaderName of the leader migration must be set" in found
