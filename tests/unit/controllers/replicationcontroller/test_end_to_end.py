@@ -1,0 +1,200 @@
+"""ReplicationControllers and ReplicaSets in a whole sandbox, on virtual time: the same rules, side by side."""
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
+from kcm_cli.rest.transport import Request, Response, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Rewriting, refusal
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+OWNERS = {
+    "ReplicationController": resource("replicationcontrollers"),
+    "ReplicaSet": resource("replicasets", "apps"),
+}
+
+
+class Story:
+    """An owner ``r`` of pods labelled ``a: b``."""
+
+    def __init__(self, world: World, kind: str) -> None:
+        self.world = world
+        self.kind = kind
+        self.resource = OWNERS[kind]
+
+    def running(self, transport: Transport | None = None) -> Any:
+        names = ["replicaset-controller", "replicationcontroller-controller"]
+        configs = (ReplicaSetConfig(), ReplicationControllerConfig())
+        return controllers(self.world, *configs, names=names, transport=transport)
+
+    async def make(self, replicas: int = 3, **spec: Any) -> None:
+        selector: dict[str, Any] = {"a": "b"}
+        if self.kind == "ReplicaSet":
+            selector = {"matchLabels": selector}
+        template = {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 1},
+        }
+        full = {"replicas": replicas, "selector": selector, "template": template} | spec
+        await self.world.create(self.resource, {"metadata": {"name": "r"}, "spec": full})
+
+    async def status(self) -> dict[str, Any]:
+        return (await self.world.get(self.resource, "r"))["status"]  # type: ignore[no-any-return]
+
+    async def pods(self, **labels: str) -> list[dict[str, Any]]:
+        items = json.loads(await self.world.client.list_page(PODS, "default"))["items"]
+        return [pod for pod in items if "deletionTimestamp" not in pod["metadata"]]
+
+    async def owners(self) -> dict[str, list[str]]:
+        return {
+            pod["metadata"]["name"]: [ref["kind"] for ref in pod["metadata"].get("ownerReferences", [])]
+            for pod in await self.pods()
+        }
+
+
+@pytest.fixture(params=sorted(OWNERS))
+def tell(play, request):
+    """Runs a story for each of the kinds."""
+
+    def run(life: Any) -> None:
+        async def main(world: World) -> None:
+            await life(Story(world, request.param))
+
+        play(main)
+
+    return run
+
+
+def test_a_life(tell):
+    async def life(story: Story) -> None:
+        async with story.running():
+            await story.make()
+            await story.world.wait(20)
+            status = await story.status()
+            assert [status[k] for k in ("replicas", "readyReplicas", "availableReplicas")] == [3, 3, 3]
+            await story.world.delete(PODS, (await story.pods())[0]["metadata"]["name"])
+            await story.world.wait(20)
+            assert len(await story.pods()) == (await story.status())["availableReplicas"] == 3
+            await story.world.patch(story.resource, "r", {"spec": {"replicas": 1}})
+            await story.world.wait(20)
+            assert len(await story.pods()) == (await story.status())["replicas"] == 1
+            assert ("terminatingReplicas" in await story.status()) is (story.kind == "ReplicaSet")
+
+    tell(life)
+
+
+def test_pods_that_fit_are_adopted_and_those_that_stop_fitting_released(tell):
+    async def life(story: Story) -> None:
+        await story.world.pod("orphan", {"labels": {"a": "b"}})
+        await story.world.pod("other", {"labels": {"a": "c"}})
+        await story.world.wait(10)
+        async with story.running():
+            await story.make(2)
+            await story.world.wait(20)
+            owners = await story.owners()
+            assert owners["orphan"] == [story.kind] and owners["other"] == []
+            assert len(owners) == 3
+            await story.world.patch(PODS, "orphan", {"metadata": {"labels": {"a": "x"}}})
+            await story.world.wait(20)
+            owners = await story.owners()
+            assert owners["orphan"] == []
+            assert len(owners) == 4
+
+    tell(life)
+
+
+def test_failed_pods_are_replaced(tell):
+    async def life(story: Story) -> None:
+        async with story.running():
+            await story.make(2)
+            await story.world.wait(20)
+            name = (await story.pods())[0]["metadata"]["name"]
+            merge = "application/merge-patch+json"
+            body = {"status": {"phase": "Failed"}}
+            await story.world.client.patch(PODS, "default", name, body, content_type=merge, subresource="status")
+            await story.world.wait(20)
+            live = [pod for pod in await story.pods() if pod["status"]["phase"] == "Running"]
+            assert len(live) == 2
+
+    tell(life)
+
+
+def test_availability_comes_with_time(tell):
+    async def life(story: Story) -> None:
+        async with story.running():
+            await story.make(2, minReadySeconds=60)
+            await story.world.wait(30)
+            assert (await story.status())["readyReplicas"] == 2
+            assert (await story.status()).get("availableReplicas", 0) == 0
+            await story.world.wait(60)
+            assert (await story.status())["availableReplicas"] == 2
+
+    tell(life)
+
+
+def test_a_failure_is_shown_told_and_over(tell):
+    async def life(story: Story) -> None:
+        broken = [True]
+
+        def answer(request: Request) -> Response | None:
+            if broken[0] and request.method == "POST" and request.path.endswith("/pods"):
+                return refusal(403, "Forbidden", "no room")
+            return None
+
+        async with story.running(Rewriting(story.world.server.transport(), answer=answer)):
+            await story.make(5)
+            await story.world.wait(20)
+            (condition,) = (await story.status())["conditions"]
+            assert (condition["type"], condition["reason"], condition["message"]) == (
+                "ReplicaFailure",
+                "FailedCreate",
+                "no room",
+            )
+            assert ("FailedCreate", "Error creating: no room") in await story.world.events("r")
+            broken[0] = False
+            await story.world.wait(400)
+            assert (await story.status())["availableReplicas"] == 5
+            assert "conditions" not in await story.status()
+
+    tell(life)
+
+
+def test_two_owners_of_one_selector_do_not_steal(play):
+    async def life(world: World) -> None:
+        story = Story(world, "ReplicaSet")
+        other = Story(world, "ReplicationController")
+        async with story.running():
+            await story.make(3)
+            await world.wait(20)
+            await other.make(2)
+            await world.wait(20)
+            kinds = sorted(kind for kinds in (await story.owners()).values() for kind in kinds)
+            assert kinds == ["ReplicaSet"] * 3 + ["ReplicationController"] * 2
+
+    play(life)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lost_requests_and_answers(play, seed):
+    """A creation whose answer is lost is seen by the watch: in the end there are as many pods as asked for."""
+
+    async def life(world: World) -> None:
+        story = Story(world, "ReplicaSet")
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+        async with story.running(faulty):
+            await story.make(8)
+            await world.wait(600)
+            assert faulty.faults
+            assert len(await story.pods()) == (await story.status())["availableReplicas"] == 8
+            await world.patch(story.resource, "r", {"spec": {"replicas": 2}})
+            await world.wait(600)
+            assert len(await story.pods()) == (await story.status())["replicas"] == 2
+
+    play(life)

@@ -1,0 +1,194 @@
+"""How many pods: what ReplicaSets and ReplicationControllers decide."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kcm_cli.api.apps import REPLICA_SETS
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.controllers.replicaset.plan import owner_of
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning import replicas as rules
+from kcm_cli.planning.actions import Create, Delete, Mode
+from kcm_cli.planning.replicas import BURST, ReplicaOwner
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def at(seconds: float) -> str:
+    return format_time(NOW + timedelta(seconds=seconds))
+
+
+def owner(replicas: int | None = 3, *, status: dict[str, Any] | None = None, **spec: Any) -> ReplicaOwner:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
+    full = {"replicas": replicas, "selector": {"matchLabels": {"a": "b"}}, "template": template} | spec
+    metadata = {"name": "r", "namespace": "ns", "uid": "u", "generation": 4}
+    return owner_of(
+        REPLICA_SETS.decode(codec.encode({"metadata": metadata, "spec": full, "status": status or {"replicas": 0}}))
+    )
+
+
+def pod(name: str, *, ready_since: float | None = None, age: float = 600, node: str = "n", **labels: str) -> Pod:
+    """A pod of an owner; ``ready_since`` in seconds from now, None: not ready."""
+    conditions = []
+    if ready_since is not None:
+        conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": at(ready_since)}]
+    metadata = {"name": name, "namespace": "ns", "uid": name, "labels": {"a": "b"} | labels}
+    metadata["creationTimestamp"] = at(-age)
+    status = {"phase": "Running", "conditions": conditions}
+    return PODS.decode(codec.encode({"metadata": metadata, "spec": {"nodeName": node}, "status": status}))
+
+
+def pods(count: int) -> list[Pod]:
+    return [pod(f"p{n}", ready_since=-60) for n in range(count)]
+
+
+# -- how many
+
+
+@pytest.mark.parametrize(
+    ("asked", "running", "created", "deleted"),
+    [
+        pytest.param(3, 3, 0, 0, id="right"),
+        pytest.param(3, 1, 2, 0, id="too few"),
+        pytest.param(3, 5, 0, 2, id="too many"),
+        pytest.param(0, 4, 0, 4, id="none wanted"),
+        pytest.param(None, 0, 1, 0, id="one unless told otherwise"),
+        pytest.param(2000, 0, BURST, 0, id="a burst of creations at most"),
+        pytest.param(0, BURST + 5, 0, BURST, id="a burst of deletions at most"),
+    ],
+)
+def test_manage(asked: int | None, running: int, created: int, deleted: int) -> None:
+    stage = rules.manage(owner(asked), pods(running), [], NOW)
+    actions = stage.actions if stage is not None else ()
+    assert sum(isinstance(action, Create) for action in actions) == created
+    gone = [action for action in actions if isinstance(action, Delete)]
+    assert len(gone) == deleted == len({action.uid for action in gone})
+    if stage is not None:
+        assert stage.mode is (Mode.SLOW_START if created else Mode.PARALLEL)
+        assert stage.expect is not None
+        assert stage.expect.creations == created
+        assert set(stage.expect.deletions) == {f"ns/{action.name}" for action in gone}
+
+
+def test_a_pod_is_made_from_the_template_and_owned() -> None:
+    stage = rules.manage(owner(1), [], [], NOW)
+    assert stage is not None
+    (create,) = stage.actions
+    assert isinstance(create, Create) and isinstance(create.body, bytes)
+    body = codec.decode_doc(create.body)
+    assert body["metadata"]["labels"] == {"a": "b"}  # type: ignore[index,call-overload]
+    (ref,) = body["metadata"]["ownerReferences"]  # type: ignore[index,call-overload,misc]
+    assert (ref["kind"], ref["name"], ref["uid"], ref["controller"]) == ("ReplicaSet", "r", "u", True)  # type: ignore[index,call-overload]
+    assert ref["blockOwnerDeletion"] is True  # type: ignore[index,call-overload]
+
+
+def chosen(active: list[Pod], count: int) -> set[str]:
+    stage = rules.manage(owner(len(active) - count), active, active, NOW)
+    return set() if stage is None else {action.name for action in stage.actions if isinstance(action, Delete)}
+
+
+@pytest.mark.parametrize(
+    ("active", "expected"),
+    [
+        pytest.param([pod("a", ready_since=-9), pod("b")], {"b"}, id="not ready"),
+        pytest.param([pod("a", node=""), pod("b")], {"a"}, id="not on a node"),
+        pytest.param([pod("a", ready_since=-9000), pod("b", ready_since=-9)], {"b"}, id="ready for less time"),
+    ],
+)
+def test_who_goes_first(active: list[Pod], expected: set[str]) -> None:
+    assert chosen(active, 1) == expected
+
+
+@settings(max_examples=50)
+@given(
+    st.integers(0, 30), st.lists(st.tuples(st.booleans(), st.integers(0, 99)), max_size=30, unique_by=lambda x: x[1])
+)
+def test_doing_it_leaves_nothing_to_do(asked: int, states: list[tuple[bool, int]]) -> None:
+    active = [pod(f"p{n}", ready_since=-60 if ready else None, age=n) for ready, n in states]
+    stage = rules.manage(owner(asked), active, active, NOW)
+    same = rules.manage(owner(asked), list(reversed(active)), active, NOW)
+    assert {a.name for a in (stage.actions if stage else ()) if isinstance(a, Delete)} == {
+        a.name for a in (same.actions if same else ()) if isinstance(a, Delete)
+    }
+    gone = {action.uid for action in (stage.actions if stage else ()) if isinstance(action, Delete)}
+    made = sum(isinstance(action, Create) for action in (stage.actions if stage else ()))
+    left = [one for one in active if one.uid not in gone]
+    assert rules.manage(owner(asked), [*left, *pods(made)], [], NOW) is None
+    ready = {one.uid for one in active if one.status.conditions}
+    assert not gone & ready or not {one.uid for one in left} - ready
+
+
+def test_ages_of_those_that_go() -> None:
+    active = [pod("old", ready_since=-9, age=1000), pod("young", ready_since=-5, age=100), pod("sick", age=10)]
+    stage = rules.manage(owner(1), active, active, NOW)
+    assert stage is not None
+    assert rules.age_ratios(active, stage, NOW) == [1]
+    everyone = rules.manage(owner(0), active, active, NOW)
+    assert everyone is not None and rules.age_ratios(active, everyone, NOW) == []
+
+
+# -- status
+
+
+def test_status_counts() -> None:
+    subject = owner(4, minReadySeconds=30)
+    active = [
+        pod("available", ready_since=-60),
+        pod("ready", ready_since=-10),
+        pod("not-ready"),
+        pod("just", ready_since=-30),
+        pod("unlabelled", ready_since=-60, a="c"),
+    ]
+    found = rules.new_status(subject, active, 2, None, NOW)
+    assert (found.replicas, found.ready_replicas, found.available_replicas) == (5, 4, 3)
+    assert (found.fully_labeled_replicas, found.observed_generation) == (4, 4)
+    assert found.terminating_replicas == 2
+
+
+FAILING = {"replicas": 0, "conditions": [{"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "running", "error", "expected"),
+    [
+        pytest.param(None, 3, None, [], id="fine"),
+        pytest.param(None, 2, OSError("no"), [("FailedCreate", "no")], id="could not create"),
+        pytest.param(None, 4, OSError("no"), [("FailedDelete", "no")], id="could not delete"),
+        pytest.param(None, 3, OSError("no"), [("", "no")], id="could not, and need not"),
+        pytest.param(FAILING, 4, OSError("no"), [("FailedCreate", "")], id="the first failure stays"),
+        pytest.param(FAILING, 3, None, [], id="over"),
+    ],
+)
+def test_failures(
+    status: dict[str, Any] | None, running: int, error: Exception | None, expected: list[tuple[str, str]]
+) -> None:
+    found = rules.new_status(owner(3, status=status), pods(running), None, error, NOW)
+    assert [(c.reason, c.message) for c in found.conditions] == expected
+
+
+def test_conditions_of_others_stay() -> None:
+    status = {"replicas": 0, "conditions": [{"type": "Other", "status": "True"}, *FAILING["conditions"]]}  # type: ignore[misc]
+    found = rules.new_status(owner(3, status=status), pods(3), None, None, NOW)
+    assert [c.type for c in found.conditions] == ["Other"]
+
+
+@pytest.mark.parametrize(
+    ("min_ready", "active", "expected"),
+    [
+        pytest.param(0, [pod("p", ready_since=0)], None, id="available at once"),
+        pytest.param(30, [pod("p", ready_since=-60)], None, id="available"),
+        pytest.param(30, [pod("p")], None, id="not ready"),
+        pytest.param(30, [pod("p", ready_since=-10)], 20.0, id="soon"),
+        pytest.param(30, [pod("p", ready_since=-10), pod("q", ready_since=-25)], 5.0, id="the first"),
+        pytest.param(30, [pod("p", ready_since=-10), pod("q", ready_since=-60)], 20.0, id="one is"),
+    ],
+)
+def test_when_to_look_again(min_ready: int, active: list[Pod], expected: float | None) -> None:
+    subject = owner(3, minReadySeconds=min_ready)
+    status = rules.new_status(subject, active, None, None, NOW)
+    assert rules.next_check_s(subject, status, active, NOW) == expected
