@@ -22,7 +22,7 @@ from kcm_cli.planning.replicas import ReplicaOwner, Status
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.expectations import Expectations
-from kcm_cli.runtime.store import CONTROLLER, by_controller, orphans_of
+from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
 
 T = TypeVar("T", bound=Object)
 
@@ -96,7 +96,7 @@ class ReplicaController(Generic[T]):
             return None
         owner = self._owner_of(obj)
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
-        pods = self._candidates(obj)
+        pods = claimable(self._pods.store, obj)
         active = await claim(
             self._executor,
             self._context.client,
@@ -150,11 +150,6 @@ class ReplicaController(Generic[T]):
         written = await writes.put_status(self._context.client, self._resource, obj, changes)
         if written is not None:
             self._consistency.wrote(obj.key, self._owners, written)
-
-    def _candidates(self, obj: T) -> list[Pod]:
-        """The pods that this owner controls and those that nobody does."""
-        store = self._pods.store
-        return store.by_index(CONTROLLER, obj.uid) + store.by_index(CONTROLLER, orphans_of(obj.namespace))
 
     def _terminating(self, owner: ReplicaOwner, pods: Iterable[Pod]) -> int | None:
         if not self._reports_terminating:

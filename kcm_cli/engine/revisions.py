@@ -16,7 +16,7 @@ from kcm_cli.planning.actions import Delete, Path, Value
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import Informer
-from kcm_cli.runtime.store import CONTROLLER, by_controller, orphans_of
+from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
 
 Changes = Callable[[ControllerRevision], Mapping[Path, Value]]
 
@@ -32,8 +32,7 @@ class Revisions:
 
     def candidates(self, owner: Object) -> list[ControllerRevision]:
         """Those that the owner controls, and those of its namespace that nobody does."""
-        store = self._informer.store
-        return store.by_index(CONTROLLER, owner.uid) + store.by_index(CONTROLLER, orphans_of(owner.namespace))
+        return claimable(self._informer.store, owner)
 
     async def create(self, owner: Object, name: str, body: bytes, data: Doc) -> ControllerRevision | None:
         """Make a revision with this data, or find it made; None if another one has the name."""

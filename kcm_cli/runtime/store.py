@@ -121,3 +121,8 @@ class Store(Generic[T]):
                 entries.pop(key, None)
                 if not entries:
                     del index[value]
+
+
+def claimable(store: Store[T], owner: Object) -> List[T]:
+    """What this owner controls and what nobody does: all that it may keep, adopt or release."""
+    return store.by_index(CONTROLLER, owner.uid) + store.by_index(CONTROLLER, orphans_of(owner.namespace))

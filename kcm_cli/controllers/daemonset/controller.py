@@ -34,7 +34,7 @@ from kcm_cli.planning.actions import Notice, Outcome, ref_to
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.expectations import Expectations
-from kcm_cli.runtime.store import CONTROLLER, NODE, by_controller, by_node, orphans_of
+from kcm_cli.runtime.store import CONTROLLER, NODE, by_controller, by_node, claimable
 
 COLLECT_PERIOD_S = 60.0
 REPORT_PAUSE_S, REPORT_PAUSE_PER_POD_S = 0.25, 0.0005
@@ -157,10 +157,8 @@ class DaemonSetController:
     # -- reading
 
     async def _claim(self, daemon_set: DaemonSet, selector: Selector) -> list[Pod]:
-        store = self._pods.store
-        own = store.by_index(CONTROLLER, daemon_set.uid)
-        orphans = store.by_index(CONTROLLER, orphans_of(daemon_set.namespace))
-        return await claim(self._executor, self._client, DAEMON_SETS, daemon_set, selector, own + orphans, PODS)
+        candidates = claimable(self._pods.store, daemon_set)
+        return await claim(self._executor, self._client, DAEMON_SETS, daemon_set, selector, candidates, PODS)
 
     def _snapshot(self, daemon_set: DaemonSet, pods: Sequence[Pod], hash_: str) -> Snapshot:
         fits = self._placements.of(daemon_set, self._nodes.store)

@@ -20,7 +20,7 @@ from kcm_cli.planning.actions import Create, Notice, Outcome, Path, Plan, Update
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import AlreadyExists, namespace_terminating
-from kcm_cli.runtime.store import CONTROLLER, by_controller
+from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
 
 MAX_RETRIES = 15
 """A key that fails this often is dropped until its next change, as upstream does."""
@@ -93,7 +93,7 @@ class DeploymentController:
             DEPLOYMENTS,
             deployment,
             selector,
-            self._replica_sets.store.list(deployment.namespace),
+            claimable(self._replica_sets.store, deployment),
             REPLICA_SETS,
         )
         running: dict[str, int] = {}

@@ -40,7 +40,7 @@ from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.informer import AnyInformer
-from kcm_cli.runtime.store import CONTROLLER, by_controller, orphans_of
+from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
 from kcm_cli.runtime.workqueue import RetryLimiter
 
 _UNLIMITED = 1_000_000
@@ -159,15 +159,13 @@ class JobController:
         selector = selector_of(job)
         satisfied = self._expectations.satisfied(job.key, self._clock.monotonic())
         satisfied = await self._doubt.resolved(job, selector) and satisfied
-        store = self._pods.store
-        candidates = store.by_index(CONTROLLER, job.uid) + store.by_index(CONTROLLER, orphans_of(job.namespace))
         pods = await claim(
             self._executor,
             self._client,
             JOBS,
             job,
             selector,
-            candidates,
+            claimable(self._pods.store, job),
             PODS,
             finalizers=(names.TRACKING_FINALIZER,),
         )

@@ -31,7 +31,7 @@ from kcm_cli.machinery.meta import Object
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.status import status_changes
 from kcm_cli.planning.template_defaults import same_when_defaulted
-from kcm_cli.runtime.store import CONTROLLER, by_controller, orphans_of
+from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
 
 ALWAYS = ("replicas", "availableReplicas")
 
@@ -137,14 +137,13 @@ class StatefulSetController:
     # -- reading
 
     async def _claim(self, set_: StatefulSet, selector: Selector) -> list[Pod]:
-        store = self._pods.store
         return await claim(
             self._executor,
             self._client,
             STATEFUL_SETS,
             set_,
             selector,
-            store.by_index(CONTROLLER, set_.uid) + store.by_index(CONTROLLER, orphans_of(set_.namespace)),
+            claimable(self._pods.store, set_),
             PODS,
             member=lambda pod: is_member(set_, pod),
         )

@@ -83,7 +83,8 @@ def same_template(left: Doc, right: Doc) -> bool:
 
     Absent, null and an empty list are the same. An empty object is not: ``securityContext: {}`` is a change.
     """
-    return _settled(without_hash(left)) == _settled(without_hash(right))
+    one, other = without_hash(left), without_hash(right)
+    return one == other or _settled(one) == _settled(other)
 
 
 def _settled(value: object) -> object:
