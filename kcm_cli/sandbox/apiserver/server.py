@@ -41,6 +41,7 @@ from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
 from kcm_cli.sandbox.apiserver.tables.media import media
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
+from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class ApiServer:
         self._security = security = parts.security
         services = self.catalog.find("", "v1", "services")
         assert services is not None
-        custom = CustomResources(parts.schemas, self.catalog)
+        custom = CustomResources(parts.schemas, self.catalog, WebhookCalls(parts.store), parts.random)
         self._definitions = DefinitionController(parts.store, parts.clock, custom)
         self.core = Core(
             store=parts.store,

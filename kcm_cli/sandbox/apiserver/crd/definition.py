@@ -45,6 +45,8 @@ class Definition:
     generation: int
     established: bool
     terminating: bool
+    webhook: Tree | None = None
+    """``spec.conversion.webhook``, where that converts."""
 
     @property
     def served(self) -> list[VersionFacts]:
@@ -61,6 +63,7 @@ def definition_of(doc: Tree) -> Definition:
     """Read a stored definition."""
     meta, spec, status = doc["metadata"], doc["spec"], doc.get("status") or {}
     versions: list[Tree] = spec.get("versions") or []
+    conversion: Tree = spec.get("conversion") or {}
     return Definition(
         name=meta["name"],
         uid=meta["uid"],
@@ -72,6 +75,7 @@ def definition_of(doc: Tree) -> Definition:
         generation=meta.get("generation") or 1,
         established=holds(doc, "Established"),
         terminating=bool(meta.get("deletionTimestamp")),
+        webhook=conversion.get("webhook") if conversion.get("strategy") == "Webhook" else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 Objects are stored in the version in which they were written. Who reads one gets it as a real server would give it:
 converted to the version that is stored, pruned and defaulted there, then converted to the version that was asked for.
+Where a webhook converts, they are stored in the version that the definition says, and read from that.
 
 upstream: apiextensions-apiserver pkg/apiserver/customresource_handler.go
 """
@@ -12,9 +13,11 @@ from typing import cast
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.patches import copy
 from kcm_cli.sandbox.apiserver.crd import shape
+from kcm_cli.sandbox.apiserver.crd.conversion import Webhook
 from kcm_cli.sandbox.apiserver.crd.embedded import Malformed, MetaReader, has_embedded
 from kcm_cli.sandbox.apiserver.crd.nodes import root_node
 from kcm_cli.sandbox.apiserver.crd.structural import Structural, structural
+from kcm_cli.sandbox.apiserver.refusals import internal
 from kcm_cli.sandbox.apiserver.schema import gojson, strict
 from kcm_cli.sandbox.apiserver.schema.bodies import (
     STRICT,
@@ -61,8 +64,16 @@ class Shape:
 class CustomVersion:
     """See the module. Implements ``registry.catalog.Custom``."""
 
-    def __init__(self, own: Shape, storage: Shape, shapes: Mapping[str, Shape], strategy: Strategy) -> None:
+    def __init__(
+        self,
+        own: Shape,
+        storage: Shape,
+        shapes: Mapping[str, Shape],
+        strategy: Strategy,
+        webhook: Webhook | None = None,
+    ) -> None:
         self.strategy = strategy
+        self._webhook = webhook
         self._own = own
         self._storage = storage
         self._shapes = shapes
@@ -130,8 +141,35 @@ class CustomVersion:
         if doc.get("kind") == self.target.kind:
             self._own.default(doc)
 
+    async def prepare(self, doc: Tree) -> None:
+        """Have a stored document converted, if it takes a webhook to read it. Raises ApiError 500."""
+        if self._webhook is not None:
+            await self._webhook.prepare(doc, self.target.api_version)
+
+    async def stored(self, doc: Tree) -> Tree:
+        """A document of this version as it is to be stored. Raises ApiError 500."""
+        storage = self._storage.target.api_version
+        if self._webhook is None or doc.get("apiVersion") == storage:
+            return doc
+        converted = await self._webhook.convert(doc, storage)
+        head = {key: converted.pop(key) for key in ("kind", "apiVersion", "metadata")}
+        return {**head, **converted}
+
+    async def answered(self, doc: Tree) -> Tree:
+        """A document that would have been stored in this version. Raises ApiError 500."""
+        version = self.target.api_version
+        if self._webhook is None or doc.get("apiVersion") == version:
+            return self.read(doc)
+        return self._completed(await self._webhook.convert(doc, version))
+
     def read(self, doc: Tree) -> Tree:
-        """A stored document in this version; the given one stays as it is."""
+        """A stored document in this version; the given one stays as it is. Raises ApiError 500 where a webhook has
+        to be asked and was not.
+        """
+        return self.turned(doc) if self._webhook is None else self._converted(doc, self._webhook)
+
+    def turned(self, doc: Tree) -> Tree:
+        """A document in this version as the server itself converts it: nothing but the version changes."""
         fresh = cast("Tree", copy(doc))
         written = self._shapes.get(str(doc.get("apiVersion")).rpartition("/")[2])
         if written is not self._storage:
@@ -142,6 +180,18 @@ class CustomVersion:
         if self._own is not self._storage:
             self._turn(fresh, self._own)
         return fresh
+
+    def _converted(self, doc: Tree, webhook: Webhook) -> Tree:
+        version = self.target.api_version
+        fresh = copy(doc) if doc.get("apiVersion") == version else webhook.prepared(doc, version)
+        if fresh is None:
+            raise internal(f"the object is not converted to {version} yet")
+        return self._completed(cast("Doc", fresh))
+
+    def _completed(self, doc: Tree) -> Tree:
+        self._quietly(self._own, doc)
+        self._own.default(doc)
+        return doc
 
     def _turn(self, doc: Doc, to: Shape) -> None:
         doc["apiVersion"] = to.target.api_version

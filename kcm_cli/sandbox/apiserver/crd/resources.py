@@ -1,10 +1,12 @@
 """The custom kinds of one server: what the registry, the decoder and OpenAPI ask about them."""
 
+import random
 from collections.abc import Callable
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.crd import columns, published
+from kcm_cli.sandbox.apiserver.crd.conversion import Webhook
 from kcm_cli.sandbox.apiserver.crd.definition import GROUP, Definition, VersionFacts, by_priority
 from kcm_cli.sandbox.apiserver.crd.definitions import STRATEGY, default_definition
 from kcm_cli.sandbox.apiserver.crd.embedded import MetaReader
@@ -17,6 +19,7 @@ from kcm_cli.sandbox.apiserver.schema.bodies import Body
 from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
+from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
 
 _VERBS = frozenset(["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"])
 _PART_VERBS = frozenset(["get", "patch", "update"])
@@ -30,7 +33,9 @@ def storage_of(group: str, plural: str) -> GVR:
 class CustomResources:
     """Implements ``registry.core.CustomKinds``, ``schema.bodies.CustomTypes`` and ``openapi.CustomSchemas``."""
 
-    def __init__(self, schemas: Schemas, catalog: Catalog) -> None:
+    def __init__(self, schemas: Schemas, catalog: Catalog, calls: WebhookCalls, rng: random.Random) -> None:
+        self._calls = calls
+        self._rng = rng
         self._schemas = schemas
         self._catalog = catalog
         meta = schemas.builtin.node("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
@@ -74,6 +79,7 @@ class CustomResources:
             version.name: Shape(Target(definition.group, version.name, kind), version.schema, self._reader)
             for version in definition.versions
         }
+        webhook = None if definition.webhook is None else Webhook(definition.webhook, self._calls, self._rng)
         kinds: dict[Target, CustomVersion] = {}
         served: list[Served] = []
         for version in definition.served:
@@ -81,7 +87,7 @@ class CustomResources:
             facts = Kind(
                 own.target, definition.namespaced, own.schema, version.status, version.scale, rules_of(own.schema)
             )
-            kinds[own.target] = CustomVersion(own, shapes[definition.storage], shapes, strategy_of(facts))
+            kinds[own.target] = CustomVersion(own, shapes[definition.storage], shapes, strategy_of(facts), webhook)
             served.append(_served(definition, version))
         return served, kinds
 
@@ -103,6 +109,22 @@ class CustomResources:
     def read(self, info: ResourceInfo, doc: Tree) -> Tree:
         """A stored object, of whatever version, as a resource shows it."""
         return self._kind(info).read(doc)
+
+    def turned(self, info: ResourceInfo, doc: Tree) -> Tree:
+        """An object in the version of a resource, without asking anybody how that looks."""
+        return self._kind(info).turned(doc)
+
+    async def prepare(self, info: ResourceInfo, doc: Tree) -> None:
+        """See ``registry.core.CustomKinds``."""
+        await self._kind(info).prepare(doc)
+
+    async def stored(self, info: ResourceInfo, doc: Tree) -> Tree:
+        """See ``registry.core.CustomKinds``."""
+        return await self._kind(info).stored(doc)
+
+    async def answered(self, info: ResourceInfo, doc: Tree) -> Tree:
+        """See ``registry.core.CustomKinds``."""
+        return await self._kind(info).answered(doc)
 
     def _kind(self, info: ResourceInfo) -> CustomVersion:
         """The kind as it is, or was last: requests and watches may outlive their definition."""

@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.registry import conversion
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
-from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.strategy import Strategy
 from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
 from kcm_cli.sandbox.apiserver.types import Attributes, ResourceInfo, Tree
@@ -40,6 +40,17 @@ class CustomKinds(Protocol):
 
     def read(self, info: ResourceInfo, doc: Tree) -> Tree:
         """A stored object, of whatever version, as a resource shows it. Changes nothing. Raises ApiError."""
+
+    async def prepare(self, info: ResourceInfo, doc: Tree) -> None:
+        """Do what reading a stored object takes but does not wait for. Raises ApiError."""
+
+    async def stored(self, info: ResourceInfo, doc: Tree) -> Tree:
+        """A document of a resource in the version in which it is to be stored, kind and apiVersion first. Raises
+        ApiError.
+        """
+
+    async def answered(self, info: ResourceInfo, doc: Tree) -> Tree:
+        """What would have been stored, as a resource shows it. Raises ApiError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,24 @@ class Core:
         if not served.converts or served.info.custom:
             return doc
         return conversion.to_storage(served, doc)
+
+    async def prepare(self, served: Served, *stored: Stored) -> None:
+        """To be waited for before ``from_storage`` of these. Raises ApiError 500."""
+        if self.custom is not None and served.info.custom and served.converts:
+            for one in stored:
+                await self.custom.prepare(served.info, one.doc)
+
+    async def stored_version(self, served: Served, doc: Tree) -> Tree:
+        """A custom object in the version in which it is stored. Raises ApiError 500."""
+        if self.custom is None or not served.info.custom:
+            return doc
+        return await self.custom.stored(served.info, doc)
+
+    async def answered(self, served: Served, doc: Tree) -> Tree:
+        """What a dry run would have stored, in the form of a resource. Raises ApiError 500."""
+        if self.custom is None or not served.info.custom or not served.converts:
+            return self.from_storage(served, doc)
+        return await self.custom.answered(served.info, doc)
 
     def from_storage(self, served: Served, doc: Tree) -> Tree:
         """A stored document in the form of a resource; never changes the given one."""

@@ -38,13 +38,14 @@ class Creator:
         objects.drop_repeated_owners(meta, call.warnings, mutated=False)
         core.patching.track_update(resource, "", None, doc, options.manager, core.clock.now())
         made = await self.insert(call, self._core.to_storage(call.served, doc), options)
-        return self.answer(call, made, 201)
+        return await self.answer(call, made, 201)
 
-    def answer(self, call: Call, made: "Stored | Tree", status: int) -> Response:
-        """The object as it is stored, or as a dry run would have left it."""
+    async def answer(self, call: Call, made: "Stored | Tree", status: int) -> Response:
+        """The object as it is stored, or as a dry run would have left it. Raises ApiError 500."""
         if isinstance(made, Stored):
+            await self._core.prepare(call.served, made)
             return call.media.object(status, made)
-        return call.media.document(status, self._core.from_storage(call.served, made))
+        return call.media.document(status, await self._core.answered(call.served, made))
 
     async def insert(self, call: Call, doc: Tree, options: WriteOptions) -> "Stored | Tree":
         """Admit, complete, check and store a new object (in the stored form). Raises ApiError."""
@@ -104,11 +105,12 @@ class Creator:
         if meta.get("resourceVersion") and not options.dry_run:
             raise plain("resourceVersion should not be set on objects to be created")
         doc = objects.ordered(hub, doc)
+        kept = await core.stored_version(call.served, doc)
         if options.dry_run:
             if core.store.get(call.hub.storage, call.namespace, meta["name"]) is not None:
                 raise AlreadyExists(meta["name"])
-            return doc
-        return core.store.create(call.hub.storage, call.namespace, meta["name"], doc)
+            return kept
+        return core.store.create(call.hub.storage, call.namespace, meta["name"], kept)
 
     def namespace_of(self, call: Call, meta: Tree) -> str:
         """A Namespace is, for admission, in itself."""

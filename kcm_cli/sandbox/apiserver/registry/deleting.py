@@ -48,6 +48,7 @@ class Deleter:
         outcome = await self.remove(call, options)
         status = 202 if not outcome.gone and options.orphan_dependents is False else 200
         if isinstance(outcome.shown, Stored):
+            await self._core.prepare(call.served, outcome.shown)
             return call.media.object(status, outcome.shown)
         if outcome.shown is not None:
             return call.media.document(status, self._core.from_storage(call.served, outcome.shown))
@@ -83,6 +84,7 @@ class Deleter:
             current = self._core.store.get(call.hub.storage, call.namespace, call.name)
             if current is None:
                 raise refusals.not_found(call.resource, call.name)
+            await self._core.prepare(call.served, current)
             try:
                 return await self._attempt(call, options, current, admit=admit)
             except (Conflict, NotFound):
@@ -116,7 +118,6 @@ class Deleter:
             mark.at_once(meta)
         if graceful_s is None and not finalizers:
             return self._remove(call, options, rules, current)
-        doc = objects.ordered(call.hub.info, doc)
         if options.dry:
             return _Outcome(doc, uid, False)
         stored = self._core.store.update(call.hub.storage, call.namespace, call.name, doc, current.revision)

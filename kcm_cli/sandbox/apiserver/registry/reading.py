@@ -90,7 +90,9 @@ class Reader:
             await self.reach(parsed_version(version))
         if "export" in call.query:
             raise bad_request("the export parameter, deprecated since v1.14, is no longer supported")
-        return call.media.object(200, fetch(self._core, call))
+        stored = fetch(self._core, call)
+        await self._core.prepare(call.served, stored)
+        return call.media.object(200, stored)
 
     async def list(self, call: Call) -> Response:
         """Raises ApiError."""
@@ -98,6 +100,7 @@ class Reader:
         if options.version:
             await self.reach(check_list_version(options))
         items, page = select(self._core, call, options)
+        await self._core.prepare(call.served, *items)
         return call.media.list(items, page.revision, page.more, page.left)
 
     async def reach(self, revision: int) -> None:

@@ -46,7 +46,9 @@ class Scaling:
 
     async def get(self, call: Call) -> Response:
         """Raises ApiError 404; 500 for a custom object without replicas."""
-        doc: Tree = self._core.from_storage(call.hub, fetch(self._core, call).doc)
+        stored = fetch(self._core, call)
+        await self._core.prepare(call.served, stored)
+        doc: Tree = self._core.from_storage(call.hub, stored.doc)
         if call.served.info.custom and not shows_replicas(call.served, doc):
             path = ".".join(("", *replicas_path(call.served)))
             raise internal(f'the spec replicas field "{path}" does not exist')

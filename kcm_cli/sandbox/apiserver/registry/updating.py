@@ -122,7 +122,7 @@ class Updater:
 
     async def _run(self, call: Call, change: Change) -> Response:
         made, created = await self.write(call, change)
-        return self._creator.answer(call, made, 201 if created else 200)
+        return await self._creator.answer(call, made, 201 if created else 200)
 
     async def write(self, call: Call, change: Change) -> tuple["Stored | Tree", bool]:
         """Make the change; the object and whether it is new. Raises ApiError."""
@@ -131,6 +131,7 @@ class Updater:
             current = store.get(call.hub.storage, call.namespace, call.name)
             if current is None:
                 return await self._create(call, change), True
+            await self._core.prepare(call.served, current)
             try:
                 return await self._replace(call, change, current), False
             except Conflict:
@@ -177,13 +178,14 @@ class Updater:
         core.patching.settle_times(old, doc)
         await core.admission.validate(attrs)
         doc = objects.ordered(hub, doc)
+        kept = await core.stored_version(call.served, doc)
         if change.options.dry_run:
-            return doc
+            return kept
         gvr = call.hub.storage
         if objects.emptied(doc, old, hub):
             core.store.delete(gvr, call.namespace, call.name, expected=current.revision)
             return doc
-        return core.store.update(gvr, call.namespace, call.name, doc, current.revision)
+        return core.store.update(gvr, call.namespace, call.name, kept, current.revision)
 
     def _prepare(self, call: Call, change: Change, doc: Tree, old: Tree) -> None:
         """The kind's own rules. Raises ApiError 422."""

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.refusals import method_not_allowed, not_found
-from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.registry import kubelet
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator
@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.registry.deleting import Deleter
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.registry.options import write_options
 from kcm_cli.sandbox.apiserver.registry.pods import PodWrites
-from kcm_cli.sandbox.apiserver.registry.reading import Reader, fetch
+from kcm_cli.sandbox.apiserver.registry.reading import Reader
 from kcm_cli.sandbox.apiserver.registry.scale import Scaling
 from kcm_cli.sandbox.apiserver.registry.updating import Updater
 from kcm_cli.sandbox.apiserver.registry.watching import Watching
@@ -61,7 +61,7 @@ class Verbs:
         """Raises ApiError."""
         if call.subresource:
             if call.subresource in KUBELET:
-                return await self._of_kubelet(call)
+                return kubelet.answer(self._core, call)
             handler = self._parts[call.subresource].get(call.info.verb)
         else:
             gvr = call.resource.gvr
@@ -91,11 +91,6 @@ class Verbs:
         call.warnings += warnings
         made = self._security.token_requests.create(call.namespace, call.name, doc)
         return call.media.document(201, made)
-
-    async def _of_kubelet(self, call: Call) -> Response:
-        fetch(self._core, call)
-        what = f"{call.resource.gvr.plural}/{call.subresource}"
-        raise refusals.not_implemented(f"{what} needs a kubelet, which this local control plane does not have")
 
     async def _component_status(self, call: Call) -> Response:
         call.warnings.append("v1 ComponentStatus is deprecated in v1.19+")

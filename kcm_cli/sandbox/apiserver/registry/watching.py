@@ -7,7 +7,7 @@ told so by an ERROR event with a 410 Status.
 upstream: apiserver pkg/endpoints/handlers/watch.go, pkg/storage/cacher (v1.36)
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
 from kcm_cli.machinery import codec
@@ -79,6 +79,7 @@ class Watching:
             yield _error(refusals.too_large_version(plan.since, store.revision))
             return
         try:
+            await self._prepare_initial(call, plan)
             watcher, first = self._open(call, plan)
         except Compacted as error:
             yield _error(_too_old(error))
@@ -96,6 +97,13 @@ class Watching:
             self.open -= 1
             timer.cancel()
             watcher.close()
+
+    async def _prepare_initial(self, call: Call, plan: _Plan) -> None:
+        """Have what the client gets at once ready to be read, however much changes meanwhile. Raises ApiError."""
+        store, seen = self._core.store, -1
+        while plan.initial and seen != store.revision:
+            seen = store.revision
+            await self._core.prepare(call.served, *store.scan(call.hub.storage, plan.namespace))
 
     def _open(self, call: Call, plan: _Plan) -> tuple[Watcher, bytes]:
         """The watcher and what the client gets at once. Raises Compacted."""
@@ -125,6 +133,8 @@ class Watching:
                 if plan.ahead:
                     events = [event for event in events if event.revision > plan.since]
                 try:
+                    for event in events:
+                        await self._core.prepare(call.served, *_shown(chosen, event))
                     frames = _frames(call, chosen, events)
                 except ApiError:  # see _stream
                     return
@@ -168,6 +178,13 @@ def _frames(call: Call, chosen: Selection, events: Sequence[Event]) -> list[byte
     if chosen.everything:
         return [call.media.event(event) for event in events]
     return [frame for event in events if (frame := _frame(call, chosen, event))]
+
+
+def _shown(chosen: Selection, event: Event) -> Iterator[Stored]:
+    """The objects that the frame of an event may show."""
+    yield event.stored
+    if event.previous is not None and not chosen.everything:
+        yield event.previous.at(event.revision)
 
 
 def _selected(chosen: Selection, stored: Stored) -> bool:

@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
 STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
-_META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SUMMARY = 30
 
 
@@ -254,7 +254,7 @@ def _summary(data: bytes) -> str:
 def _require_object(target: Target, value: object, data: bytes) -> Doc:
     if value is None:
         return {}
-    text = f"json: cannot unmarshal {strict.json_kind(value)} into Go value of type {_META_STRUCT}"
+    text = f"json: cannot unmarshal {strict.json_kind(value)} into Go value of type {META_STRUCT}"
     raise unrecognized(target, f"couldn't get version/kind; json parse error: {text}", data)
 
 

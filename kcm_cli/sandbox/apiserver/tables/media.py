@@ -99,6 +99,8 @@ class TableMedia:
 
     def _table(self, docs: Sequence[Doc], metadata: Doc) -> Doc:
         now = self._core.clock.now()
+        if self._served.info.custom:
+            docs = [self._core.from_storage(self._served, doc) for doc in docs]
         return {
             "kind": "Table",
             "apiVersion": self._version,

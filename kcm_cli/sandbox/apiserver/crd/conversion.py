@@ -1,0 +1,217 @@
+"""Conversion webhooks: objects of a custom kind in another of its versions, as somebody else makes them.
+
+Asking takes time and reading does not, so an object is asked for ahead of its reading and kept until it changes.
+
+upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go (v1.36)
+"""
+
+import random
+import uuid
+from collections import OrderedDict
+from typing import cast
+
+import msgspec
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.patches import copy
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.schema import yaml_body
+from kcm_cli.sandbox.apiserver.schema.bodies import META_STRUCT
+from kcm_cli.sandbox.apiserver.schema.scheme import not_registered
+from kcm_cli.sandbox.apiserver.schema.strict import json_kind
+from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation.labels import validate_annotations, validate_labels
+from kcm_cli.sandbox.apiserver.webhooks import CallError, WebhookCalls
+
+TIMEOUT_S = 30.0
+_GROUP = "apiextensions.k8s.io"
+_VERSIONS = ("v1", "v1beta1")
+_SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
+_KEPT = 2000
+_SAME = (("kind", "kind"), ("name", "name"), ("namespace", "namespace"), ("uid", "UID"))
+_CHANGEABLE = ("labels", "annotations")
+
+_Key = tuple[str, str, str]
+
+
+class _Result(msgspec.Struct, frozen=True):
+    status: str = ""
+    message: str = ""
+
+
+class _Response(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    converted_objects: list[object] | None = None
+    result: _Result = _Result()
+
+
+class _Review(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    response: _Response | None = None
+
+
+class _Fault(Exception):
+    """What is wrong with an answer, as the sentence about the webhook goes on."""
+
+
+class Webhook:
+    """The conversion webhook of one definition."""
+
+    def __init__(self, config: Tree, calls: WebhookCalls, rng: random.Random) -> None:
+        """config: ``spec.conversion.webhook``."""
+        self._client: Tree = config.get("clientConfig") or {}
+        self._review = next((one for one in config.get("conversionReviewVersions") or () if one in _VERSIONS), "")
+        self._calls = calls
+        self._rng = rng
+        self._kept: OrderedDict[_Key, Doc] = OrderedDict()
+
+    async def prepare(self, doc: Tree, version: str) -> None:
+        """Have a stored object at hand in another apiVersion. Raises ApiError 500."""
+        if doc.get("apiVersion") == version or _key(doc, version) in self._kept:
+            return
+        self._kept[_key(doc, version)] = await self.convert(doc, version)
+        if len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+
+    def prepared(self, doc: Tree, version: str) -> Doc | None:
+        """What ``prepare`` has for an object, as a copy of the caller's own."""
+        found = self._kept.get(_key(doc, version))
+        if found is None:
+            return None
+        fresh = cast("Tree", copy(found))
+        theirs = {field: fresh["metadata"][field] for field in _CHANGEABLE if field in fresh["metadata"]}
+        ours = {field: value for field, value in doc["metadata"].items() if field not in _CHANGEABLE}
+        return {**fresh, "metadata": {**ours, **theirs}}
+
+    async def convert(self, doc: Tree, version: str) -> Doc:
+        """An object in another apiVersion. Raises ApiError 500."""
+        group, _, name = str(doc.get("apiVersion")).rpartition("/")
+        what = f"conversion webhook for {group}/{name}, Kind={doc.get('kind')}"
+        try:
+            found = await self._ask(doc, version)
+            return _taken(doc, found, version)
+        except _Fault as fault:
+            raise ApiError(500, "", f"{what} {fault}") from None
+
+    async def _ask(self, doc: Tree, version: str) -> list[object]:
+        if not self._review:
+            raise ApiError(500, "", "no supported conversion review versions")
+        uid = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
+        request = {"uid": uid, "desiredAPIVersion": version, "objects": [doc]}
+        question: Tree = {"kind": "ConversionReview", "apiVersion": f"{_GROUP}/{self._review}", "request": request}
+        try:
+            answer = await self._calls.post(self._client, codec.encode(question), TIMEOUT_S)
+        except CallError as error:
+            raise _Fault(f"failed: {error}") from None
+        review = _decoded(answer)
+        if why := _unfit(review, uid, self._review):
+            raise _Fault(f"failed: {why}")
+        assert review.response is not None
+        return review.response.converted_objects or []
+
+
+def _key(doc: Tree, version: str) -> _Key:
+    meta = doc["metadata"]
+    return meta.get("uid") or "", meta.get("resourceVersion") or "", version
+
+
+def _decoded(answer: bytes) -> _Review:
+    """Raises _Fault."""
+    try:
+        return codec.decode(answer, _Review)
+    except codec.DecodeError as error:
+        why = str(error)
+    try:
+        value, _ = yaml_body.load(answer)
+        if not isinstance(value, dict):
+            why = (
+                f"couldn't get version/kind; json parse error: json: cannot unmarshal {json_kind(value)} into Go value "
+            )
+            why += f"of type {META_STRUCT}"
+    except yaml_body.YamlError as error:
+        why = f"couldn't get version/kind; json parse error: {error}"
+    raise _Fault(f"failed: {why}")
+
+
+def _unfit(review: _Review, uid: str, version: str) -> str:
+    group, _, found = review.api_version.rpartition("/")
+    if review.kind != "ConversionReview" or group != _GROUP or found not in _VERSIONS:
+        return not_registered(group, found, review.kind, _SCHEME)
+    if found != version:
+        return f"converting ({found}.{review.kind}) to ({version}.{review.kind}): unknown conversion"
+    response = review.response
+    if response is None:
+        return "no response provided"
+    if version == "v1" and response.uid != uid:
+        return f"expected response.uid={quote(uid)}, got {quote(response.uid)}"
+    if response.result.status == "Success":
+        return ""
+    return response.result.message or f"response.result.status was '{response.result.status}', not 'Success'"
+
+
+def _taken(doc: Tree, found: list[object], version: str) -> Doc:
+    """The one object of an answer, with the metadata that a webhook may not change. Raises _Fault."""
+    if len(found) != 1:
+        raise _Fault(f"returned {len(found)} objects, expected 1")
+    converted = found[0]
+    if not isinstance(converted, dict):
+        raise _Fault("failed: Object 'Kind' is missing in 'null'")
+    kind, got = converted.get("kind") or "", converted.get("apiVersion") or ""
+    if got != version:
+        why = f"invalid groupVersion (expected {version}, received {got})"
+        raise _Fault(f"returned invalid object at index 0: {why}")
+    if kind != doc["kind"]:
+        raise _Fault(f"returned invalid object at index 0: invalid kind (expected {doc['kind']}, received {kind})")
+    meta = converted.get("metadata")
+    _check_same(doc, converted, meta if isinstance(meta, dict) else {})
+    try:
+        converted["metadata"] = _restored(doc["metadata"], "metadata" in converted, meta)
+    except _Fault as fault:
+        raise _Fault(f"returned invalid metadata: {fault}") from None
+    return converted
+
+
+def _check_same(doc: Tree, converted: Tree, meta: Tree) -> None:
+    for field, shown in _SAME:
+        before, after = (doc, converted) if field == "kind" else (doc["metadata"], meta)
+        one, other = before.get(field) or "", after.get(field) or ""
+        if one != other:
+            raise _Fault(f"returned invalid object: must have the same {shown}: {one} != {other}")
+
+
+def _restored(original: Tree, present: bool, answered: object) -> Doc:
+    """The original metadata with the labels and annotations of the answer. Raises _Fault."""
+    if not present:
+        raise _Fault("missing metadata in converted object")
+    if not isinstance(answered, dict):
+        raise _Fault(f"invalid metadata of type {_go_type(answered)} in converted object")
+    meta = cast("Doc", copy(original))
+    for field in _CHANGEABLE:
+        value = answered.get(field)
+        if value is None:
+            meta.pop(field, None)
+            continue
+        if not isinstance(value, dict):
+            raise _Fault(f"invalid metadata.{field} of type {_go_type(value)} in converted object")
+        for key, text in value.items():
+            if not isinstance(text, str):
+                kind = _go_type(text)
+                raise _Fault(f"metadata.{field}[{key}] must be a string, but is {kind} in converted object")
+        if value != meta.get(field) and (errors := _field_errors(field, cast("dict[str, str]", value))):
+            texts = [f"{error.field}: {error.message}" for error in errors]
+            raise _Fault(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+        meta[field] = value
+    return meta
+
+
+def _field_errors(field: str, value: dict[str, str]) -> list[FieldError]:
+    if field == "labels":
+        return validate_labels(value, "metadata.labels")
+    return validate_annotations(value, "metadata.annotation")
+
+
+def _go_type(value: object) -> str:
+    names = {bool: "bool", int: "int64", float: "float64", str: "string", dict: "map[string]interface {}"}
+    return "<nil>" if value is None else names.get(type(value), "[]interface {}")

@@ -1,0 +1,105 @@
+"""Subresources that a kubelet answers: logs, exec, attach, port forwarding, proxies.
+
+The checks that come before a kubelet is asked are made; behind them is nobody, since nodes are simulated.
+
+upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (v1.36)
+"""
+
+import ipaddress
+
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.refusals import bad_request, invalid_kind, not_found
+from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.options import integer
+from kcm_cli.sandbox.apiserver.registry.reading import fetch
+from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+
+_LISTS = ("initContainers", "containers", "ephemeralContainers")
+_NOT_POSITIVE = "must be greater than 0"
+_SCHEMES = ("http", "https")
+
+
+def answer(core: Core, call: Call) -> Response:
+    """Whatever can be answered without a kubelet. Raises ApiError."""
+    if call.resource.gvr.plural == "pods":
+        if call.subresource == "proxy":
+            _check_proxied(core, call)
+        elif call.subresource == "log":
+            _check_log_options(call)
+            if not _node_of(core, call):
+                return Response(204, {}, b"")
+        elif not _node_of(core, call):
+            raise bad_request(f"pod {call.name} does not have a host assigned")
+    else:
+        fetch(core, call)
+    what = f"{call.resource.gvr.plural}/{call.subresource}"
+    raise refusals.not_implemented(f"{what} needs a kubelet, which this local control plane does not have")
+
+
+def _node_of(core: Core, call: Call) -> str:
+    """The node of the pod, whose container has to exist. Raises ApiError 400, 404."""
+    pod: Tree = fetch(core, call).doc
+    spec: Tree = pod["spec"]
+    if call.subresource != "portforward":
+        _check_container(call.query.get("container", ""), pod)
+    return str(spec.get("nodeName") or "")
+
+
+def _check_container(name: str, pod: Tree) -> None:
+    spec, pod_name = pod["spec"], pod["metadata"]["name"]
+    known = [one["name"] for each in _LISTS for one in spec.get(each) or ()]
+    if not name and len(spec.get("containers") or ()) > 1:
+        choice = " ".join(known)
+        raise bad_request(f"a container name must be specified for pod {pod_name}, choose one of: [{choice}]")
+    if name and name not in known:
+        raise bad_request(f"container {name} is not valid for pod {pod_name}")
+
+
+def _check_log_options(call: Call) -> None:
+    """Raises ApiError 400, 422."""
+    query = call.query
+    tail, limit, since = (integer(query, name) for name in ("tailLines", "limitBytes", "sinceSeconds"))
+    found: list[FieldError] = []
+    if tail is not None and tail < 0:
+        found.append(errors.invalid("tailLines", tail, errors.NEGATIVE))
+    if limit is not None and limit < 1:
+        found.append(errors.invalid("limitBytes", limit, _NOT_POSITIVE))
+    if since is not None and query.get("sinceTime"):
+        found.append(errors.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+    elif since is not None and since < 1:
+        found.append(errors.invalid("sinceSeconds", since, _NOT_POSITIVE))
+    if "stream" in query:
+        found.append(errors.forbidden("stream", "may not be specified"))
+    if found:
+        raise invalid_kind("", "PodLogOptions", call.name, found)
+
+
+def _check_proxied(core: Core, call: Call) -> None:
+    """Whether the pod has an address that may be reached: ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``."""
+    name = _proxied_name(call.name)
+    stored = core.store.get(call.hub.storage, call.namespace, name)
+    if stored is None:
+        raise not_found("", "pods", name)
+    pod: Tree = stored.doc
+    try:
+        address = ipaddress.ip_address((pod.get("status") or {}).get("podIP") or "")
+    except ValueError:
+        raise _not_allowed() from None
+    if address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified:
+        raise _not_allowed()
+
+
+def _proxied_name(text: str) -> str:
+    parts = text.split(":")
+    if len(parts) == 3 and (parts[0] in ("", *_SCHEMES) and parts[1]):
+        return parts[1]
+    if len(parts) < 3 and parts[0]:
+        return parts[0]
+    raise bad_request(f'invalid pod request "{text}"')
+
+
+def _not_allowed() -> ApiError:
+    return bad_request("address not allowed")

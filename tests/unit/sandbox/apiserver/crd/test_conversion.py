@@ -1,0 +1,207 @@
+"""Conversion webhooks, over real connections to a server of this process."""
+
+import asyncio
+import base64
+import json
+import ssl
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from tests.unit.sandbox.asking import Api
+
+Tree = dict[str, Any]
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class Hook:
+    """Converts spec.a of v1 to spec.b of v2 and back; ``bend`` spoils the answer."""
+
+    def __init__(self, api: Api, certificates: Certificates, folder: Any) -> None:
+        self.asked: list[Tree] = []
+        self.bend: Callable[[Tree], object] = lambda review: None
+        self.api = api
+        for name, data in (("crt", certificates.serving.certificate), ("key", certificates.serving.key)):
+            (folder / name).write_bytes(data)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(folder / "crt", folder / "key")
+        self.server = api.run(asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context))
+        self.port = self.server.sockets[0].getsockname()[1]
+        self.bundle = base64.b64encode(certificates.ca.certificate).decode()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+        review = json.loads(await reader.readexactly(length))
+        self.asked.append(review)
+        request = review.pop("request")
+        made = [converted(one, request["desiredAPIVersion"]) for one in request["objects"]]
+        review["response"] = {"uid": request["uid"], "convertedObjects": made, "result": {"status": "Success"}}
+        body = json.dumps(self.bend(review) or review).encode()
+        writer.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body) + body
+        )
+        await writer.drain()
+        writer.close()
+
+    def close(self) -> None:
+        async def end() -> None:
+            self.server.close()
+            await self.server.wait_closed()
+
+        self.api.run(end())
+
+
+def converted(doc: Tree, version: str) -> Tree:
+    spec = doc["spec"]
+    value = spec.get("a", spec.get("b"))
+    return {**doc, "apiVersion": version, "spec": {"a" if version.endswith("v1") else "b": value}}
+
+
+def version_of(name: str, field: str, **more: Any) -> Tree:
+    spec = {"type": "object", "properties": {field: {"type": "string"}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    return {"name": name, "served": True, "storage": name == "v1", "schema": schema, **more}
+
+
+@pytest.fixture(scope="module")
+def certificates() -> Certificates:
+    """For the time that it really is, since the connections are real."""
+    return Certificates.load(None, LoopClock().now())
+
+
+@pytest.fixture
+def hook(certificates: Certificates, tmp_path: Any) -> Iterator[Hook]:
+    api = Api(certificates)
+    made = Hook(api, certificates, tmp_path)
+    config = {"url": f"https://127.0.0.1:{made.port}/c", "caBundle": made.bundle}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": config}
+    spec = {
+        "group": "x.test",
+        "scope": "Cluster",
+        "names": {"plural": "things", "kind": "Thing"},
+        "versions": [version_of("v1", "a"), version_of("v2", "b")],
+        "conversion": {"strategy": "Webhook", "webhook": webhook},
+    }
+    api.make(DEFINITIONS, {"metadata": {"name": "things.x.test"}, "spec": spec})
+    while api.get(path("v1")).status != 200:
+        api.run(asyncio.sleep(0.01))
+    yield made
+    made.close()
+    api.close()
+
+
+def path(version: str, name: str = "") -> str:
+    return f"/apis/x.test/{version}/things" + (f"/{name}" if name else "")
+
+
+def thing(version: str, name: str = "a", **spec: str) -> Tree:
+    return {"apiVersion": f"x.test/{version}", "kind": "Thing", "metadata": {"name": name}, "spec": spec}
+
+
+def test_each_version_shows_what_the_webhook_makes_of_the_stored_one(hook: Hook) -> None:
+    hook.api.make(path("v1"), thing("v1", a="1"))
+    assert hook.asked == []
+    assert hook.api.get(path("v2", "a")).doc["spec"] == {"b": "1"}
+    assert [item["spec"] for item in hook.api.get(path("v2")).doc["items"]] == [{"b": "1"}]
+    assert len(hook.asked) == 1, "what has not changed is not asked for again"
+
+
+def test_what_is_written_in_another_version_is_stored_converted(hook: Hook) -> None:
+    made = hook.api.make(path("v2"), thing("v2", b="1"))
+    assert (made["apiVersion"], made["spec"]) == ("x.test/v2", {"b": "1"})
+    seen = len(hook.asked)
+    assert hook.api.get(path("v1", "a")).doc["spec"] == {"a": "1"}
+    assert len(hook.asked) == seen, "the stored version needs no webhook"
+    assert hook.api.merge(path("v2", "a"), {"spec": {"b": "2"}}).doc["spec"] == {"b": "2"}
+    assert hook.api.get(path("v1", "a")).doc["spec"] == {"a": "2"}
+
+
+def test_a_dry_run_is_converted_and_stores_nothing(hook: Hook) -> None:
+    assert hook.api.post(path("v2") + "?dryRun=All", thing("v2", b="1")).doc["spec"] == {"b": "1"}
+    assert len(hook.asked) == 2
+    assert hook.api.get(path("v1", "a")).status == 404
+
+
+def test_a_deletion_that_waits_keeps_the_stored_version(hook: Hook) -> None:
+    doc = thing("v1", a="1")
+    doc["metadata"]["finalizers"] = ["x.y/z"]
+    hook.api.make(path("v1"), doc)
+    left = hook.api.delete(path("v2", "a")).doc
+    assert (left["apiVersion"], left["spec"]) == ("x.test/v2", {"b": "1"})
+    assert hook.api.get(path("v1", "a")).doc["spec"] == {"a": "1"}
+
+
+def test_metadata_other_than_labels_and_annotations_stays(hook: Hook) -> None:
+    def bend(review: Tree) -> None:
+        meta = review["response"]["convertedObjects"][0]["metadata"]
+        meta |= {"labels": {"k": "v"}, "generation": 77}
+
+    hook.bend = bend
+    hook.api.make(path("v1"), thing("v1", a="1"))
+    meta = hook.api.get(path("v2", "a")).doc["metadata"]
+    assert (meta["labels"], meta["generation"]) == ({"k": "v"}, 1)
+
+
+def answer(**response: Any) -> Callable[[Tree], None]:
+    return lambda review: review["response"].update(response)
+
+
+def each(change: Callable[[Tree], object]) -> Callable[[Tree], None]:
+    def bend(review: Tree) -> None:
+        change(review["response"]["convertedObjects"][0])
+
+    return bend
+
+
+def meta(**fields: Any) -> Callable[[Tree], None]:
+    return each(lambda doc: doc["metadata"].update(fields))
+
+
+@pytest.mark.parametrize(
+    ("bend", "told"),
+    [
+        pytest.param(answer(result={"status": "Failure", "message": "no way"}), "failed: no way", id="refused"),
+        pytest.param(answer(result={}), "failed: response.result.status was '', not 'Success'", id="no result"),
+        pytest.param(answer(convertedObjects=[]), "returned 0 objects, expected 1", id="nothing"),
+        pytest.param(answer(uid="other"), 'got "other"', id="another question"),
+        pytest.param(lambda review: review.pop("response") and None, "failed: no response provided", id="no response"),
+        pytest.param(lambda review: review.update(kind="Odd"), 'failed: no kind "Odd" is registered', id="kind"),
+        pytest.param(
+            each(lambda doc: doc.update(apiVersion="x/v9")),
+            "invalid groupVersion (expected x.test/v2, received x/v9)",
+            id="version",
+        ),
+        pytest.param(
+            each(lambda doc: doc.update(kind="Other")), "invalid kind (expected Thing, received Other)", id="its kind"
+        ),
+        pytest.param(
+            each(lambda doc: doc.pop("metadata")), "returned invalid object: must have the same name", id="no metadata"
+        ),
+        pytest.param(meta(name="other"), "returned invalid object: must have the same name: a != other", id="name"),
+        pytest.param(meta(uid=""), "returned invalid object: must have the same UID", id="uid"),
+        pytest.param(meta(labels={"k": 1}), "metadata.labels[k] must be a string, but is int64", id="number in labels"),
+        pytest.param(meta(labels={"bad key!": "x"}), "returned invalid metadata: metadata.labels:", id="bad label"),
+        pytest.param(lambda review: "text", "cannot unmarshal string into Go value", id="not an object"),
+    ],
+)
+def test_answers_that_are_refused(hook: Hook, bend: Callable[[Tree], object], told: str) -> None:
+    hook.api.make(path("v1"), thing("v1", a="1"))
+    hook.bend = bend
+    for found in (hook.api.get(path("v2", "a")), hook.api.get(path("v2")), hook.api.delete(path("v2", "a"))):
+        assert found.status == 500
+        assert found.message.startswith("conversion webhook for x.test/v1, Kind=Thing ")
+        assert told in found.message
+    assert hook.api.post(path("v2"), thing("v2", "b", b="1")).status == 500
+    assert hook.api.get(path("v1", "b")).status == 404, "what cannot be converted is not stored"
+
+
+def test_a_webhook_that_is_not_there(hook: Hook) -> None:
+    hook.api.make(path("v1"), thing("v1", a="1"))
+    hook.close()
+    found = hook.api.get(path("v2", "a"))
+    assert "connect: connection refused" in found.message
+    assert hook.api.get(path("v1", "a")).status == 200
