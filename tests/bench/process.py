@@ -33,14 +33,14 @@ class Manager:
     def rss_mib(self) -> float:
         return sum(process.memory_info().rss for process in self._family()) / 2**20
 
-    async def writes(self) -> float:
+    async def writes(self) -> int:
         """Requests that write, Events included, since the start; 0 where they cannot be counted."""
         if not self._metrics:
             return 0
         async with aiohttp.ClientSession() as session, session.get(self._metrics, ssl=False) as answer:
             if answer.status != 200:
                 raise RuntimeError(f"{self._metrics}: {answer.status}")
-            return sum(float(value) for value in _WRITES.findall(await answer.text()))
+            return sum(int(float(value)) for value in _WRITES.findall(await answer.text()))
 
     def _family(self) -> list[psutil.Process]:
         return [self._process, *self._process.children(recursive=True)]

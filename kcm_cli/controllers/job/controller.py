@@ -22,6 +22,7 @@ from kcm_cli.controllers.job.plan import names, spec
 from kcm_cli.controllers.job.plan.assess import Assessment, assess
 from kcm_cli.controllers.job.plan.backoff import FRESH, Backoff
 from kcm_cli.controllers.job.plan.facts import has_finalizer
+from kcm_cli.controllers.job.plan.features import Features
 from kcm_cli.controllers.job.plan.manage import Step, Work, manage, remove_finalizer
 from kcm_cli.controllers.job.plan.status import Progress, progress
 from kcm_cli.controllers.job.plan.tracking import Tracking, counted, finished, track
@@ -73,8 +74,13 @@ class JobController:
         self._clock = context.clock
         self._client = context.client
         self._recorder = context.recorder
-        self._forgets_start = context.gates.enabled("MutableSchedulingDirectivesForSuspendedJobs")
-        self._consistent = context.gates.enabled("StaleControllerConsistencyJob")
+        enabled = context.gates.enabled
+        self._features = Features(
+            forgets_start=enabled("MutableSchedulingDirectivesForSuspendedJobs"),
+            managed_by=enabled("JobManagedBy"),
+            replacement=enabled("JobPodReplacementPolicy"),
+        )
+        self._consistent = enabled("StaleControllerConsistencyJob")
         self._metrics = JobMetrics(context.metrics)
         self._expectations = Expectations()
         self._executor = context.executor(self._expectations)
@@ -84,14 +90,14 @@ class JobController:
         self._consistency = Consistency(self.queue.add, context.clock.call_later)
         self._jobs = context.informers.get(JOBS)
         self._pods = context.informers.get(PODS)
-        self._gangs = Gangs(context) if context.gates.enabled("WorkloadWithJob") else None
+        self._gangs = Gangs(context) if enabled("WorkloadWithJob") else None
         self.informers: tuple[AnyInformer, ...] = (self._jobs, self._pods)
         if self._gangs is not None:
             self.informers += self._gangs.informers
         self._pods.store.add_index(CONTROLLER, by_controller)
         self._doubt = Doubt(context.client, self._pods.store)
         orphan_queue = context.queue("job_orphan_pod", _limiter())
-        self.orphans = Orphans(orphan_queue, context.executor(), self._jobs.store, self._pods.store)
+        self.orphans = Orphans(orphan_queue, context.executor(), self._jobs.store, self._pods.store, self._features)
         self._jobs.listen(on_add=self._job_added, on_update=self._job_updated, on_delete=self._job_deleted)
         watch = PodWatch(
             self._jobs.store,
@@ -110,7 +116,7 @@ class JobController:
         if job is None:
             self._forget(key)
             return None
-        if spec.other_manager(job) is not None:
+        if spec.other_manager(job, self._features) is not None:
             return None
         if self._must_wait(job):
             return AGAIN_S
@@ -175,7 +181,7 @@ class JobController:
             satisfied=satisfied,
             released=self._released.of(job.key),
             backoff=self._backoffs.get(job.key, FRESH),
-            forgets_start=self._forgets_start,
+            features=self._features,
             pod_group=None if self._gangs is None else await self._gangs.group_of(job, pods),
         )
 
@@ -274,7 +280,7 @@ class JobController:
 
     def _job_added(self, job: Job) -> None:
         self.queue.add(job.key)
-        manager = spec.other_manager(job)
+        manager = spec.other_manager(job, self._features)
         if manager is not None:
             self._metrics.managed_by(manager)
 

@@ -104,10 +104,10 @@ class JobMetrics:
     def created(self, assessment: Assessment, created: int, failed: int) -> None:
         """Pods created in one sync, by why: for the first time, or in place of others."""
         reason = "new"
-        job = assessment.job
-        if job.spec.pod_replacement_policy == names.REPLACE_FAILED and assessment.failed > 0:
+        policy, tells = assessment.job.spec.pod_replacement_policy, assessment.snapshot.features.replacement
+        if tells and policy == names.REPLACE_FAILED and assessment.failed > 0:
             reason = "recreate_failed"
-        elif assessment.failed > 0 or assessment.terminating > 0:
+        elif tells and (assessment.failed > 0 or assessment.terminating > 0):
             reason = "recreate_terminating_or_failed"
         if created:
             self._creations.labels(reason, SUCCEEDED).inc(created)

@@ -9,6 +9,7 @@ from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.plan import spec
 from kcm_cli.controllers.job.plan.facts import has_finalizer
+from kcm_cli.controllers.job.plan.features import Features
 from kcm_cli.controllers.job.plan.manage import remove_finalizer
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.meta import controller_of
@@ -24,9 +25,12 @@ _OF_JOB = "job:"
 class Orphans:
     """Keys are ``namespace/name`` of a pod, or ``job:uid`` for all pods of a Job."""
 
-    def __init__(self, queue: WorkQueue, executor: Executor, jobs: Store[Job], pods: Store[Pod]) -> None:
+    def __init__(
+        self, queue: WorkQueue, executor: Executor, jobs: Store[Job], pods: Store[Pod], features: Features
+    ) -> None:
         self.queue = queue
         self._executor = executor
+        self._features = features
         self._jobs = jobs
         self._pods = pods
 
@@ -59,4 +63,4 @@ class Orphans:
         job = self._jobs.get(f"{pod.namespace}/{ref.name}")
         if job is None or job.uid != ref.uid:
             return True
-        return spec.other_manager(job) is None and is_finished(job)
+        return spec.other_manager(job, self._features) is None and is_finished(job)

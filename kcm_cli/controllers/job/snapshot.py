@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.plan.backoff import FRESH, Backoff
+from kcm_cli.controllers.job.plan.features import ALL, Features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,8 +13,7 @@ class Snapshot:
     """A Job, the pods that it controls, and what the controller remembers of it.
 
     satisfied: the cache shows all pods that earlier syncs created or deleted. released: uids of pods whose tracking
-    finalizer was removed by an earlier sync, which the cache may not show yet. forgets_start: whether suspending
-    clears status.startTime (gate MutableSchedulingDirectivesForSuspendedJobs). pod_group: what new pods join.
+    finalizer was removed by an earlier sync, which the cache may not show yet. pod_group: what new pods join.
     """
 
     job: Job
@@ -21,5 +21,5 @@ class Snapshot:
     satisfied: bool = True
     released: frozenset[str] = frozenset()
     backoff: Backoff = FRESH
-    forgets_start: bool = True
+    features: Features = ALL
     pod_group: str | None = None

@@ -61,7 +61,8 @@ class Assessment:
 def assess(snapshot: Snapshot, now: datetime) -> Assessment:
     """Count the pods and decide whether the Job is over."""
     job = snapshot.job
-    facts = facts_of(job, snapshot.pods, snapshot.released)
+    only_ended = spec.replaces_only_failed(job, snapshot.features)
+    facts = facts_of(job, snapshot.pods, snapshot.released, only_ended=only_ended)
     active = tuple(fact for fact in facts if fact.active)
     status = _started(job, now)
     uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED

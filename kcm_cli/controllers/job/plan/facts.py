@@ -36,11 +36,10 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     failed: bool
 
 
-def facts_of(job: Job, pods: Iterable[Pod], released: frozenset[str]) -> tuple[Facts, ...]:
-    """The facts of all pods, in the given order."""
+def facts_of(job: Job, pods: Iterable[Pod], released: frozenset[str], *, only_ended: bool) -> tuple[Facts, ...]:
+    """The facts of all pods, in the given order. ``only_ended``: a pod that is being deleted has not failed yet."""
     indexed = spec.is_indexed(job)
     completions = spec.completions(job)
-    only_ended = spec.replaces_only_failed(job)
     result = []
     for pod in pods:
         index = completion_index(pod) if indexed else UNKNOWN

@@ -62,7 +62,8 @@ def manage(assessment: Assessment, now: datetime) -> Work:
     going = surplus(assessment.active, max(0, active - wanted), indexed=spec.is_indexed(job))
     if going:
         return _removal(job, going[: names.MAX_PODS_PER_SYNC])
-    ending = assessment.terminating if spec.replaces_only_failed(job) else 0
+    only_failed = spec.replaces_only_failed(job, assessment.snapshot.features)
+    ending = assessment.terminating if only_failed else 0
     missing = wanted - ending - active
     if missing > 0:
         return _addition(assessment, missing, now)
@@ -120,7 +121,7 @@ def _addition(assessment: Assessment, missing: int, now: datetime) -> Work:
 def _pending(assessment: Assessment, count: int) -> list[int]:
     """The lowest indexes that are neither done nor failed nor worked on."""
     job = assessment.job
-    waits = spec.replaces_only_failed(job)
+    waits = spec.replaces_only_failed(job, assessment.snapshot.features)
     busy = {fact.index for fact in assessment.facts if fact.index >= 0 and (fact.active or (waits and _ending(fact)))}
     taken = assessment.succeeded_indexes.with_indexes(busy)
     if assessment.failed_indexes is not None:

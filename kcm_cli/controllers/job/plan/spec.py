@@ -2,6 +2,7 @@
 
 from kcm_cli.api.batch import Job
 from kcm_cli.controllers.job.plan import names
+from kcm_cli.controllers.job.plan.features import Features
 
 
 def is_indexed(job: Job) -> bool:
@@ -39,12 +40,13 @@ def completions(job: Job) -> int:
     return 0 if job.spec.completions is None else job.spec.completions
 
 
-def replaces_only_failed(job: Job) -> bool:
+def replaces_only_failed(job: Job, features: Features) -> bool:
     """Whether a pod that is being deleted is replaced, and counted, only when it has ended."""
-    return job.spec.pod_replacement_policy == names.REPLACE_FAILED or job.spec.pod_failure_policy is not None
+    told = features.replacement and job.spec.pod_replacement_policy == names.REPLACE_FAILED
+    return told or job.spec.pod_failure_policy is not None
 
 
-def other_manager(job: Job) -> str | None:
+def other_manager(job: Job, features: Features) -> str | None:
     """Who manages this Job, if not this controller."""
     manager = job.spec.managed_by
-    return None if manager in (None, names.CONTROLLER_NAME) else manager
+    return None if manager in (None, names.CONTROLLER_NAME) or not features.managed_by else manager

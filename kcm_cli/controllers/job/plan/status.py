@@ -84,6 +84,6 @@ def _suspension(assessment: Assessment, status: JobStatus, now: datetime) -> Pro
     start = status.start_time
     if not suspended:
         start = format_time(now)  # the deadline counts from the last resumption
-    elif assessment.snapshot.forgets_start:
+    elif assessment.snapshot.features.forgets_start:
         start = None
     return Progress(msgspec.structs.replace(status, conditions=conditions, start_time=start), None, (notice,))

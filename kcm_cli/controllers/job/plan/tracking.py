@@ -21,6 +21,7 @@ from kcm_cli.controllers.job.plan import failure_policy, names, spec
 from kcm_cli.controllers.job.plan.assess import NO_UNCOUNTED, Assessment
 from kcm_cli.controllers.job.plan.conditions import condition, ensured
 from kcm_cli.controllers.job.plan.facts import Facts
+from kcm_cli.controllers.job.plan.features import Features
 from kcm_cli.planning.conditions import is_true
 from kcm_cli.planning.jobs import COMPLETE, FAILED
 
@@ -29,12 +30,13 @@ from kcm_cli.planning.jobs import COMPLETE, FAILED
 class Tracking:
     """What the first status write of a sync says, and what is to follow.
 
-    waiting: uids of pods whose finalizer is still there. release: pods whose finalizers may go once the status is
-    stored. final: the condition that ends the Job. full: more pods wait than one sync counts. policy_actions: how
-    often the failure policy decided what.
+    terminating: how many pods the end has to wait for. waiting: uids of pods whose finalizer is still there.
+    release: pods whose finalizers may go once the status is stored. final: the condition that ends the Job. full:
+    more pods wait than one sync counts. policy_actions: how often the failure policy decided what.
     """
 
     status: JobStatus
+    terminating: int
     waiting: frozenset[str]
     release: tuple[Pod, ...]
     final: Condition | None
@@ -66,9 +68,14 @@ def track(assessment: Assessment, status: JobStatus, verdict: Condition | None, 
     status = msgspec.structs.replace(status, uncounted_terminated_pods=uncounted)
     if spec.is_indexed(job):
         status = _indexed(assessment, status)
-    status, final = _announced(status, verdict, now)
+    features = assessment.snapshot.features
+    status, final = _announced(status, verdict, now, features)
+    terminating = status.terminating or 0
+    if not features.replacement:
+        status = msgspec.structs.replace(status, terminating=None)
     return Tracking(
         status=status,
+        terminating=terminating if features.delays_end else 0,
         waiting=waiting,
         release=tuple(tally.release),
         final=final,
@@ -98,7 +105,7 @@ def finished(tracking: Tracking, status: JobStatus, now: datetime) -> JobStatus 
     """The status with the final condition; None while a pod is uncounted or terminating, or the Job goes on."""
     final = tracking.final
     uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
-    if final is None or tracking.full or uncounted != NO_UNCOUNTED or tracking.status.terminating:
+    if final is None or tracking.full or uncounted != NO_UNCOUNTED or tracking.terminating:
         return None
     conditions = ensured(status.conditions, condition(final.type, final.reason, final.message, now))
     ended = final.last_transition_time if final.type == COMPLETE else status.completion_time
@@ -169,12 +176,15 @@ def _indexed(assessment: Assessment, status: JobStatus) -> JobStatus:
     )
 
 
-def _announced(status: JobStatus, verdict: Condition | None, now: datetime) -> tuple[JobStatus, Condition | None]:
+def _announced(
+    status: JobStatus, verdict: Condition | None, now: datetime, features: Features
+) -> tuple[JobStatus, Condition | None]:
     """The status with the interim condition, which is stored before finalizers go, and the final condition."""
     if verdict is None:
         return status, None
+    by_policy = verdict.reason in (names.POD_FAILURE_POLICY, names.SUCCESS_POLICY)
     interim = verdict.type in (names.FAILURE_TARGET, names.SUCCESS_CRITERIA_MET)
-    if interim and not is_true(status.conditions, verdict.type):
+    if interim and (by_policy or features.delays_end) and not is_true(status.conditions, verdict.type):
         status = msgspec.structs.replace(status, conditions=(*status.conditions, verdict))
     type_ = COMPLETE if verdict.type == names.SUCCESS_CRITERIA_MET else FAILED
     return status, condition(type_, verdict.reason, verdict.message, now)

@@ -9,6 +9,7 @@ import pytest
 from kcm_cli.api.batch import Job, JobStatus, Uncounted
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.plan.assess import Assessment, assess
+from kcm_cli.controllers.job.plan.features import Features
 from kcm_cli.controllers.job.plan.manage import manage
 from kcm_cli.controllers.job.plan.status import Progress, progress
 from kcm_cli.controllers.job.plan.tracking import Tracking, counted, finished, track
@@ -225,7 +226,8 @@ def test_suspension_is_told_once(make_job: MakeJob, make_pod: MakePod) -> None:
 
 
 def test_start_time_may_outlast_suspension(make_job: MakeJob) -> None:
-    assert sync(make_job(suspend=True), forgets_start=False)[1].status.start_time == SINCE
+    features = Features(forgets_start=False)
+    assert sync(make_job(suspend=True), features=features)[1].status.start_time == SINCE
 
 
 def test_resumption_starts_the_clock_again(make_job: MakeJob) -> None:

@@ -1,0 +1,62 @@
+"""Gates that are on for good in this release, and can be off where an older one is emulated."""
+
+import pytest
+
+from kcm_cli.controllers.job.plan import spec
+from kcm_cli.controllers.job.plan.features import Features
+from tests.unit.controllers.job.conftest import MakeJob, MakePod
+from tests.unit.controllers.job.test_tracking import end, sync, types
+
+POLICY = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]}
+OLD = Features(managed_by=False, replacement=False)
+
+
+@pytest.mark.parametrize(("features", "expected"), [(Features(), "someone"), (Features(managed_by=False), None)])
+def test_who_manages_a_job(features: Features, expected: str | None, make_job: MakeJob) -> None:
+    assert spec.other_manager(make_job(managedBy="someone"), features) == expected
+
+
+@pytest.mark.parametrize(
+    ("features", "extra", "made", "terminating"),
+    [
+        pytest.param(Features(), {}, 0, 1, id="told to wait"),
+        pytest.param(Features(replacement=False), {}, 1, None, id="nobody reads it"),
+        pytest.param(Features(replacement=False), {"podFailurePolicy": POLICY}, 0, None, id="a failure policy waits"),
+    ],
+)
+def test_a_pod_that_is_being_deleted(
+    features: Features,
+    extra: dict[str, object],
+    made: int,
+    terminating: int | None,
+    make_job: MakeJob,
+    make_pod: MakePod,
+) -> None:
+    job = make_job(podReplacementPolicy="Failed", **extra)
+    _, progress, tracking = sync(job, make_pod("a", deleting="2026-01-02T03:00:20Z"), features=features)
+    assert (progress.status.active, tracking.status.terminating) == (made, terminating)
+
+
+@pytest.mark.parametrize(
+    ("features", "interim", "over"),
+    [
+        pytest.param(Features(), ["SuccessCriteriaMet"], False, id="all"),
+        pytest.param(Features(managed_by=False), ["SuccessCriteriaMet"], False, id="one is enough"),
+        pytest.param(Features(replacement=False), ["SuccessCriteriaMet"], False, id="the other, too"),
+        pytest.param(OLD, [], True, id="none"),
+    ],
+)
+def test_whether_the_end_waits_for_pods_that_are_being_deleted(
+    features: Features, interim: list[str], over: bool, make_job: MakeJob, make_pod: MakePod
+) -> None:
+    going = make_pod("b", deleting="2026-01-02T03:00:20Z")
+    _, _, tracking = sync(make_job(), make_pod("a", "Succeeded"), going, features=features)
+    assert types(tracking.status) == interim
+    assert (end(tracking) is not None) is over
+
+
+def test_what_a_policy_decides_is_announced_all_the_same(make_job: MakeJob, make_pod: MakePod) -> None:
+    job = make_job(podFailurePolicy=POLICY)
+    _, _, tracking = sync(job, make_pod("a", "Failed", exit_code=1), features=OLD)
+    assert types(tracking.status) == ["FailureTarget"]
+    assert types(end(tracking)) == ["FailureTarget", "Failed"]
