@@ -14,56 +14,21 @@ import sqlite3
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import uvloop
 
-from kcm_cli.cli import usage
+from kcm_cli.cli import sandbox_flags
 from kcm_cli.cli.manager import fail
-from kcm_cli.component.flagset import Flag, FlagSet
-from kcm_cli.component.kinds import BOOL, INT, STRING
+from kcm_cli.cli.sandbox_flags import Command
 from kcm_cli.runtime.tasks import Tasks, innermost
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
-from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+from kcm_cli.sandbox.run import Sandbox
 
 if TYPE_CHECKING:
     from kcm_cli.cli.sandbox_manager import SandboxManager
 
 log = logging.getLogger(__name__)
-
-_FLAGS = (
-    Flag("port", INT, 6443, "The port of the API server; 0 takes a free one.", "Sandbox"),
-    Flag("bind-address", STRING, "127.0.0.1", "The address on which the API server listens.", "Sandbox"),
-    Flag("token", STRING, "", "A bearer token of the administrator; without one, certificates alone serve.", "Sandbox"),
-    Flag(
-        "kubeconfig",
-        STRING,
-        "",
-        "Where the administrator's kubeconfig goes, beside what the file has already; without it, where the data is.",
-        "Sandbox",
-    ),
-    Flag("data-dir", STRING, "", "A directory that keeps the cluster; without one it is gone at the end.", "Sandbox"),
-    Flag("nodes", INT, 3, "How many nodes are simulated; with 0 there is no scheduler, either.", "Sandbox"),
-    Flag("no-manager", BOOL, False, "Leave the controllers out.", "Sandbox"),
-    Flag("no-view", BOOL, False, "Plain lines on a terminal, too, in the place of the status view.", "Sandbox"),
-    Flag("help", BOOL, False, "Show this text.", "Sandbox", shorthand="h"),
-)
-_ABOUT = """kcm sandbox runs a Kubernetes control plane in one process: an API server, simulated nodes, a scheduler
-and the controllers. Flags of the controller manager follow after --.
-
-Usage:
-  kcm sandbox [flags] [-- manager flags]
-  kcm sandbox nodes add|remove|fail|recover [NAME...]"""
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """What the command line says."""
-
-    options: SandboxOptions
-    view: bool
-    manager_flags: tuple[str, ...]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -72,40 +37,14 @@ def main(arguments: Sequence[str]) -> int:
         from kcm_cli.cli import sandbox_nodes  # imported here: a sandbox needs no session to start
 
         return sandbox_nodes.main(arguments[1:])
-    words, manager_flags = _split(arguments)
-    flags = FlagSet(_FLAGS)
-    parsed = flags.parse(words)
-    if parsed.values.get("help"):
-        sys.stdout.write("\n".join([_ABOUT, *usage.sections(flags, usage.width())]) + "\n")
+    command, problems = sandbox_flags.read(arguments)
+    if command.help:
+        sys.stdout.write(sandbox_flags.help_text())
         return 0
-    problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
     if problems:
         return fail(problems)
-    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in _FLAGS}
-    options = SandboxOptions(
-        port=_whole(values["port"]),
-        bind_address=str(values["bind-address"]),
-        token=str(values["token"]),
-        kubeconfig=str(values["kubeconfig"]),
-        data_dir=str(values["data-dir"]),
-        nodes=_whole(values["nodes"]),
-        manager=not values["no-manager"],
-    )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(Command(options, not values["no-view"], tuple(manager_flags))))
-
-
-def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    words = list(arguments)
-    if "--" not in words:
-        return words, []
-    cut = words.index("--")
-    return words[:cut], words[cut + 1 :]
-
-
-def _whole(value: object) -> int:
-    assert isinstance(value, int)
-    return value
+        return runner.run(_run(command))
 
 
 async def _run(command: Command) -> int:
@@ -122,13 +61,28 @@ async def _run(command: Command) -> int:
 
 def _prepare(sandbox: Sandbox) -> str:
     """What is wrong, if anything."""
+    options = sandbox.options
     try:
         sandbox.prepare()
-        sandbox.write_kubeconfig()
     except DirectoryInUse as error:
         return str(error)
-    except (OSError, sqlite3.Error, ValueError) as error:
-        return _cannot_start(sandbox.options, error)
+    except OSError as error:
+        if error.filename is None:
+            return f"cannot listen on {options.bind_address}:{options.port}: {error.strerror}"
+        why = "it is no directory" if isinstance(error, FileExistsError) else error.strerror
+        return f"--data-dir: cannot use {options.data_dir}: {why}"
+    except (sqlite3.Error, ValueError) as error:
+        return f"--data-dir: cannot use {options.data_dir}: {error}"
+    return _write_kubeconfig(sandbox)
+
+
+def _write_kubeconfig(sandbox: Sandbox) -> str:
+    try:
+        sandbox.write_kubeconfig()
+    except OSError as error:
+        return f"--kubeconfig: cannot write {sandbox.kubeconfig}: {error.strerror}"
+    except ValueError as error:
+        return f"--kubeconfig: {error}"
     return ""
 
 
@@ -185,12 +139,6 @@ def _ended(stop: asyncio.Event, task: str, error: BaseException) -> None:
     """Without nodes and scheduler nothing would be as it should: end, and say why."""
     log.error("Task ended", extra={"fields": {"task": task, "err": str(innermost(error))}}, exc_info=error)
     stop.set()
-
-
-def _cannot_start(options: SandboxOptions, error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno is not None and not error.filename:
-        return f"cannot listen on {options.bind_address}:{options.port}: {error.strerror}"
-    return f"cannot start the sandbox: {error}"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kcm_cli.cli.manager import announce
 from kcm_cli.component.flagset import Parsed
@@ -17,6 +17,7 @@ from kcm_cli.sandbox.run import Sandbox
 from kcm_cli.sandbox.status.snapshot import Controllers, Queue
 
 _PORT = 10257
+_SIGNER = "certificatesigningrequest-signing-controller"
 
 
 class SandboxManager:
@@ -24,8 +25,8 @@ class SandboxManager:
 
     def __init__(self, sandbox: Sandbox, flags: Sequence[str]) -> None:
         self._clock = sandbox.clock
-        given = flag_set().parse(flags)
-        self._config = complete(_with_defaults(given, sandbox), known_of(all_controllers()))
+        given, known = flag_set().parse(flags), known_of(all_controllers())
+        self._config = complete(_with_defaults(given, _defaults(sandbox, known.unbuilt)), known)
         self._show: Observability | None = None
 
     async def run(self, stop: asyncio.Event, *, quiet: bool = False) -> int:
@@ -60,22 +61,25 @@ class SandboxManager:
         self._show = show
 
 
-def _with_defaults(given: Parsed, sandbox: Sandbox) -> Parsed:
+def _with_defaults(given: Parsed, defaults: Sequence[str]) -> Parsed:
     """What makes a manager belong to this sandbox, where the user's flags do not say otherwise."""
-    defaults = flag_set().parse(_defaults(sandbox))
-    return Parsed({**defaults.values, **given.values}, given.rest, given.problems, given.warnings)
+    values = flag_set().parse(defaults).values
+    return Parsed({**values, **given.values}, given.rest, given.problems, given.warnings)
 
 
-def _defaults(sandbox: Sandbox) -> list[str]:
+def _defaults(sandbox: Sandbox, unbuilt: Collection[str]) -> list[str]:
     files = sandbox.manager_files()
+    signing = [
+        f"--cluster-signing-cert-file={files.signing_certificate}",
+        f"--cluster-signing-key-file={files.signing_key}",
+    ]
     return [
+        *(signing if _SIGNER not in unbuilt else ()),
         f"--kubeconfig={files.kubeconfig}",
         f"--authentication-kubeconfig={files.kubeconfig}",
         f"--authorization-kubeconfig={files.kubeconfig}",
         f"--root-ca-file={files.root_ca}",
         f"--service-account-private-key-file={files.service_account_key}",
-        f"--cluster-signing-cert-file={files.signing_certificate}",
-        f"--cluster-signing-key-file={files.signing_key}",
         "--bind-address=127.0.0.1",
         f"--secure-port={_free_port()}",
         "--kube-api-qps=5000",

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,8 @@ from kcm_cli.rest.errors import AccessError, ApiError
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import TransportError
-from kcm_cli.sandbox.nodes import commands
+from kcm_cli.sandbox import kubeconfig
+from kcm_cli.sandbox.nodes import commands, shape
 
 _FLAGS = (
     Flag("kubeconfig", STRING, "", "The sandbox's kubeconfig; without it KUBECONFIG or ~/.kube/config.", "Nodes"),
@@ -63,23 +64,33 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write("\n".join([_ABOUT, *usage.sections(flags, usage.width())]) + "\n")
         return 0
     verb, *names = parsed.rest or [""]
-    problems = [*parsed.problems, *_problems(verb, names)]
-    if problems:
-        return fail(problems)
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in _FLAGS}
     count = values["count"]
     assert isinstance(count, int)
     order = Order(verb, tuple(names), str(values["kubeconfig"]), count, str(values["capacity"]))
+    problems = [*parsed.problems, *_problems(order, parsed.values)]
+    if problems:
+        return fail(problems)
     try:
         return asyncio.run(_run(order))
-    except (AccessError, ApiError, TransportError) as error:
+    except (AccessError, ApiError, TransportError, commands.NotSimulated) as error:
         return fail([str(error)])
 
 
-def _problems(verb: str, names: Sequence[str]) -> list[str]:
-    if verb != "add" and verb not in _CHANGES:
-        return [f'unknown command "{verb}": add, remove, fail or recover']
-    return [f"{verb}: name a node"] if verb != "add" and not names else []
+def _problems(order: Order, given: Mapping[str, object]) -> Iterator[str]:
+    if order.verb == "add":
+        if order.names and "count" in given:
+            yield "--count: it is for nodes that are not named"
+        if order.count < 1:
+            yield f"--count: {order.count} is less than one"
+        for part in shape.unreadable(order.capacity):
+            yield f'--capacity: "{part}" is no size such as cpu=8 or memory=16Gi'
+    elif order.verb not in _CHANGES:
+        yield f'unknown command "{order.verb}": add, remove, fail or recover'
+    else:
+        if not order.names:
+            yield f"{order.verb}: name a node"
+        yield from (f"--{flag}: it is for add" for flag in ("count", "capacity") if flag in given)
 
 
 async def _run(order: Order) -> int:
@@ -110,7 +121,10 @@ async def _carry_out(client: Client, order: Order) -> None:
 
 
 def _kubeconfig(given: str) -> str:
+    """Of several files in KUBECONFIG the one that chooses the context, as for kubectl."""
     if given:
         return given
-    first = os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0]
-    return first or str(Path.home() / ".kube" / "config")
+    named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
+    there = [name for name in named if Path(name).is_file()]
+    choosing = [name for name in there if kubeconfig.chooses(Path(name))]
+    return next(iter((*choosing, *there, *named)), str(Path.home() / ".kube" / "config"))

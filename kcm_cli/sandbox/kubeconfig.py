@@ -47,6 +47,14 @@ def join(path: Path, ours: Doc) -> None:
     write(path, joined(_read(path, text), ours) if text.strip() else ours)
 
 
+def chooses(path: Path) -> bool:
+    """Whether a file says which context is the current one. Raises OSError."""
+    try:
+        return bool(_read(path, path.read_text(encoding="utf-8")).get("current-context"))
+    except ValueError:
+        return False
+
+
 def joined(there: Doc, ours: Doc) -> Doc:
     """What is there with our entries in the place of those of their names. Raises ValueError."""
     result = {**ours, **there, "current-context": ours["current-context"]}

@@ -17,8 +17,14 @@ PREFIX = "node-"
 _METADATA = Resource(NODES.gvr, NODES.kind, PartialObject, False)
 
 
+class NotSimulated(Exception):
+    """The node is a real one, of a cluster that is no sandbox: hands off."""
+
+
 async def add(client: Client, name: str, *, capacity: str = "") -> None:
-    """Add a node. ``capacity``: as of the annotation. Raises AlreadyExists and other errors of the API."""
+    """Add a node. ``capacity``: as of the annotation. Raises ValueError, AlreadyExists and other errors of the API."""
+    if wrong := shape.unreadable(capacity):
+        raise ValueError(f"a size is such as cpu=8 or memory=16Gi, not {', '.join(wrong)}")
     annotations = {shape.SIMULATED: "true"}
     if capacity:
         annotations[shape.CAPACITY] = capacity
@@ -46,7 +52,8 @@ async def add_some(client: Client, count: int, *, capacity: str = "") -> list[st
 
 
 async def remove(client: Client, name: str) -> None:
-    """Take a node away. Its pods stay for the pod garbage collector. Raises NotFound."""
+    """Take a node away. Its pods stay for the pod garbage collector. Raises NotFound, NotSimulated."""
+    await _check(client, name)
     await client.delete(_METADATA, "", name)
     try:
         await client.delete(NODE_LEASES, shape.LEASE_NAMESPACE, name)
@@ -55,15 +62,22 @@ async def remove(client: Client, name: str) -> None:
 
 
 async def fail(client: Client, name: str) -> None:
-    """Stop a node's heartbeats and all that happens on it. Raises NotFound."""
+    """Stop a node's heartbeats and all that happens on it. Raises NotFound, NotSimulated."""
     await _annotate(client, name, "true")
 
 
 async def recover(client: Client, name: str) -> None:
-    """Let a failed node go on. Raises NotFound."""
+    """Let a failed node go on. Raises NotFound, NotSimulated."""
     await _annotate(client, name, None)
 
 
 async def _annotate(client: Client, name: str, failed: str | None) -> None:
+    await _check(client, name)
     patch: Doc = {"metadata": {"annotations": {shape.FAILED: failed}}}
     await client.patch(_METADATA, "", name, patch, content_type=MERGE)
+
+
+async def _check(client: Client, name: str) -> None:
+    annotations = (await client.get(_METADATA, "", name)).metadata.annotations or {}
+    if annotations.get(shape.SIMULATED) != "true":
+        raise NotSimulated(f'node "{name}" is not simulated, so it is left alone: is this cluster a sandbox?')

@@ -6,7 +6,7 @@ and the address 172.18.0.0 + N + 2.
 upstream: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv4Network
@@ -60,12 +60,20 @@ def capacity(annotations: Mapping[str, str]) -> dict[str, str]:
 
     What is no quantity is left out.
     """
-    found = DEFAULT_SHAPE.resources()
-    for part in annotations.get(CAPACITY, "").split(","):
-        name, _, text = part.strip().partition("=")
-        if name and _is_quantity(text):
-            found[name] = text
-    return found
+    sizes = _sizes(annotations.get(CAPACITY, ""))
+    return {**DEFAULT_SHAPE.resources(), **{name: text for _, name, text in sizes if name}}
+
+
+def unreadable(sizes: str) -> list[str]:
+    """The parts of such an annotation that are left out."""
+    return [part for part, name, _ in _sizes(sizes) if not name]
+
+
+def _sizes(text: str) -> Iterator[tuple[str, str, str]]:
+    """Each part with its resource and quantity, which are empty where it has none."""
+    for part in (part.strip() for part in text.split(",") if part.strip()):
+        name, _, size = part.partition("=")
+        yield (part, name, size) if name and _is_quantity(size) else (part, "", "")
 
 
 def _is_quantity(text: str) -> bool:

@@ -1,0 +1,97 @@
+"""The command line of ``kcm sandbox``: what it may say, and what is wrong with it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kcm_cli.cli import usage
+from kcm_cli.component.flagset import Flag, FlagSet
+from kcm_cli.component.kinds import BOOL, INT, IP, STRING
+from kcm_cli.sandbox.nodes.shape import MOST_NODES
+from kcm_cli.sandbox.run import SandboxOptions
+
+_FLAGS = (
+    Flag("port", INT, 6443, "The port of the API server; 0 takes a free one.", "Sandbox"),
+    Flag("bind-address", IP, "127.0.0.1", "The address on which the API server listens.", "Sandbox"),
+    Flag("token", STRING, "", "A bearer token of the administrator; without one, certificates alone serve.", "Sandbox"),
+    Flag(
+        "kubeconfig",
+        STRING,
+        "",
+        "Where the administrator's kubeconfig goes, beside what the file has already; without it, where the data is.",
+        "Sandbox",
+    ),
+    Flag("data-dir", STRING, "", "A directory that keeps the cluster; without one it is gone at the end.", "Sandbox"),
+    Flag("nodes", INT, 3, "How many nodes are simulated; with 0 there is no scheduler, either.", "Sandbox"),
+    Flag("no-manager", BOOL, False, "Leave the controllers out.", "Sandbox"),
+    Flag("no-view", BOOL, False, "Plain lines on a terminal, too, in the place of the status view.", "Sandbox"),
+    Flag("help", BOOL, False, "Show this text.", "Sandbox", shorthand="h"),
+)
+_ABOUT = """kcm sandbox runs a Kubernetes control plane in one process: an API server, simulated nodes, a scheduler
+and the controllers. Flags of the controller manager follow after --.
+
+Usage:
+  kcm sandbox [flags] [-- manager flags]
+  kcm sandbox nodes add|remove|fail|recover [NAME...]"""
+_LAST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What the command line says."""
+
+    options: SandboxOptions
+    view: bool = True
+    manager_flags: tuple[str, ...] = ()
+    help: bool = False
+
+
+def help_text() -> str:
+    """What --help prints."""
+    return "\n".join([_ABOUT, *usage.sections(FlagSet(_FLAGS), usage.width())]) + "\n"
+
+
+def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
+    """The command, and all that is wrong with it."""
+    words, manager_flags = _split(arguments)
+    parsed = FlagSet(_FLAGS).parse(words)
+    problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
+    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in _FLAGS}
+    options = SandboxOptions(
+        port=_whole(values["port"]),
+        bind_address=str(values["bind-address"]),
+        token=str(values["token"]),
+        kubeconfig=str(values["kubeconfig"]),
+        data_dir=str(values["data-dir"]),
+        nodes=_whole(values["nodes"]),
+        manager=not values["no-manager"],
+    )
+    command = Command(options, not values["no-view"], tuple(manager_flags), bool(values["help"]))
+    return command, [*problems, *_problems(command, parsed.values)]
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    words = list(arguments)
+    if "--" not in words:
+        return words, []
+    cut = words.index("--")
+    return words[:cut], words[cut + 1 :]
+
+
+def _problems(command: Command, given: Mapping[str, object]) -> Iterator[str]:
+    options = command.options
+    if not 0 <= options.port <= _LAST_PORT:
+        yield f"--port: {options.port} is no port: 0 to {_LAST_PORT}"
+    if not 0 <= options.nodes <= MOST_NODES - 1:
+        yield f"--nodes: there can be 0 to {MOST_NODES - 1} nodes, not {options.nodes}"
+    if options.token and not (options.token.isascii() and options.token.isprintable() and " " not in options.token):
+        yield "--token: only visible ASCII characters can be sent"
+    for name in ("kubeconfig", "data-dir"):
+        if given.get(name) == "":
+            yield f"--{name}: name a path"
+    if command.manager_flags and not options.manager:
+        yield "--no-manager: there is no manager to take the flags after --"
+
+
+def _whole(value: object) -> int:
+    assert isinstance(value, int)
+    return value

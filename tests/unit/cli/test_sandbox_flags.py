@@ -1,0 +1,60 @@
+"""What the command line of ``kcm sandbox`` may say."""
+
+import pytest
+
+from kcm_cli.cli.sandbox_flags import help_text, read
+from kcm_cli.sandbox.nodes.shape import MOST_NODES
+from kcm_cli.sandbox.run import SandboxOptions
+
+
+def test_nothing_said_is_a_whole_cluster() -> None:
+    command, problems = read([])
+    assert problems == []
+    assert command.options == SandboxOptions()
+    assert (command.view, command.manager_flags) == (True, ())
+
+
+def test_all_is_said() -> None:
+    words = "--port 0 --bind-address ::1 --token T --kubeconfig k --data-dir d --nodes 7 --no-view -- -v=2 -- x"
+    command, problems = read(words.split())
+    assert problems == []
+    assert command.options == SandboxOptions(0, "::1", "T", "k", "d", 7, True)
+    assert (command.view, command.manager_flags) == (False, ("-v=2", "--", "x"))
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("--port -1", "--port: -1 is no port: 0 to 65535"),
+        ("--port 65536", "--port: 65536 is no port: 0 to 65535"),
+        ("--nodes -1", f"--nodes: there can be 0 to {MOST_NODES - 1} nodes, not -1"),
+        ("--nodes 1000000", f"--nodes: there can be 0 to {MOST_NODES - 1} nodes, not 1000000"),
+        ("--token=ä", "--token: only visible ASCII characters can be sent"),
+        ("--kubeconfig=", "--kubeconfig: name a path"),
+        ("--data-dir=", "--data-dir: name a path"),
+        ("--no-manager -- -v=2", "--no-manager: there is no manager to take the flags after --"),
+        ("word", 'unexpected argument "word"'),
+    ],
+)
+def test_what_is_wrong_names_the_flag(words: str, problem: str) -> None:
+    assert read(words.split())[1] == [problem]
+
+
+@pytest.mark.parametrize("token", ["a b", "a\nb", "a\tb"])
+def test_a_token_that_no_header_carries(token: str) -> None:
+    assert len(read(["--token", token])[1]) == 1
+
+
+@pytest.mark.parametrize("address", ["localhost", "", "1.2.3"])
+def test_an_address_is_an_ip(address: str) -> None:
+    (problem,) = read(["--bind-address", address])[1]
+    assert "--bind-address" in problem
+
+
+def test_all_mistakes_at_once() -> None:
+    assert len(read(["--port", "-1", "--nodes", "-1", "word", "--no-such"])[1]) == 4
+
+
+def test_help_names_every_flag() -> None:
+    assert read(["-h"])[0].help
+    assert all(f"--{name}" in help_text() for name in ("port", "kubeconfig", "no-view", "nodes"))

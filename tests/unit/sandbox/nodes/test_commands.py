@@ -1,0 +1,51 @@
+"""What changes nodes by the API alone."""
+
+import pytest
+
+from kcm_cli.sandbox.nodes import commands, shape
+from tests.unit.sandbox.nodes.world import NODES, World
+
+
+@pytest.mark.parametrize("change", [commands.remove, commands.fail, commands.recover], ids=lambda f: f.__name__)
+def test_a_real_node_is_left_alone(play, change):
+    async def run(world: World) -> None:
+        await world.create(NODES, {"metadata": {"name": "real"}})
+        before = await world.get(NODES, "real")
+        with pytest.raises(commands.NotSimulated, match='"real" is not simulated'):
+            await change(world.client, "real")
+        after = await world.get(NODES, "real")
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+        assert "annotations" not in after["metadata"]
+
+    play(run, nodes=0)
+
+
+def test_a_size_that_cannot_be_read_adds_no_node(play):
+    async def run(world: World) -> None:
+        with pytest.raises(ValueError, match="64cores"):
+            await commands.add_some(world.client, 1, capacity="memory=1Gi,cpu=64cores")
+        assert await commands.add_some(world.client, 1, capacity="cpu=64, memory=1Gi") == ["node-1"]
+        await world.wait()
+        assert (await world.get(NODES, "node-1"))["status"]["capacity"]["cpu"] == "64"
+
+    play(run, nodes=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("", []),
+        ("cpu=8", []),
+        ("cpu=8, memory=16Gi ,example.com/gpu=2,", []),
+        ("cpu=8cores,memory", ["cpu=8cores", "memory"]),
+        ("=1,cpu=", ["=1", "cpu="]),
+    ],
+)
+def test_sizes(text: str, wrong: list[str]) -> None:
+    assert shape.unreadable(text) == wrong
+    taken = shape.capacity({shape.CAPACITY: text})
+    assert set(wrong).isdisjoint(f"{name}={size}" for name, size in taken.items())
+
+
+def test_what_is_wrong_leaves_the_rest() -> None:
+    assert shape.capacity({shape.CAPACITY: "cpu=x,pods=7"}) == {**shape.capacity({}), "pods": "7"}
