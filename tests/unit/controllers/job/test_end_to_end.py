@@ -1,0 +1,229 @@
+"""The controller in a whole sandbox, on virtual time: counters only grow, and no pod is held for ever."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from kcm_cli.controllers.job.config import JobConfig
+from kcm_cli.rest.transport import Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+JOBS = resource("jobs", "batch")
+FINALIZER = "batch.kubernetes.io/job-tracking"
+
+
+class Story:
+    """A Job ``work``; its pods run for ten seconds."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self, transport: Transport | None = None) -> Any:
+        return controllers(self.world, JobConfig(), names=["job-controller"], transport=transport)
+
+    async def make(self, exit_code: int = 0, run_time: str = "10s", **spec: Any) -> None:
+        annotations = {"sandbox.kcm.dev/run-time": run_time, "sandbox.kcm.dev/exit-code": str(exit_code)}
+        pod = {
+            "restartPolicy": "Never",
+            "containers": [{"name": "c", "image": "i"}],
+            "terminationGracePeriodSeconds": 1,
+        }
+        full = {"template": {"metadata": {"annotations": annotations}, "spec": pod}} | spec
+        await self.world.create(JOBS, {"metadata": {"name": "work"}, "spec": full})
+
+    async def status(self) -> dict[str, Any]:
+        return (await self.world.get(JOBS, "work")).get("status", {})  # type: ignore[no-any-return]
+
+    async def ended(self) -> str:
+        conditions = (await self.status()).get("conditions", [])
+        found = [c["type"] for c in conditions if c["status"] == "True" and c["type"] in ("Complete", "Failed")]
+        return found[0] if found else ""
+
+    async def pods(self) -> list[dict[str, Any]]:
+        return json.loads(await self.world.client.list_page(PODS, "default"))["items"]  # type: ignore[no-any-return]
+
+    async def held(self) -> list[str]:
+        return [
+            pod["metadata"]["name"] for pod in await self.pods() if FINALIZER in pod["metadata"].get("finalizers", [])
+        ]
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """While inside, every status that is seen is compared with the one before."""
+
+        async def watch() -> None:
+            before: dict[str, Any] = {}
+            while True:
+                status = await self.status()
+                check_growth(before, status)
+                before = status
+                await self.world.wait(0.5)
+
+        task = asyncio.create_task(watch())
+        try:
+            yield
+            assert not task.done()
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+        if not task.cancelled() and task.exception() is not None:
+            raise task.exception()  # type: ignore[misc]
+
+
+def numbers(text: str) -> set[int]:
+    """``1,3-5`` as a set."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def check_growth(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Nothing that was counted is counted less, and no uid is both waiting and forgotten."""
+    for counter in ("succeeded", "failed"):
+        assert after.get(counter, 0) >= before.get(counter, 0), (counter, before, after)
+    for indexes in ("completedIndexes", "failedIndexes"):
+        old, new = (numbers(status.get(indexes, "")) for status in (before, after))
+        assert old <= new, (indexes, before, after)
+    gone = {c["type"] for c in before.get("conditions", []) if c["status"] == "True"}
+    assert gone - {"Suspended"} <= {c["type"] for c in after.get("conditions", [])}
+
+
+LIVES = [
+    pytest.param({"completions": 6, "parallelism": 3}, "Complete", (6, 0), id="completions"),
+    pytest.param({"completions": 6, "parallelism": 4, "completionMode": "Indexed"}, "Complete", (6, 0), id="indexed"),
+    pytest.param({"parallelism": 3}, "Complete", (3, 0), id="work queue"),
+    pytest.param({"completions": 3, "backoffLimit": 2, "exit_code": 1}, "Failed", (0, 3), id="backoffLimit"),
+    pytest.param({"completions": 3, "parallelism": 3, "completionMode": "Indexed", "backoffLimitPerIndex": 1,
+                  "exit_code": 1}, "Failed", (0, 6), id="backoffLimitPerIndex"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "end", "counted"), LIVES)
+@pytest.mark.parametrize("share", [0.0, 0.2], ids=["no faults", "faults"])
+def test_a_life(play, spec, end, counted, share):
+    async def life(world: World) -> None:
+        story = Story(world)
+        faulty = Faulty(world.server.transport(), random.Random(4), share)
+        async with story.running(faulty):
+            await story.make(**spec)
+            async with story.watched():
+                await world.wait(900 if share else 200)
+            status = await story.status()
+            assert await story.ended() == end
+            assert (status.get("succeeded", 0), status.get("failed", 0)) == counted
+            assert status["uncountedTerminatedPods"] == {}
+            assert await story.held() == []
+            assert bool(faulty.faults) is bool(share)
+
+    play(life)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_happens_to_its_pods_each_is_counted_once(play, seed):
+    """Pods are deleted, lose their finalizer or their label; the controller is restarted and loses answers."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        rng = random.Random(seed)
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.1)
+        await story.make(completions=8, parallelism=4, backoffLimit=100)
+        async with story.watched():
+            for _ in range(6):
+                async with story.running(faulty):
+                    for _ in range(4):
+                        await world.wait(rng.random() * 8)
+                        live = [p for p in await story.pods() if p["status"].get("phase") in ("Running", "Pending")]
+                        if live and rng.random() < 0.7:
+                            await world.client.delete(PODS, "default", rng.choice(live)["metadata"]["name"])
+                        if rng.random() < 0.2:
+                            await world.patch(JOBS, "work", {"spec": {"parallelism": rng.randint(1, 5)}})
+            async with story.running():
+                await world.wait(600)
+        status = await story.status()
+        assert await story.ended() == "Complete"
+        assert status["succeeded"] == 8
+        assert await story.held() == []
+
+    play(life)
+
+
+def test_suspending_and_resuming(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(run_time="100s", completions=2, parallelism=2)
+            async with story.watched():
+                await world.wait(20)
+                await world.patch(JOBS, "work", {"spec": {"suspend": True}})
+                await world.wait(30)
+                assert (await story.status()).get("active", 0) == 0
+                assert not await story.held()
+                await world.patch(JOBS, "work", {"spec": {"suspend": False}})
+                await world.wait(200)
+            assert await story.ended() == "Complete"
+
+    play(life)
+
+
+def test_pods_of_a_job_that_is_gone_are_let_go(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(run_time="1000s", completions=2, parallelism=2)
+            await world.wait(20)
+            assert len(await story.held()) == 2
+            await world.patch(JOBS, "work", {"metadata": {"finalizers": None}})
+            await world.delete(JOBS, "work", propagation="Background")
+            await world.wait(30)
+            assert await story.held() == []
+            assert len(await story.pods()) == 2
+
+    play(life)
+
+
+def test_pods_that_nobody_owns_are_let_go_or_adopted(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        metadata = {"finalizers": [FINALIZER], "labels": {"x": "y"}}
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        await world.create(PODS, {"metadata": metadata | {"name": "stray"}, "spec": spec})
+        foreign = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
+        await world.create(
+            PODS, {"metadata": metadata | {"name": "foreign", "ownerReferences": [foreign]}, "spec": spec}
+        )
+        async with story.running():
+            await world.wait(10)
+            assert await story.held() == ["foreign"]
+            await story.make(
+                run_time="1000s",
+                completions=2,
+                parallelism=2,
+                manualSelector=True,
+                selector={"matchLabels": {"mine": "1"}},
+                template={
+                    "metadata": {"labels": {"mine": "1"}},
+                    "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]},
+                },
+            )
+            await world.wait(20)
+            await world.pod("late", {"labels": {"mine": "1"}, "restartPolicy": "Never"})
+            await world.wait(20)
+            owners = {p["metadata"]["name"]: p["metadata"].get("ownerReferences", []) for p in await story.pods()}
+            adopted = [name for name, refs in owners.items() if refs and refs[0]["kind"] == "Job"]
+            assert len(adopted) == 2
+            released = adopted[0]
+            await world.patch(PODS, released, {"metadata": {"labels": {"mine": "2"}}})
+            await world.wait(20)
+            assert released not in await story.held()
+
+    play(life)
