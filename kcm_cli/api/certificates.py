@@ -8,12 +8,16 @@ from kcm_cli.machinery.meta import Object, View
 
 
 class CertificateSigningRequestSpec(View, frozen=True, gc=False):
-    """``request`` is a PEM text in base64."""
+    """``request`` is a PEM text in base64; the user is who asked."""
 
     request: str = ""
     signer_name: str = ""
     expiration_seconds: int | None = None
     usages: tuple[str, ...] = ()
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] | None = None
 
 
 class CertificateSigningRequestStatus(View, frozen=True, gc=False):

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from kcm_cli.controllers.certificatesigningrequest_signing.plan import names_of
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.planning.certificate_requests import names_of
 
 BACKDATE = timedelta(minutes=5)
 SHORT = timedelta(hours=8)

@@ -19,6 +19,7 @@ from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
+from kcm_cli.planning import certificate_requests
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.runtime.workqueue import RetryLimiter
 
@@ -38,10 +39,10 @@ def build(context: ControllerContext) -> Runnable | None:
 def files_of(config: CSRSigningConfig) -> Mapping[str, tuple[str, str]]:
     """The CA files of each signer that has some: its own or, if no signer has, those of all."""
     own = {
-        plan.KUBELET_SERVING: (config.kubelet_serving_cert_file, config.kubelet_serving_key_file),
-        plan.KUBELET_CLIENT: (config.kubelet_client_cert_file, config.kubelet_client_key_file),
-        plan.CLIENT: (config.kube_apiserver_client_cert_file, config.kube_apiserver_client_key_file),
-        plan.LEGACY_UNKNOWN: (config.legacy_unknown_cert_file, config.legacy_unknown_key_file),
+        certificate_requests.KUBELET_SERVING: (config.kubelet_serving_cert_file, config.kubelet_serving_key_file),
+        certificate_requests.KUBELET_CLIENT: (config.kubelet_client_cert_file, config.kubelet_client_key_file),
+        certificate_requests.CLIENT: (config.kube_apiserver_client_cert_file, config.kube_apiserver_client_key_file),
+        certificate_requests.LEGACY_UNKNOWN: (config.legacy_unknown_cert_file, config.legacy_unknown_key_file),
     }
     if config.cert_file and config.key_file:
         return dict.fromkeys(own, (config.cert_file, config.key_file))
@@ -72,30 +73,28 @@ class SigningController:
         authority = self._authorities.get(request.spec.signer_name) if request is not None else None
         if request is None or authority is None or not plan.is_due(request):
             return
-        asked, spec = plan.parse(request), request.spec
-        refusal = plan.problem(spec.signer_name, asked, spec.usages)
-        changes = self._failed(request, refusal) if refusal else self._signed(request, asked, authority)
-        await writes.update(self._client, Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, "status"))
+        asked, spec = certificate_requests.parse(request), request.spec
+        refusal = certificate_requests.problem(spec.signer_name, asked, spec.usages)
+        update = self._failed(request, refusal) if refusal else self._signed(request, asked, authority)
+        await writes.update(self._client, update)
 
     def _signed(
         self, request: CertificateSigningRequest, asked: x509.CertificateSigningRequest, authority: Authority
-    ) -> dict[Path, Value]:
+    ) -> Update:
         lifetime = timedelta(seconds=plan.duration_s(request.spec.expiration_seconds, self._longest_s))
         pem = authority.sign(asked, request.spec.usages, lifetime, self._clock.now())
-        return {("status", "certificate"): base64.b64encode(pem).decode()}
+        changes: dict[Path, Value] = {("status", "certificate"): base64.b64encode(pem).decode()}
+        return Update(CERTIFICATE_SIGNING_REQUESTS, request, changes, "status")
 
-    def _failed(self, request: CertificateSigningRequest, text: str) -> dict[Path, Value]:
-        assert request.raw is not None
-        status = codec.decode_doc(request.raw).get("status")
-        known = status.get("conditions") if isinstance(status, dict) else None
-        failed = {
+    def _failed(self, request: CertificateSigningRequest, text: str) -> Update:
+        failed: codec.Doc = {
             "type": "Failed",
             "status": "True",
             "reason": "SignerValidationFailure",
             "message": text,
             "lastUpdateTime": format_time(self._clock.now()),
         }
-        return {("status", "conditions"): [*(known if isinstance(known, list) else ()), failed]}
+        return certificate_requests.with_condition(request, failed, "status")
 
     def _changed(self, request: CertificateSigningRequest) -> None:
         self.queue.add(request.name)

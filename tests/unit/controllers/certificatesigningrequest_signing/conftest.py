@@ -1,6 +1,5 @@
-"""Requests for certificates, and CAs that sign them."""
+"""CAs that sign."""
 
-import base64
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,7 +7,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.x509.oid import NameOID
+
+from tests.unit.planning.certificates import name
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEYS = {
@@ -17,23 +17,6 @@ KEYS = {
     "p384": lambda: ec.generate_private_key(ec.SECP384R1()),
     "ed25519": ed25519.Ed25519PrivateKey.generate,
 }
-
-
-def name(common="ann", *organizations):
-    parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, text) for text in organizations]
-    return x509.Name([*parts, *([x509.NameAttribute(NameOID.COMMON_NAME, common)] if common else [])])
-
-
-def request(subject=None, *names):
-    """A request that is signed with a key of its own."""
-    builder = x509.CertificateSigningRequestBuilder().subject_name(name() if subject is None else subject)
-    if names:
-        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-    return builder.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
-
-
-def in_base64(asked):
-    return base64.b64encode(asked.public_bytes(serialization.Encoding.PEM)).decode()
 
 
 def write_ca(folder: Path, kind="p256", *, days=1000, key_id=True) -> tuple[str, str]:

@@ -9,7 +9,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
 
 from kcm_cli.controllers.certificatesigningrequest_signing.authority import Authority
 from kcm_cli.machinery.errors import FormatError
-from tests.unit.controllers.certificatesigningrequest_signing.conftest import KEYS, NOW, name, request, write_ca
+from tests.unit.controllers.certificatesigningrequest_signing.conftest import KEYS, NOW, write_ca
+from tests.unit.planning.certificates import name, request
 
 DAY = timedelta(days=1)
 USAGES = ("client auth", "digital signature", "key encipherment")

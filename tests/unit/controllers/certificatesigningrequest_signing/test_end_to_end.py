@@ -9,8 +9,8 @@ from cryptography import x509
 from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
 from kcm_cli.controllers.certificatesigningrequest_signing.controller import build, files_of
 from kcm_cli.engine.descriptor import StartError
-from tests.unit.controllers.certificatesigningrequest_signing.conftest import in_base64, request
 from tests.unit.controllers.controlling import controllers
+from tests.unit.planning.certificates import in_base64, request
 from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
 __all__ = ["certificates", "play"]

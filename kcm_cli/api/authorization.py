@@ -1,0 +1,20 @@
+"""The answer to a review of what somebody may do."""
+
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery.meta import Object, View
+
+
+class SubjectAccessReviewStatus(View, frozen=True, gc=False):
+    allowed: bool = False
+
+
+class SubjectAccessReview(Object, frozen=True, gc=False, kw_only=True):
+    status: SubjectAccessReviewStatus = SubjectAccessReviewStatus()
+
+
+SUBJECT_ACCESS_REVIEWS = Resource(
+    GVR("authorization.k8s.io", "v1", "subjectaccessreviews"),
+    "SubjectAccessReview",
+    SubjectAccessReview,
+    namespaced=False,
+)

@@ -1,0 +1,44 @@
+"""When a request for a certificate has been kept for long enough.
+
+upstream: pkg/controller/certificates/cleaner/cleaner.go
+"""
+
+import base64
+from datetime import datetime, timedelta
+
+from cryptography import x509
+
+from kcm_cli.api.certificates import CertificateSigningRequest
+from kcm_cli.machinery.times import parse_time
+
+DECIDED = timedelta(hours=1)
+"""So long after the last change a request that was signed, denied or given up is kept."""
+UNDECIDED = timedelta(hours=24)
+"""So long a request is kept that nobody has decided on, or signed."""
+
+
+def is_over(request: CertificateSigningRequest, now: datetime) -> bool:
+    """Whether the request can go."""
+    conditions, signed = request.status.conditions, bool(request.status.certificate)
+    if not conditions:
+        return _older(request.metadata.creation_timestamp, UNDECIDED, now)
+    for condition in conditions:
+        approved = condition.type == "Approved"
+        if approved and signed and _has_ended(request.status.certificate, now):
+            return True
+        limit = UNDECIDED if approved and not signed else DECIDED
+        if condition.type in ("Approved", "Denied", "Failed") and _older(condition.last_update_time, limit, now):
+            return True
+    return False
+
+
+def _older(time: str | None, limit: timedelta, now: datetime) -> bool:
+    return time is not None and now - parse_time(time) > limit
+
+
+def _has_ended(certificate: str, now: datetime) -> bool:
+    """Whether the first certificate is valid no more; one that cannot be read does not count."""
+    try:
+        return now > x509.load_pem_x509_certificate(base64.b64decode(certificate)).not_valid_after_utc
+    except ValueError:
+        return False

@@ -1,0 +1,54 @@
+"""Which requests are approved, and on which permission."""
+
+import msgspec
+import pytest
+from cryptography import x509
+
+from kcm_cli.controllers.certificatesigningrequest_approving import plan
+from kcm_cli.planning.certificate_requests import CLIENT, KUBELET_CLIENT
+from tests.unit.planning.certificates import name, request, stored
+
+USAGES = ("digital signature", "client auth")
+NODE = name("system:node:n1", "system:nodes")
+
+
+def asking(username="system:node:n1", signer=KUBELET_CLIENT, usages=USAGES):
+    known = stored()
+    spec = msgspec.structs.replace(known.spec, username=username, signer_name=signer, usages=usages, groups=("g",))
+    return msgspec.structs.replace(known, spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        pytest.param(stored(), True, id="new"),
+        pytest.param(stored(Failed="True"), True, id="given up"),
+        pytest.param(stored(Approved="True"), False, id="approved"),
+        pytest.param(stored(Denied="True"), False, id="denied"),
+        pytest.param(stored(certificate="eA=="), False, id="signed"),
+    ],
+)
+def test_which_requests_are_open(request_, expected):
+    assert plan.is_open(request_) is expected
+
+
+@pytest.mark.parametrize(
+    ("request_", "asked", "expected"),
+    [
+        pytest.param(asking(), request(NODE), (plan.SELF, plan.NODE), id="its own"),
+        pytest.param(asking("bootstrap"), request(NODE), (plan.NODE,), id="another's"),
+        pytest.param(asking(signer=CLIENT), request(NODE), (), id="another signer"),
+        pytest.param(asking(usages=("client auth",)), request(NODE), (), id="other usages"),
+        pytest.param(asking(), request(NODE, x509.DNSName("x")), (), id="with a name"),
+        pytest.param(asking(), request(name("ann")), (), id="nobody's"),
+    ],
+)
+def test_the_ways_to_approve(request_, asked, expected):
+    assert plan.ways(request_, asked) == expected
+
+
+def test_the_review_is_about_the_user():
+    spec = plan.review(asking("bootstrap"), plan.NODE)["spec"]
+    assert (spec["user"], spec["groups"], spec["extra"]) == ("bootstrap", ["g"], {})
+    attributes = spec["resourceAttributes"]
+    assert (attributes["verb"], attributes["subresource"]) == ("create", "nodeclient")

@@ -1,0 +1,29 @@
+"""The controller in a whole sandbox, on virtual time."""
+
+from kcm_cli.planning.certificate_requests import CLIENT
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.planning.certificates import in_base64, request
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+REQUESTS = resource("certificatesigningrequests", "certificates.k8s.io", namespaced=False)
+HOUR_S = 3600.0
+
+
+def test_a_request_that_nobody_decides_on_goes_after_a_day_even_if_a_pass_fails(play):
+    async def life(world: World) -> None:
+        spec = {"signerName": CLIENT, "usages": ["client auth"], "request": in_base64(request())}
+        await world.create(REQUESTS, {"metadata": {"name": "old"}, "spec": spec})
+        broken = [True]
+        transport = Refusing(world.server.transport(), lambda sent: broken[0] and sent.method == "DELETE")
+        async with controllers(world, names=["certificatesigningrequest-cleaner-controller"], transport=transport):
+            await world.wait(24 * HOUR_S)
+            assert not transport.refused
+            await world.wait(2 * HOUR_S)
+            assert transport.refused
+            broken[0] = False
+            await world.wait(2 * HOUR_S)
+            assert await world.gone("old", REQUESTS)
+
+    play(life)

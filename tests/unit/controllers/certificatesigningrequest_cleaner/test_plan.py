@@ -1,0 +1,65 @@
+"""How long requests for certificates are kept."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from kcm_cli.api.core import Condition
+from kcm_cli.controllers.certificatesigningrequest_cleaner import plan
+from kcm_cli.machinery.times import format_time
+from tests.unit.planning.certificates import name, stored
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def certificate(ends):
+    key, subject = ec.generate_private_key(ec.SECP256R1()), name("x")
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(NOW - timedelta(days=9)).not_valid_after(ends)
+    pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    return base64.b64encode(pem).decode()
+
+
+def request(kind, minutes, signed="", created_minutes=0):
+    known = stored(certificate=signed)
+    created = format_time(NOW - timedelta(minutes=created_minutes))
+    told = (
+        () if kind is None else (Condition(type=kind, last_update_time=format_time(NOW - timedelta(minutes=minutes))),)
+    )
+    metadata = msgspec.structs.replace(known.metadata, creation_timestamp=created)
+    status = msgspec.structs.replace(known.status, conditions=told)
+    return msgspec.structs.replace(known, metadata=metadata, status=status)
+
+
+LASTING, ENDED = certificate(NOW + timedelta(days=1)), certificate(NOW - timedelta(seconds=1))
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        pytest.param(request(None, 0, created_minutes=1440), False, id="pending for a day"),
+        pytest.param(request(None, 0, created_minutes=1441), True, id="pending for longer"),
+        pytest.param(request("Denied", 60), False, id="denied an hour ago"),
+        pytest.param(request("Denied", 61), True, id="denied before"),
+        pytest.param(request("Failed", 61), True, id="given up before"),
+        pytest.param(request("Approved", 61), False, id="not signed for an hour"),
+        pytest.param(request("Approved", 1441), True, id="not signed for a day"),
+        pytest.param(request("Approved", 60, LASTING), False, id="signed an hour ago"),
+        pytest.param(request("Approved", 61, LASTING), True, id="signed before"),
+        pytest.param(request("Approved", 1, ENDED), True, id="valid no more"),
+        pytest.param(request("Approved", 1, "eA=="), False, id="no certificate"),
+        pytest.param(request("Else", 9999, created_minutes=9999), False, id="another condition"),
+    ],
+)
+def test_when_a_request_goes(known, expected):
+    assert plan.is_over(known, NOW) is expected
+
+
+def test_a_condition_without_a_time_keeps():
+    known = stored(Denied="True")
+    assert not plan.is_over(known, NOW)
