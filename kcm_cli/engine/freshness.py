@@ -9,6 +9,7 @@ upstream: pkg/controller/util/consistency (gates StaleControllerConsistency*)
 from collections.abc import Callable
 from functools import partial
 
+from kcm_cli.component.metrics import Registry
 from kcm_cli.machinery.meta import Object, number_of
 from kcm_cli.runtime.informer import AnyInformer
 
@@ -50,6 +51,16 @@ class Freshness:
         self._written.pop(obj.uid, None)
 
 
+def stale_sync_skips(registry: Registry, controller: str, kind: str) -> Callable[[str, str], None]:
+    """The counter of syncs of a kind that were put off, for ``Consistency``."""
+    family = registry.counter(
+        f"{controller}_controller_stale_sync_skips_total",
+        f"How often a {kind} was not synced since a cache had not caught up.",
+        labels=("group", "resource"),
+    )
+    return lambda group, resource: family.labels(group, resource).inc()
+
+
 def _holds(informer: AnyInformer, obj: Object) -> bool:
     known = informer.store.get(obj.key)
     return known is not None and known.uid == obj.uid
@@ -62,10 +73,20 @@ class Consistency:
     seen the write, too. A key that has to wait is queued again as soon as its cache has caught up, or after a while.
     """
 
-    def __init__(self, enqueue: Callable[[str], None], later: Callable[[float, Callable[[], object]], object]) -> None:
-        """``later`` calls back after so many seconds, as ``Clock.call_later``."""
+    def __init__(
+        self,
+        enqueue: Callable[[str], None],
+        later: Callable[[float, Callable[[], object]], object],
+        *,
+        enabled: bool = True,
+        skipped: Callable[[str, str], None] | None = None,
+    ) -> None:
+        """``later`` calls back after so many seconds, as ``Clock.call_later``. ``enabled`` False: nobody waits.
+        ``skipped`` is told of each sync that is put off: the group and resource of the cache that is behind."""
         self._enqueue = enqueue
         self._later = later
+        self._enabled = enabled
+        self._skipped = skipped
         self._written: dict[str, dict[AnyInformer, int]] = {}
         self._seen: dict[AnyInformer, int] = {}
         self._waiting: dict[AnyInformer, set[str]] = {}
@@ -80,8 +101,17 @@ class Consistency:
 
     def wrote(self, key: str, informer: AnyInformer, obj: Object) -> None:
         """The server's answer to a write on behalf of ``key``."""
+        if not self._enabled:
+            return
         written = self._written.setdefault(key, {})
         written[informer] = max(obj.version, written.get(informer, 0))
+
+    def must_wait(self, key: str) -> bool:
+        """Whether a cache does not show yet what an earlier sync of this key did."""
+        informer = self.behind(key)
+        if informer is not None and self._skipped is not None:
+            self._skipped(informer.resource.gvr.group, informer.resource.plural)
+        return informer is not None
 
     def behind(self, key: str) -> AnyInformer | None:
         """A cache that this key has to wait for; None if it may read all of them."""

@@ -5,7 +5,8 @@ the cache lags behind our own writes (expectations), only the status is written.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.resource import Resource
@@ -27,14 +28,16 @@ from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
 T = TypeVar("T", bound=Object)
 
 
-class Observer(Protocol):
-    """Is told what a kind of replica owner has metrics for."""
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """Who is told what a kind of replica owner has metrics for.
 
-    def skipped(self, group: str, resource: str) -> None:
-        """A sync was put off, since this resource's cache is behind."""
+    skipped: a sync was put off, since the cache of this group and resource is behind. chosen: ready pods are going to
+    be deleted, with their ages in those of the youngest.
+    """
 
-    def chosen(self, ratios: Iterable[int]) -> None:
-        """Ready pods were chosen for deletion: their ages, in those of the youngest."""
+    skipped: Callable[[str, str], None] | None = None
+    chosen: Callable[[Iterable[int]], None] | None = None
 
 
 class ReplicaController(Generic[T]):
@@ -53,21 +56,22 @@ class ReplicaController(Generic[T]):
         reports_terminating: bool,
         consistent: bool = True,
         related: Callable[[T], list[Pod]] | None = None,
-        observer: Observer | None = None,
+        observers: Observers | None = None,
     ) -> None:
         self._context = context
         self._clock = context.clock
         self._resource = resource
         self._owner_of = owner_of
         self._reports_terminating = reports_terminating
-        self._consistent = consistent
         self._counts_costs = context.gates.enabled("PodDeletionCost")
         self._related = related
-        self._observer = observer
+        self._observers = observers or Observers()
         self._expectations = Expectations()
         self._executor = context.executor(self._expectations)
         self._queue = context.queue(queue)
-        self._consistency = Consistency(self._queue.add, context.clock.call_later)
+        self._consistency = Consistency(
+            self._queue.add, context.clock.call_later, enabled=consistent, skipped=self._observers.skipped
+        )
         self._owners = context.informers.get(resource)
         self._pods = context.informers.get(PODS)
         self._pods.store.add_index(CONTROLLER, by_controller)
@@ -92,7 +96,7 @@ class ReplicaController(Generic[T]):
             self._expectations.forget(key)
             self._consistency.forget(key)
             return None
-        if self._must_wait(key):
+        if self._consistency.must_wait(key):
             return None
         owner = self._owner_of(obj)
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
@@ -115,13 +119,6 @@ class ReplicaController(Generic[T]):
             raise error
         return rules.next_check_s(owner, status, active, now)
 
-    def _must_wait(self, key: str) -> bool:
-        """Whether a cache does not show yet what an earlier sync of this key did."""
-        behind = self._consistency.behind(key) if self._consistent else None
-        if behind is not None and self._observer is not None:
-            self._observer.skipped(behind.resource.gvr.group, behind.resource.plural)
-        return behind is not None
-
     async def _manage(self, key: str, owner: ReplicaOwner, active: list[Pod]) -> Exception | None:
         obj = owner.obj
         related: list[Pod] = []
@@ -132,8 +129,8 @@ class ReplicaController(Generic[T]):
         stage = rules.manage(owner, active, related, now, costs=self._counts_costs)
         if stage is None:
             return None
-        if self._observer is not None:
-            self._observer.chosen(rules.age_ratios(active, stage, now))
+        if self._observers.chosen is not None:
+            self._observers.chosen(rules.age_ratios(active, stage, now))
         outcome = await self._executor.stage(stage)
         for done in outcome.done:
             if done.result is not None:

@@ -64,16 +64,19 @@ class DaemonSetController:
         self._clock = context.clock
         self._client = context.client
         self._recorder = context.recorder
-        self._consistent = context.gates.enabled("StaleControllerConsistencyDaemonSet")
         self._expectations = Expectations()
         self._executor = context.executor(self._expectations)
-        self._metrics = DaemonSetMetrics(context.metrics)
         self._placements = Placements(comparisons=context.gates.enabled("TaintTolerationComparisonOperators"))
         self._failed_pods = FailedPods()
         self._reported: dict[str, float] = {}
         self.queue = context.queue("daemonset")
         self.node_queue = context.queue("daemonset-node-updates")
-        self._consistency = Consistency(self.queue.add, context.clock.call_later)
+        self._consistency = Consistency(
+            self.queue.add,
+            context.clock.call_later,
+            enabled=context.gates.enabled("StaleControllerConsistencyDaemonSet"),
+            skipped=DaemonSetMetrics(context.metrics).skipped,
+        )
         self._sets = context.informers.get(DAEMON_SETS)
         self._pods = context.informers.get(PODS)
         self._nodes = context.informers.get(NODES)
@@ -111,7 +114,7 @@ class DaemonSetController:
         if daemon_set is None:
             self._forget(key)
             return None
-        if self._must_wait(key):
+        if self._consistency.must_wait(key):
             return None
         selector = _selector(daemon_set)
         if selector.empty:
@@ -145,14 +148,6 @@ class DaemonSetController:
     async def collect(self) -> None:
         """Forget failures of long ago."""
         self._failed_pods.collect(self._clock.monotonic())
-
-    def _must_wait(self, key: str) -> bool:
-        """Whether a cache does not show yet what an earlier sync of this key did."""
-        behind = self._consistency.behind(key) if self._consistent else None
-        if behind is None:
-            return False
-        self._metrics.skipped(behind.resource.gvr.group, behind.resource.plural)
-        return True
 
     # -- reading
 

@@ -70,7 +70,7 @@ class EndpointsController:
             return None
         if service.spec.type == "ExternalName" or service.spec.selector is None:
             return None
-        if self._written.behind(key) is not None:
+        if self._written.must_wait(key):
             return None
         pods = tuple(self._selected.pods_of(service))
         time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)

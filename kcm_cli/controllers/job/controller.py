@@ -80,14 +80,18 @@ class JobController:
             managed_by=enabled("JobManagedBy"),
             replacement=enabled("JobPodReplacementPolicy"),
         )
-        self._consistent = enabled("StaleControllerConsistencyJob")
         self._metrics = JobMetrics(context.metrics)
         self._expectations = Expectations()
         self._executor = context.executor(self._expectations)
         self._released = Released()
         self._backoffs: dict[str, Backoff] = {}
         self.queue = context.queue("job", _limiter())
-        self._consistency = Consistency(self.queue.add, context.clock.call_later)
+        self._consistency = Consistency(
+            self.queue.add,
+            context.clock.call_later,
+            enabled=enabled("StaleControllerConsistencyJob"),
+            skipped=self._metrics.skipped,
+        )
         self._jobs = context.informers.get(JOBS)
         self._pods = context.informers.get(PODS)
         self._gangs = Gangs(context) if enabled("WorkloadWithJob") else None
@@ -130,10 +134,7 @@ class JobController:
 
     def _must_wait(self, job: Job) -> bool:
         """Whether a cache does not show yet what an earlier sync of this Job did; the Job's own in any case."""
-        behind = self._consistency.behind(job.key) if self._consistent else None
-        if behind is not None:
-            self._metrics.skipped(behind.resource.gvr.group, behind.resource.plural)
-        return behind is not None or self._fresh.stale(job)
+        return self._consistency.must_wait(job.key) or self._fresh.stale(job)
 
     async def _sync(self, job: Job) -> float | None:
         started, step, failed = self._clock.monotonic(), Step.RECONCILING, True

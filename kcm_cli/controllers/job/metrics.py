@@ -9,6 +9,7 @@ from kcm_cli.controllers.job.plan import names, spec
 from kcm_cli.controllers.job.plan.assess import Assessment
 from kcm_cli.controllers.job.plan.indexes import parse
 from kcm_cli.controllers.job.plan.manage import Step
+from kcm_cli.engine.freshness import stale_sync_skips
 from kcm_cli.planning.jobs import COMPLETE
 
 SUCCEEDED = "succeeded"
@@ -72,19 +73,12 @@ class JobMetrics:
             "How many pods were created for Jobs, or failed to be, and whether in place of others.",
             labels=("reason", "status"),
         )
-        self._stale = registry.counter(
-            "job_controller_stale_sync_skips_total",
-            "How many syncs were put off because the cache was older than the controller's own writes.",
-            labels=("group", "resource"),
-        )
+        self.skipped = stale_sync_skips(registry, "job", "Job")
 
     def synced(self, job: Job, step: Step, duration_s: float, *, failed: bool) -> None:
         labels = (step.value, spec.completion_mode(job), "error" if failed else "success")
         self._duration.labels(*labels).observe(duration_s)
         self._syncs.labels(*labels).inc()
-
-    def skipped(self, group: str, resource: str) -> None:
-        self._stale.labels(group, resource).inc()
 
     def managed_by(self, controller: str) -> None:
         self._external.labels(controller).inc()

@@ -9,7 +9,7 @@ from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.replicaset.metrics import ReplicaSetMetrics
 from kcm_cli.controllers.replicaset.plan import owner_of
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.replicas import ReplicaController
+from kcm_cli.engine.replicas import Observers, ReplicaController
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.runtime.store import CONTROLLER, by_controller
 
@@ -27,6 +27,7 @@ def build(context: ControllerContext) -> Runnable:
         siblings = replica_sets.store.by_index(CONTROLLER, ref.uid)
         return [pod for sibling in siblings for pod in pods.store.by_index(CONTROLLER, sibling.uid)]
 
+    metrics = ReplicaSetMetrics(context.metrics)
     controller = ReplicaController(
         context,
         REPLICA_SETS,
@@ -35,6 +36,6 @@ def build(context: ControllerContext) -> Runnable:
         reports_terminating=context.gates.enabled("DeploymentReplicaSetTerminatingReplicas"),
         consistent=context.gates.enabled("StaleControllerConsistencyReplicaSet"),
         related=related,
-        observer=ReplicaSetMetrics(context.metrics),
+        observers=Observers(metrics.skipped, metrics.chosen),
     )
     return controller.worker(context.config(ReplicaSetConfig).concurrent_syncs)

@@ -54,11 +54,15 @@ class StatefulSetController:
         self._client = context.client
         self._counts_unavailable = context.gates.enabled("MaxUnavailableStatefulSet")
         self._compares_defaulted = context.gates.enabled("StatefulSetSemanticRevisionComparison")
-        self._consistent = context.gates.enabled("StaleControllerConsistencyStatefulSet")
         self._executor = context.executor()
         self._metrics = StatefulSetMetrics(context.metrics)
         self.queue = context.queue("statefulset")
-        self._consistency = Consistency(self.queue.add, context.clock.call_later)
+        self._consistency = Consistency(
+            self.queue.add,
+            context.clock.call_later,
+            enabled=context.gates.enabled("StaleControllerConsistencyStatefulSet"),
+            skipped=self._metrics.skipped,
+        )
         self._going: set[str] = set()
         self._sets = context.informers.get(STATEFUL_SETS)
         self._pods = context.informers.get(PODS)
@@ -107,10 +111,7 @@ class StatefulSetController:
 
     def _must_wait(self, set_: StatefulSet) -> bool:
         """Whether a cache does not show yet what an earlier sync of this set did."""
-        behind = self._consistency.behind(set_.key) if self._consistent else None
-        if behind is not None:
-            gvr = behind.resource.gvr
-            self._metrics.skipped(gvr.group, gvr.plural)
+        if self._consistency.must_wait(set_.key):
             return True
         if not self._going:
             return False

@@ -1,6 +1,7 @@
 """What the statefulset controller counts: syncs put off, and how rolling updates use what they may take down."""
 
 from kcm_cli.component.metrics import Registry
+from kcm_cli.engine.freshness import stale_sync_skips
 from kcm_cli.machinery.meta import Object
 
 _LABELS = ("statefulset_namespace", "statefulset_name", "pod_management_policy")
@@ -10,11 +11,7 @@ class StatefulSetMetrics:
     """statefulset_controller_*."""
 
     def __init__(self, registry: Registry) -> None:
-        self._skips = registry.counter(
-            "statefulset_controller_stale_sync_skips_total",
-            "How often a StatefulSet was not synced since a cache had not caught up.",
-            labels=("group", "resource"),
-        )
+        self.skipped = stale_sync_skips(registry, "statefulset", "StatefulSet")
         self._allowed = registry.gauge(
             "statefulset_controller_statefulset_max_unavailable",
             "How many pods a rolling update of the StatefulSet may take down.",
@@ -25,9 +22,6 @@ class StatefulSetMetrics:
             "How many pods of the StatefulSet are missing or not available.",
             labels=_LABELS,
         )
-
-    def skipped(self, group: str, resource: str) -> None:
-        self._skips.labels(group, resource).inc()
 
     def allowed(self, set_: Object, policy: str, count: int) -> None:
         self._allowed.labels(set_.namespace, set_.name, policy).set(count)

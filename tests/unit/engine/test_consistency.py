@@ -102,3 +102,24 @@ def test_a_key_that_found_out_by_itself_is_not_queued_later(world):
     assert consistency.behind("ns/a") is None
     timers[0]()
     assert queued == []
+
+
+def test_a_sync_that_is_put_off_is_told_of(world):
+    skips = []
+    consistency = Consistency(
+        lambda key: None, lambda delay_s, callback: None, skipped=lambda *resource: skips.append(resource)
+    )
+    pods = world[1]
+    consistency.follow(pods)
+    assert not consistency.must_wait("ns/a")
+    consistency.wrote("ns/a", pods, written("7"))
+    assert consistency.must_wait("ns/a")
+    assert skips == [("", "pods")]
+
+
+def test_nobody_waits_where_it_is_off(world):
+    consistency = Consistency(lambda key: None, lambda delay_s, callback: None, enabled=False)
+    pods = world[1]
+    consistency.follow(pods)
+    consistency.wrote("ns/a", pods, written("7"))
+    assert not consistency.must_wait("ns/a")
