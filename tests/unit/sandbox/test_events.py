@@ -1,6 +1,5 @@
 """Events of simulated components: counted, told again when somebody has deleted them."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,12 +10,11 @@ EVENTS = resource("events")
 
 
 async def told(world: World, reason: str) -> list[dict[str, Any]]:
-    items = json.loads(await world.client.list_page(EVENTS, "default"))["items"]
-    return [item for item in items if item["reason"] == reason]
+    return [item for item in await world.items(EVENTS) if item["reason"] == reason]
 
 
 async def forget(world: World) -> None:
-    for item in json.loads(await world.client.list_page(EVENTS, "default"))["items"]:
+    for item in await world.items(EVENTS):
         await world.delete(EVENTS, item["metadata"]["name"])
 
 

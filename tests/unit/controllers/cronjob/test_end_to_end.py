@@ -1,6 +1,5 @@
 """The controller with that of Jobs in a whole sandbox, on virtual time: it is midnight, Thursday 1 January 2026."""
 
-import json
 import random
 from typing import Any
 
@@ -45,7 +44,7 @@ class Story:
 
     async def jobs(self) -> dict[str, str]:
         """Scheduled minute and state of each Job: running, Complete or Failed."""
-        items = json.loads(await self.world.client.list_page(JOBS, "default"))["items"]
+        items = await self.world.items(JOBS)
         found = {}
         for item in items:
             time = item["metadata"]["annotations"]["batch.kubernetes.io/cronjob-scheduled-timestamp"]

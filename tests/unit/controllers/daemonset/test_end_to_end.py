@@ -1,6 +1,5 @@
 """The controller in a whole sandbox, on virtual time: pods are scheduled, start and end."""
 
-import json
 import random
 from typing import Any
 
@@ -55,7 +54,7 @@ class Story:
         return controllers(self.world, DaemonSetConfig(), names=["daemonset-controller"], **options)
 
     async def nodes(self) -> list[str]:
-        return sorted(node["metadata"]["name"] for node in await self.listed(NODES))
+        return sorted(node["metadata"]["name"] for node in await self.world.items(NODES))
 
     async def taint(self, *nodes: str, effect: str = "") -> None:
         taints = [{"key": "test", "effect": effect}] if effect else None
@@ -73,13 +72,9 @@ class Story:
         found = await self.world.client.get_doc(DAEMON_SETS, "default", "agent")
         return found["status"]  # type: ignore[return-value]
 
-    async def listed(self, kind: Any) -> list[dict[str, Any]]:
-        page = await self.world.client.list_page(kind, "default" if kind.namespaced else "")
-        return json.loads(page)["items"]  # type: ignore[no-any-return]
-
     async def images(self) -> dict[str, str]:
         """Images by node."""
-        pods = await self.listed(PODS)
+        pods = await self.world.items(PODS)
         return {pod["spec"]["nodeName"]: pod["spec"]["containers"][0]["image"] for pod in pods}
 
 
@@ -123,11 +118,11 @@ def test_a_restarted_controller_finds_everything_as_it_left_it(play):
             await story.make()
             await world.wait(60)
         kinds = (DAEMON_SETS, PODS, CONTROLLER_REVISIONS)
-        before = [await story.listed(kind) for kind in kinds]
+        before = [await story.world.items(kind) for kind in kinds]
         assert len(before[1]) == 3
         async with story.running():
             await world.wait(60)
-        assert [await story.listed(kind) for kind in kinds] == before
+        assert [await story.world.items(kind) for kind in kinds] == before
 
     play(life)
 
@@ -146,9 +141,9 @@ def test_lost_requests_and_answers_delay_but_do_not_mislead(play, seed):
             await story.image("i:2")
             await world.wait(1500)
             assert await story.images() == dict.fromkeys(nodes, "i:2")
-            assert len(await story.listed(PODS)) == 3
+            assert len(await story.world.items(PODS)) == 3
         assert faulty.faults > 2
-        assert sorted(revision["revision"] for revision in await story.listed(CONTROLLER_REVISIONS)) == [1, 2]
+        assert sorted(revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)) == [1, 2]
 
     play(life)
 

@@ -1,6 +1,5 @@
 """The controller with that of ReplicaSets in a whole sandbox, on virtual time."""
 
-import json
 import random
 from typing import Any
 
@@ -48,23 +47,20 @@ class Story:
             }
         await self.patch(template=template)
 
-    async def listed(self, kind: Any) -> list[dict[str, Any]]:
-        return json.loads(await self.world.client.list_page(kind, "default"))["items"]  # type: ignore[no-any-return]
-
     async def images(self) -> list[str]:
         """Images of the pods that are not on their way out."""
-        live = [pod for pod in await self.listed(PODS) if "deletionTimestamp" not in pod["metadata"]]
+        live = [pod for pod in await self.world.items(PODS) if "deletionTimestamp" not in pod["metadata"]]
         return sorted(pod["spec"]["containers"][0]["image"] for pod in live)
 
     async def available(self) -> int:
-        live = [pod for pod in await self.listed(PODS) if "deletionTimestamp" not in pod["metadata"]]
+        live = [pod for pod in await self.world.items(PODS) if "deletionTimestamp" not in pod["metadata"]]
         return sum(
             any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
             for pod in live
         )
 
     async def asked(self) -> int:
-        return sum(one["spec"]["replicas"] for one in await self.listed(REPLICA_SETS))
+        return sum(one["spec"]["replicas"] for one in await self.world.items(REPLICA_SETS))
 
     async def reasons(self) -> dict[str, tuple[str, str]]:
         status = (await self.world.get(DEPLOYMENTS, "web"))["status"]
@@ -75,7 +71,7 @@ class Story:
         key = "deployment.kubernetes.io/revision"
         return {
             one["metadata"]["annotations"][key]: one["spec"]["template"]["spec"]["containers"][0]["image"]
-            for one in await self.listed(REPLICA_SETS)
+            for one in await self.world.items(REPLICA_SETS)
         }
 
 
@@ -119,7 +115,7 @@ def test_recreate_never_mixes(play):
             await story.image("i:2")
             for _ in range(100):
                 await world.wait(0.2)
-                everyone = {pod["spec"]["containers"][0]["image"] for pod in await story.listed(PODS)}
+                everyone = {pod["spec"]["containers"][0]["image"] for pod in await story.world.items(PODS)}
                 assert len(everyone) <= 1
             await world.wait(60)
             assert await story.images() == ["i:2"] * 4

@@ -1,7 +1,6 @@
 """Budgets in a whole sandbox, on virtual time: whoever evicts, however many at once, the budget holds."""
 
 import asyncio
-import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -61,7 +60,7 @@ class Story:
         return tuple(status[key] for key in wanted)  # type: ignore[return-value]
 
     async def pods(self) -> list[dict[str, Any]]:
-        return json.loads(await self.world.client.list_page(PODS, "default"))["items"]  # type: ignore[no-any-return]
+        return await self.world.items(PODS)
 
     async def healthy(self) -> int:
         return sum(ready(pod) and "deletionTimestamp" not in pod["metadata"] for pod in await self.pods())

@@ -1,6 +1,5 @@
 """The three controllers of endpoints in a whole sandbox, on virtual time; also where writes fail."""
 
-import json
 import random
 from typing import Any
 
@@ -42,9 +41,6 @@ class Story:
         for number in numbers:
             await self.world.pod(f"p{number}", {"labels": {"app": "web"}})
 
-    async def listed(self, kind: Any) -> list[dict[str, Any]]:
-        return json.loads(await self.world.client.list_page(kind, "default"))["items"]  # type: ignore[no-any-return]
-
     async def placed(self) -> list[list[str]]:
         """Ready pods by slice."""
         return [
@@ -53,17 +49,17 @@ class Story:
                 for endpoint in slice_.get("endpoints") or ()
                 if endpoint["conditions"]["ready"]
             )
-            for slice_ in await self.listed(ENDPOINT_SLICES)
+            for slice_ in await self.world.items(ENDPOINT_SLICES)
         ]
 
     async def ready(self) -> list[str]:
         """Ready pods in the Endpoints."""
-        found = await self.listed(ENDPOINTS)
+        found = await self.world.items(ENDPOINTS)
         subsets = [subset for each in found for subset in each.get("subsets", [])]
         return sorted(address["targetRef"]["name"] for subset in subsets for address in subset.get("addresses", []))
 
     async def versions(self) -> dict[str, str]:
-        found = [*await self.listed(ENDPOINT_SLICES), *await self.listed(ENDPOINTS)]
+        found = [*await self.world.items(ENDPOINT_SLICES), *await self.world.items(ENDPOINTS)]
         return {each["metadata"]["uid"]: each["metadata"]["resourceVersion"] for each in found}
 
 
@@ -89,7 +85,7 @@ def test_a_life(play):
             assert sorted(sum(await story.placed(), [])) == names(0, 1, 2, 4, 5, 6)
             await world.delete(SERVICES, "web")
             await world.wait(5)
-            assert await story.listed(ENDPOINTS) == []
+            assert await story.world.items(ENDPOINTS) == []
 
     play(life)
 
@@ -119,7 +115,7 @@ def test_leftovers_of_services_that_went_unseen(play):
         await world.create(ENDPOINTS, {"metadata": {"name": "lock", "annotations": leader}})
         async with story.running():
             await world.wait(5)
-        assert [each["metadata"]["name"] for each in await story.listed(ENDPOINTS)] == ["lock"]
+        assert [each["metadata"]["name"] for each in await story.world.items(ENDPOINTS)] == ["lock"]
 
     play(life)
 
@@ -131,7 +127,7 @@ def test_slices_of_others_are_repaired_or_left_alone(play):
             await story.service()
             await story.pods(0, 1)
             await world.wait(30)
-            (slice_,) = await story.listed(ENDPOINT_SLICES)
+            (slice_,) = await story.world.items(ENDPOINT_SLICES)
             await world.patch(ENDPOINT_SLICES, slice_["metadata"]["name"], {"endpoints": []})
             await world.wait(5)
             assert await story.placed() == [names(0, 1)]
@@ -153,7 +149,7 @@ def test_changes_within_the_batch_period_are_one_write(play):
             assert await story.placed() == [[]]
             await world.wait(60)
             assert await story.placed() == [names(*range(5))]
-            (slice_,) = await story.listed(ENDPOINT_SLICES)
+            (slice_,) = await story.world.items(ENDPOINT_SLICES)
             assert slice_["metadata"]["generation"] == 2
 
     play(life)
@@ -167,13 +163,13 @@ def test_mirrored_endpoints_follow_their_service(play):
             await world.wait(5)  # what is there at the start, and has no Service, is a leftover
             await world.create(ENDPOINTS, {"metadata": {"name": "ext"}, "subsets": subsets})
             await world.wait(5)
-            assert await story.listed(ENDPOINT_SLICES) == []
+            assert await story.world.items(ENDPOINT_SLICES) == []
             await story.service("ext", selector=None)
             await world.wait(5)
-            assert {slice_["addressType"] for slice_ in await story.listed(ENDPOINT_SLICES)} == {"IPv4", "IPv6"}
+            assert {slice_["addressType"] for slice_ in await story.world.items(ENDPOINT_SLICES)} == {"IPv4", "IPv6"}
             await world.patch(ENDPOINTS, "ext", {"subsets": None})
             await world.wait(5)
-            assert await story.listed(ENDPOINT_SLICES) == []
+            assert await story.world.items(ENDPOINT_SLICES) == []
 
     play(life)
 

@@ -1,7 +1,6 @@
 """The controller in a whole sandbox, on virtual time: counters only grow, and no pod is held for ever."""
 
 import asyncio
-import json
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -48,7 +47,7 @@ class Story:
         return found[0] if found else ""
 
     async def pods(self) -> list[dict[str, Any]]:
-        return json.loads(await self.world.client.list_page(PODS, "default"))["items"]  # type: ignore[no-any-return]
+        return await self.world.items(PODS)
 
     async def held(self) -> list[str]:
         return [

@@ -50,7 +50,7 @@ class Story:
         await self.world.delete(NAMESPACES, "doomed")
 
     async def names(self, kind: Any) -> list[str]:
-        items = json.loads(await self.world.client.list_page(kind, "doomed"))["items"]
+        items = await self.world.items(kind, "doomed")
         return [item["metadata"]["name"] for item in items]
 
     async def gone(self) -> bool:

@@ -1,7 +1,6 @@
 """The controller's loops in a whole sandbox, on virtual time, while writes fail and zones come."""
 
 import itertools
-import json
 from typing import Any
 
 import pytest
@@ -34,7 +33,7 @@ async def taints(world: World, name: str) -> set[tuple[str, str]]:
 
 
 async def names(world: World) -> list[str]:
-    nodes = json.loads(await world.client.list_page(NODES, ""))["items"]
+    nodes = await world.items(NODES)
     return sorted(node["metadata"]["name"] for node in nodes)
 
 

@@ -1,6 +1,5 @@
 """The controller in a whole sandbox, on virtual time, while a cache is behind; and which pods it takes."""
 
-import json
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ def document(**spec: Any) -> dict[str, Any]:
 
 
 async def pods(world: World) -> list[dict[str, Any]]:
-    items = json.loads(await world.client.list_page(PODS, "default"))["items"]
+    items = await world.items(PODS)
     return [pod for pod in items if "deletionTimestamp" not in pod["metadata"]]
 
 

@@ -1,6 +1,5 @@
 """ReplicationControllers and ReplicaSets in a whole sandbox, on virtual time: the same rules, side by side."""
 
-import json
 import random
 from typing import Any
 
@@ -49,7 +48,7 @@ class Story:
         return (await self.world.get(self.resource, "r"))["status"]  # type: ignore[no-any-return]
 
     async def pods(self, **labels: str) -> list[dict[str, Any]]:
-        items = json.loads(await self.world.client.list_page(PODS, "default"))["items"]
+        items = await self.world.items(PODS)
         return [pod for pod in items if "deletionTimestamp" not in pod["metadata"]]
 
     async def owners(self) -> dict[str, list[str]]:

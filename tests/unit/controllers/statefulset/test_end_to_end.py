@@ -1,6 +1,5 @@
 """The controller in a whole sandbox, on virtual time: pods are scheduled, start and end."""
 
-import json
 import random
 from typing import Any
 
@@ -51,13 +50,9 @@ class Story:
         found = await self.world.client.get_doc(STATEFUL_SETS, "default", "db")
         return found["status"]  # type: ignore[return-value]
 
-    async def listed(self, kind: Any) -> list[dict[str, Any]]:
-        page = await self.world.client.list_page(kind, "default")
-        return json.loads(page)["items"]  # type: ignore[no-any-return]
-
     async def pods(self) -> dict[str, str]:
         """Images by the names of the pods."""
-        return {pod["metadata"]["name"]: pod["spec"]["containers"][0]["image"] for pod in await self.listed(PODS)}
+        return {pod["metadata"]["name"]: pod["spec"]["containers"][0]["image"] for pod in await self.world.items(PODS)}
 
     async def settled(self, image: str, count: int = 3) -> bool:
         status = await self.status()
@@ -76,11 +71,14 @@ def test_a_life(play, policy):
             await story.image("i:2")
             await world.wait(120)
             assert await story.settled("i:2")
-            assert [revision["revision"] for revision in await story.listed(CONTROLLER_REVISIONS)] in ([1, 2], [2, 1])
+            assert [revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)] in (
+                [1, 2],
+                [2, 1],
+            )
             await story.image("i:1")
             await world.wait(120)
             assert await story.settled("i:1")
-            assert sorted(revision["revision"] for revision in await story.listed(CONTROLLER_REVISIONS)) == [2, 3]
+            assert sorted(revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)) == [2, 3]
             await story.patch({"replicas": 1})
             await world.wait(60)
             assert list(await story.pods()) == ["db-0"]
@@ -107,11 +105,11 @@ def test_a_restarted_controller_finds_everything_as_it_left_it(play):
             )
             await world.wait(60)
         kinds = (STATEFUL_SETS, PODS, CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS)
-        before = [await story.listed(kind) for kind in kinds]
+        before = [await story.world.items(kind) for kind in kinds]
         assert len(before[1]) == len(before[3]) == 3
         async with story.running():
             await world.wait(60)
-        assert [await story.listed(kind) for kind in kinds] == before
+        assert [await story.world.items(kind) for kind in kinds] == before
         owners = [claim["metadata"]["ownerReferences"][0]["name"] for claim in before[3]]
         assert owners == ["db"] * 3
 
@@ -145,6 +143,6 @@ def test_lost_requests_and_answers_delay_but_do_not_mislead(play, policy, seed):
             await world.wait(400)
             assert await story.settled("i:2")
         assert faulty.faults > 3
-        assert sorted(revision["revision"] for revision in await story.listed(CONTROLLER_REVISIONS)) == [1, 2]
+        assert sorted(revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)) == [1, 2]
 
     play(life)

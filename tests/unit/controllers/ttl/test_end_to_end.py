@@ -1,7 +1,5 @@
 """The controller in a whole sandbox, on virtual time."""
 
-import json
-
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import NODES, World, certificates, play
@@ -12,13 +10,13 @@ TTL = "node.alpha.kubernetes.io/ttl"
 
 
 async def shown(world: World) -> set[str | None]:
-    nodes = json.loads(await world.client.list_page(NODES, ""))["items"]
+    nodes = await world.items(NODES)
     return {node["metadata"].get("annotations", {}).get(TTL) for node in nodes}
 
 
 async def beat(world: World, value: str) -> None:
     """Change all nodes: the annotation follows a change of its node."""
-    for node in json.loads(await world.client.list_page(NODES, ""))["items"]:
+    for node in await world.items(NODES):
         await world.patch(NODES, node["metadata"]["name"], {"metadata": {"labels": {"beat": value}}})
     await world.wait(20)
 
@@ -53,7 +51,7 @@ def test_a_wrong_annotation_is_put_right_and_failures_are_made_up_for(play):
             broken[0] = False
             await world.wait(20)
             assert await shown(world) == {"0"}
-            nodes = json.loads(await world.client.list_page(NODES, ""))["items"]
+            nodes = await world.items(NODES)
             await world.patch(NODES, nodes[0]["metadata"]["name"], {"metadata": {"annotations": {TTL: "soon"}}})
             await world.wait(2)
             assert await shown(world) == {"0"}

@@ -62,6 +62,11 @@ class World:
     async def get(self, kind: Resource[Any], name: str, namespace: str = "default") -> dict:
         return await self.client.get_doc(kind, namespace if kind.namespaced else "", name)
 
+    async def items(self, kind: Resource[Any], namespace: str = "default", **query: Any) -> list[dict[str, Any]]:
+        """All objects of a kind, of one namespace where it has them."""
+        page = await self.client.list_page(kind, namespace if kind.namespaced else "", **query)
+        return json.loads(page)["items"]  # type: ignore[no-any-return]
+
     async def status(self, name: str) -> dict:
         return (await self.get(PODS, name))["status"]
 
@@ -87,8 +92,7 @@ class World:
 
     async def events(self, name: str) -> list[tuple[str, str]]:
         """Reason and message of the Events of an object, in the order of their names."""
-        listed = await self.client.list_page(resource("events"), "default")
-        items = json.loads(listed)["items"]
+        items = await self.items(resource("events"))
         return [(e["reason"], e["message"]) for e in items if e["involvedObject"]["name"] == name]
 
 

@@ -1,7 +1,5 @@
 """metrics.k8s.io as clients see it."""
 
-import json
-
 import pytest
 
 from kcm_cli.rest.errors import MethodNotSupported, NotFound
@@ -15,7 +13,7 @@ NODE_METRICS = resource("nodes", "metrics.k8s.io", "v1beta1", namespaced=False)
 
 async def items(world: World, kind, **query: str) -> list[dict]:
     namespace = "default" if kind.namespaced else ""
-    return json.loads(await world.client.list_page(kind, namespace, **query))["items"]
+    return await world.items(kind, namespace, **query)
 
 
 def test_pods_and_nodes(play):
