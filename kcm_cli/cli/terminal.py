@@ -68,7 +68,7 @@ class Region:
     def draw(self, content: RenderableType) -> None:
         """Show this in the region."""
         lines = self.console.render_lines(content, pad=False)  # once: each line from above draws the region again
-        with self._lock:
+        with self._lock, self._until_lost():
             if self._live is not None:
                 self._live.update(SegmentLines(lines, new_lines=True), refresh=True)
 
@@ -78,9 +78,9 @@ class Region:
             if self._live is None:
                 return
             self._write_lines(all_of_it=True)
-            self._live.stop()
-            self._live = None
-            self._undo.close()
+            live, self._live = self._live, None
+            with self._undo, self._until_lost():
+                live.stop()
 
     def put(self, text: str, original: TextIO) -> None:
         """Write above the region, or to the stream itself where there is none."""
@@ -110,8 +110,18 @@ class Region:
                 self._timer = None
             end = len(self._above) if all_of_it else self._above.rfind("\n") + 1
             text, self._above = self._above[:end].removesuffix("\n"), self._above[end:]
-            if end:
-                self.console.out(text, highlight=False)
+            if end and self._live is not None:
+                with self._until_lost():
+                    self.console.out(text, highlight=False)
+
+    @contextlib.contextmanager
+    def _until_lost(self) -> Iterator[None]:
+        """Where the terminal has gone (its window was closed) there is no region any more, and no error."""
+        try:
+            yield
+        except OSError:
+            self._live = None
+            self._undo.close()
 
 
 class _Above(io.TextIOBase):
@@ -145,7 +155,7 @@ def _in_foreground(stream: TextIO) -> bool:
 @contextlib.contextmanager
 def _quiet_keyboard() -> Iterator[None]:
     """What is typed is not shown, and goes to nobody."""
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         yield
         return
     keyboard = sys.stdin.fileno()

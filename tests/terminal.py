@@ -9,7 +9,7 @@ import struct
 import termios
 import threading
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 _TOKEN = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|([\r\n])|([^\x1b\r\n]+)|(\x1b)")
 
@@ -40,6 +40,10 @@ class Terminal:
     @property
     def text(self) -> str:
         return "\n".join(self.lines)
+
+    def stream(self) -> TextIO:
+        """The other end, for code in this process."""
+        return os.fdopen(os.dup(self._far), "w", encoding="utf-8")
 
     def press(self, keys: str) -> None:
         os.write(self._near, keys.encode())
