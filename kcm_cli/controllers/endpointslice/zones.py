@@ -26,7 +26,8 @@ class Zones:
     """
 
     def __init__(self, nodes: Informer[Node], enqueue: Callable[[str], None], clock: Clock) -> None:
-        self.ratios: Ratios | None = None
+        self._ratios: Ratios | None = None
+        self._looked = False
         self._nodes = nodes.store
         self._enqueue = enqueue
         self._counts: dict[str, dict[str, Counts]] = {}
@@ -37,6 +38,13 @@ class Zones:
     def worker(self, context: ControllerContext, waits_for: Sequence[AnyInformer]) -> Worker:
         """Looks at the nodes anew whenever one has changed."""
         return context.worker(self._queue, self._look, count=1, waits_for=waits_for)
+
+    @property
+    def ratios(self) -> Ratios | None:
+        """The zones' shares of the CPUs. The first that asks must not find nothing and take all hints away."""
+        if not self._looked:
+            self._count()
+        return self._ratios
 
     def hinted(self, key: str) -> bool:
         """Whether the Service has been given hints."""
@@ -57,11 +65,15 @@ class Zones:
         self._hinted.discard(key)
 
     async def _look(self, key: str) -> float | None:
-        self.ratios = zone_ratios(self._nodes)
+        self._count()
         for service, by_type in tuple(self._counts.items()):
-            if any(overloaded(counts, self.ratios) for counts in by_type.values()):
+            if any(overloaded(counts, self._ratios) for counts in by_type.values()):
                 self._enqueue(service)
         return None
+
+    def _count(self) -> None:
+        self._ratios = zone_ratios(self._nodes)
+        self._looked = True
 
     def _changed(self, node: Node) -> None:
         self._queue.add(_KEY)

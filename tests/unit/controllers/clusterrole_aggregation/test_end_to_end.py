@@ -1,0 +1,138 @@
+"""The controller in a whole sandbox, on virtual time: rules follow the roles that are chosen."""
+
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.rest.transport import Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+ROLES = resource("clusterroles", "rbac.authorization.k8s.io", namespaced=False)
+CHOSEN = {"example.com/part": "true"}
+
+
+def rule(verb: str) -> dict[str, Any]:
+    return {"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}
+
+
+class Story:
+    """An aggregated ClusterRole ``all`` and its parts."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self, transport: Transport | None = None) -> Any:
+        return controllers(self.world, names=["clusterrole-aggregation-controller"], transport=transport)
+
+    async def all(self, name: str = "all", labels: dict[str, str] | None = None) -> None:
+        aggregation = {"clusterRoleSelectors": [{"matchLabels": labels or CHOSEN}]}
+        await self.world.create(ROLES, {"metadata": {"name": name}, "aggregationRule": aggregation, "rules": []})
+
+    async def part(self, name: str, *verbs: str, labels: dict[str, str] | None = None) -> None:
+        metadata = {"name": name, "labels": CHOSEN if labels is None else labels}
+        await self.world.create(ROLES, {"metadata": metadata, "rules": [rule(verb) for verb in verbs]})
+
+    async def verbs(self, name: str = "all") -> list[str]:
+        return [one["verbs"][0] for one in (await self.world.get(ROLES, name)).get("rules") or ()]
+
+
+def test_rules_follow_their_parts(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.all()
+            await story.part("b", "list", "get")
+            await story.part("a", "get")
+            await story.part("c", "delete", labels={})
+            await world.wait(2)
+            assert await story.verbs() == ["get", "list"]
+            await world.patch(ROLES, "c", {"metadata": {"labels": CHOSEN}})
+            await world.wait(2)
+            assert await story.verbs() == ["get", "list", "delete"]
+            await world.delete(ROLES, "b")
+            await world.wait(2)
+            assert await story.verbs() == ["get", "delete"]
+            await world.patch(ROLES, "a", {"rules": [rule("watch")]})
+            await world.wait(2)
+            assert await story.verbs() == ["watch", "delete"]
+
+    play(life, nodes=0)
+
+
+def test_what_somebody_writes_over_it_is_put_right(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.all()
+            await story.part("a", "get")
+            await world.wait(2)
+            await world.patch(ROLES, "all", {"rules": [rule("steal")]})
+            await world.wait(2)
+            assert await story.verbs() == ["get"]
+
+    play(life, nodes=0)
+
+
+def test_an_aggregated_role_may_be_part_of_another(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.all()
+            await story.all("above", {"example.com/above": "true"})
+            await world.patch(ROLES, "all", {"metadata": {"labels": {"example.com/above": "true"} | CHOSEN}})
+            await story.part("a", "get")
+            await world.wait(2)
+            assert await story.verbs("above") == ["get"] == await story.verbs()
+
+    play(life, nodes=0)
+
+
+def test_a_role_that_is_not_aggregated_any_more_keeps_its_rules(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.all()
+            await story.part("a", "get")
+            await world.wait(2)
+            await world.patch(ROLES, "all", {"aggregationRule": None})
+            await story.part("b", "list")
+            await world.wait(2)
+            assert await story.verbs() == ["get"]
+
+    play(life, nodes=0)
+
+
+def test_the_rules_are_this_controllers_and_nothing_else_is(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.all()
+            await story.part("a", "get")
+            await world.wait(2)
+            managers = (await world.get(ROLES, "all"))["metadata"]["managedFields"]
+            (own,) = [one for one in managers if one["manager"] == "clusterrole-aggregation-controller"]
+            assert own["operation"] == "Apply"
+            assert own["fieldsV1"] == {"f:rules": {}}
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lost_requests_and_answers(play, seed):
+    async def life(world: World) -> None:
+        story = Story(world)
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.5)
+        async with story.running(faulty):
+            await story.all()
+            verbs = ["create", "delete", "get", "list", "patch", "update", "watch"]
+            for verb in verbs:
+                await story.part(verb, verb)
+            await world.wait(60)
+            assert faulty.faults
+            assert await story.verbs() == verbs
+
+    play(life, nodes=0)

@@ -1,0 +1,154 @@
+"""Hints by the zones' shares of the CPUs, as nodes come, change and go: the controller in a whole sandbox."""
+
+import json
+from collections import Counter
+from typing import Any
+
+from kcm_cli.api.core import SERVICES
+from kcm_cli.api.discovery import ENDPOINT_SLICES
+from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
+from tests.unit.controllers.controlling import controllers
+from tests.unit.sandbox.nodes.world import NODES, World, certificates, play
+
+__all__ = ["certificates", "play"]
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+class Story:
+    """A Service ``web`` that wants hints, and where its endpoints are meant for."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def running(self) -> Any:
+        return controllers(self.world, EndpointSliceConfig(), names=["endpointslice-controller"])
+
+    async def nodes(self) -> list[str]:
+        items = json.loads(await self.world.client.list_page(NODES, ""))["items"]
+        return sorted(node["metadata"]["name"] for node in items)
+
+    async def zone(self, node: str, zone: str | None) -> None:
+        await self.world.patch(NODES, node, {"metadata": {"labels": {ZONE: zone}}})
+
+    async def service(self, mode: str = "Auto") -> None:
+        metadata = {"name": "web", "annotations": {"service.kubernetes.io/topology-mode": mode}}
+        spec = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
+        await self.world.create(SERVICES, {"metadata": metadata, "spec": spec})
+
+    async def pods(self, *counts: int) -> None:
+        """So many pods on each node."""
+        for node, count in zip(await self.nodes(), counts, strict=True):
+            for number in range(count):
+                await self.world.pod(f"{node}-{number}", {"labels": {"app": "web"}, "nodeName": node})
+
+    async def hints(self) -> Counter[str]:
+        """How many endpoints are meant for each zone; "-" for none."""
+        items = json.loads(await self.world.client.list_page(ENDPOINT_SLICES, "default"))["items"]
+        found: Counter[str] = Counter()
+        for endpoint in (endpoint for item in items for endpoint in item.get("endpoints") or ()):
+            zones = (endpoint.get("hints") or {}).get("forZones") or [{"name": "-"}]
+            found.update(zone["name"] for zone in zones)
+        return found
+
+    async def told(self) -> list[str]:
+        return [text for reason, text in await self.world.events("web") if reason.startswith("Topology")]
+
+
+async def three_zones(story: Story) -> None:
+    for number, node in enumerate(await story.nodes()):
+        await story.zone(node, f"z{number}")
+
+
+def test_endpoints_are_shared_out_as_the_cpus_are(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await three_zones(story)
+        async with story.running():
+            await story.service()
+            await story.pods(7, 1, 1)
+            await world.wait(30)
+            assert await story.hints() == {"z0": 3, "z1": 3, "z2": 3}
+            assert "Topology Aware Hints has been enabled, addressType: IPv4" in await story.told()
+
+    play(life)
+
+
+def test_a_restart_takes_no_hints_away(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await three_zones(story)
+        async with story.running():
+            await story.service()
+            await story.pods(3, 3, 3)
+            await world.wait(30)
+        page = await world.client.list_page(ENDPOINT_SLICES, "default")
+        before = [item["metadata"]["resourceVersion"] for item in json.loads(page)["items"]]
+        async with story.running():
+            await world.wait(30)
+        assert "-" not in await story.hints()
+        page = await world.client.list_page(ENDPOINT_SLICES, "default")
+        assert [item["metadata"]["resourceVersion"] for item in json.loads(page)["items"]] == before
+
+    play(life)
+
+
+def test_a_zone_that_vanishes_gets_none_and_one_that_comes_gets_its_share(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await three_zones(story)
+        async with story.running():
+            await story.service()
+            await story.pods(3, 3, 3)
+            await world.wait(30)
+            nodes = await story.nodes()
+            await story.zone(nodes[2], "z1")
+            await world.pod("more", {"labels": {"app": "web"}, "nodeName": nodes[0]})
+            await world.wait(30)
+            assert set(await story.hints()) == {"z0", "z1"}
+            await story.zone(nodes[2], "z2")
+            await world.wait(30)
+            assert set(await story.hints()) == {"z0", "z1", "z2"}
+
+    play(life)
+
+
+def test_a_node_that_says_too_little_takes_all_hints_away(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await three_zones(story)
+        async with story.running():
+            await story.service()
+            await story.pods(3, 3, 3)
+            await world.wait(30)
+            assert "-" not in await story.hints()
+            await world.create(NODES, {"metadata": {"name": "poor"}})
+            body = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+            merge = "application/merge-patch+json"
+            await world.client.patch(NODES, "", "poor", body, content_type=merge, subresource="status")
+            await world.wait(30)
+            assert set(await story.hints()) == {"-"}
+            await world.delete(NODES, "poor")
+            await world.wait(1)
+            await world.pod("more", {"labels": {"app": "web"}, "nodeName": (await story.nodes())[0]})
+            await world.wait(30)
+            assert "-" not in await story.hints()
+
+    play(life)
+
+
+def test_a_service_that_wants_none_any_more_has_none(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await three_zones(story)
+        async with story.running():
+            await story.service()
+            await story.pods(3, 3, 3)
+            await world.wait(30)
+            off = {"metadata": {"annotations": {"service.kubernetes.io/topology-mode": "Disabled"}}}
+            await world.patch(SERVICES, "web", off)
+            await world.wait(30)
+            assert set(await story.hints()) == {"-"}
+            assert "Topology Aware Hints has been disabled, addressType: IPv4" in await story.told()
+
+    play(life)
