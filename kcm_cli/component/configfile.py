@@ -148,4 +148,6 @@ def _short(value: object) -> str:
 
 
 def _one_line(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        return f"line {error.problem_mark.line + 1}: {error.problem}"
     return " ".join(str(error).split())

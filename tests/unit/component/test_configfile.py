@@ -104,8 +104,8 @@ def test_names_version_and_kind() -> None:
     ("text", "start"),
     [
         pytest.param("a: [", "not YAML: ", id="syntax"),
-        pytest.param("Name: a\nName: b\n", 'not YAML: field "Name" is given twice', id="twice"),
-        pytest.param("1: a\n", "not YAML: field names must be strings", id="number as a name"),
+        pytest.param("Name: a\nName: b\n", 'not YAML: line 2: field "Name" is given twice', id="twice"),
+        pytest.param("1: a\n", "not YAML: line 1: field names must be strings", id="number as a name"),
         pytest.param("", "must hold one document, and holds 0", id="empty"),
         pytest.param("a: 1\n---\nb: 1\n", "must hold one document, and holds 2", id="two documents"),
         pytest.param("[]", "must be an object", id="list"),
