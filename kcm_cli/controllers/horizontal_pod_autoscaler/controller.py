@@ -223,7 +223,7 @@ class AutoscalerController:
         pods = tuple(pod for pod in self._pods.store.list(hpa.namespace) if selector.matches(pod.labels))
         names = [name for name, other in others.items() if any(other.matches(pod.labels) for pod in pods)]
         if len(names) > 1:
-            listed = " ".join(f"{{{name} {hpa.namespace}}}" for name in sorted(names))
+            listed = " ".join(f"{hpa.namespace}/{name}" for name in sorted(names))
             told = f"pods by selector {text} are controlled by multiple HPAs: [{listed}]"
             raise self._refused(draft, "AmbiguousSelector", told)
         return selector, pods

@@ -193,7 +193,7 @@ def test_two_autoscalers_of_the_same_pods_both_stop(play):
             await story.autoscale()
             await story.autoscale(name="other")
             await world.wait(40)
-            text = "pods by selector app=web are controlled by multiple HPAs: [{other default} {web default}]"
+            text = "pods by selector app=web are controlled by multiple HPAs: [default/other default/web]"
             assert await story.condition("ScalingActive") == ("False", "AmbiguousSelector", text)
             assert await story.condition("ScalingActive", "other") == ("False", "AmbiguousSelector", text)
             assert await story.told("AmbiguousSelector") == {text}
