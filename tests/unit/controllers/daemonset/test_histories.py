@@ -1,0 +1,133 @@
+"""Revisions that are not as this controller makes them: in a whole sandbox, on virtual time."""
+
+from typing import Any
+
+from kcm_cli.api.apps import CONTROLLER_REVISIONS
+from kcm_cli.api.core import PODS
+from tests.unit.controllers.daemonset.test_end_to_end import Story
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+REVISIONS = resource("controllerrevisions", "apps")
+DAEMON_SETS = resource("daemonsets", "apps")
+HASH = "controller-revision-hash"
+
+
+async def revisions(world: World) -> dict[str, dict[str, Any]]:
+    return {found["metadata"]["name"]: found for found in await world.items(CONTROLLER_REVISIONS)}
+
+
+async def hashes(world: World) -> set[str]:
+    return {pod["metadata"]["labels"][HASH] for pod in await world.items(PODS)}
+
+
+def copied(found: dict[str, Any], name: str, **changes: Any) -> dict[str, Any]:
+    """A revision with the same data under another name."""
+    metadata = found["metadata"]
+    labels = dict(changes.pop("labels", {**metadata["labels"], HASH: name}))
+    kept = {"name": name, "labels": labels, "ownerReferences": metadata["ownerReferences"]}
+    return {"metadata": kept, "data": found["data"], "revision": found["revision"]} | changes
+
+
+def test_a_revision_without_hash_is_labelled_by_its_name(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make()
+            await world.wait(30)
+            await story.image("i:2")
+            await world.wait(60)
+        (old,) = [name for name, found in (await revisions(world)).items() if found["revision"] == 1]
+        await world.patch(REVISIONS, old, {"metadata": {"labels": {HASH: None}}})
+        async with story.running():
+            await world.wait(30)
+        found = await revisions(world)
+        assert len(found) == 2
+        assert found[old]["metadata"]["labels"][HASH] == old
+
+    play(life)
+
+
+def test_of_two_revisions_of_the_template_the_later_is_kept_with_the_pods_of_both(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make()
+            await world.wait(30)
+        (first,) = (await revisions(world)).values()
+        await world.create(REVISIONS, copied(first, "agent-twin", revision=7))
+        before = {pod["metadata"]["uid"] for pod in await world.items(PODS)}
+        async with story.running():
+            await world.wait(30)
+        assert list(await revisions(world)) == ["agent-twin"]
+        assert await hashes(world) == {"agent-twin"}
+        assert {pod["metadata"]["uid"] for pod in await world.items(PODS)} == before
+
+    play(life)
+
+
+def test_a_template_that_comes_back_gets_a_higher_number(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make()
+            await world.wait(30)
+            await story.image("i:2")
+            await world.wait(60)
+            await story.image("i:1")
+            await world.wait(60)
+            found = await revisions(world)
+            assert sorted(one["revision"] for one in found.values()) == [2, 3]
+            assert set((await story.images()).values()) == {"i:1"}
+
+    play(life)
+
+
+def test_a_name_that_is_taken_by_other_data_is_counted_and_another_is_made(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make()
+            await world.wait(30)
+        ((name, first),) = (await revisions(world)).items()
+        await world.delete(DAEMON_SETS, "agent", propagation="Orphan")
+        await world.patch(DAEMON_SETS, "agent", {"metadata": {"finalizers": None}})
+        await world.delete(REVISIONS, name)
+        for pod in await world.items(PODS):
+            await world.delete(PODS, pod["metadata"]["name"], grace_s=0)
+        other = {"metadata": {"name": name}, "data": {"spec": {"template": {"other": True}}}, "revision": 1}
+        await world.create(REVISIONS, other)
+        async with story.running():
+            await story.make()
+            await world.wait(60)
+            assert (await story.status())["collisionCount"] == 1
+            found = await revisions(world)
+            assert len(found) == 2 and name in found
+            (made,) = [one for key, one in found.items() if key != name]
+            assert made["data"] == first["data"]
+            assert (await story.status())["numberAvailable"] == 3
+
+    play(life)
+
+
+def test_history_is_kept_to_its_limit_but_for_what_pods_are_of(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(revisionHistoryLimit=1, updateStrategy={"type": "OnDelete"})
+            await world.wait(30)
+            for number in (2, 3, 4):
+                await story.image(f"i:{number}")
+                await world.wait(30)
+            assert sorted(one["revision"] for one in (await revisions(world)).values()) == [1, 4]
+            assert set((await story.images()).values()) == {"i:1"}
+            for pod in await world.items(PODS):
+                await world.delete(PODS, pod["metadata"]["name"])
+            await world.wait(60)
+            assert set((await story.images()).values()) == {"i:4"}
+            await story.image("i:5")
+            await world.wait(30)
+            assert sorted(one["revision"] for one in (await revisions(world)).values()) == [4, 5]
+
+    play(life)
