@@ -39,7 +39,10 @@ def layout_of(declared: Sequence[Tree]) -> Layout:
         shown: list[object] = [doc["metadata"]["name"]]
         for path, cell in cells:
             found = path.find(doc)
-            shown.append(cell(found[0], now) if found and found[0] is not None else None)
+            if found and found[0] is None:
+                shown.append("<no value>" if cell is _text else None)
+            else:
+                shown.append(cell(found[0], now) if found else None)
         return shown
 
     return Layout(tuple(columns), row)
@@ -65,7 +68,10 @@ def _text(value: object, now: datetime) -> object:
 
 
 def _integer(value: object, now: datetime) -> object:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    whole = int(value)
+    return whole if -(1 << 63) <= whole < 1 << 63 else -(1 << 63)  # as Go converts what has no room
 
 
 def _number(value: object, now: datetime) -> object:

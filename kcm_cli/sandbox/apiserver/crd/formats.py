@@ -21,8 +21,11 @@ def _matches(pattern: str) -> Check:
     return lambda text: match(text) is not None
 
 
-_label = r"[^\W_]([\w-]{0,61}[^\W_])?"
-_hostname = re.compile(rf"(?:{_label}|(?:{_label}\.)+[^\W\d_]{{2,63}})").fullmatch
+_sign = r"[^\W_]|[$+<=>^`|~]"
+_label = rf"(?:{_sign})(?:(?:{_sign}|-){{0,61}}(?:{_sign}))?"
+_bare = rf"(?:{_sign})-?(?:{_sign}){{0,62}}"
+"""A name without dots has no hyphen but as its second sign: so upstream has it."""
+_hostname = re.compile(rf"(?:{_bare}|(?:{_label}\.)+[^\W\d_]{{2,63}})").fullmatch
 _duration = re.compile(r"(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0", re.ASCII).fullmatch
 _scala_duration = re.compile(
     r"\d+\s*(?:ns?|us|µs|micros?|ms|millis?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?|w|weeks?|"

@@ -1,126 +1,173 @@
-"""Rules that go through everything for everything are refused: their cost has no bound that a server could pay.
-
-What is worked out here is the least that the original's estimate can be. A rule is refused if even that is more than a
-hundred times the limit; the original refuses those with the same words, and some cheaper ones.
+"""Rules that could become too expensive are refused with the definition: each by itself, and all of a schema together.
 
 upstream: apiextensions-apiserver pkg/apis/apiextensions/validation/{validation,cel_validation}.go,
-apiserver pkg/cel/common/schemas.go, cel-go checker/cost.go
+pkg/apiserver/schema/cel/compilation.go, apiserver pkg/cel/{common/schemas.go,limits.go}
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kcm_cli.machinery.cel.syntax import Call, Constant, Ident, Macro, Node, Select
-from kcm_cli.sandbox.apiserver.crd.expressions import below_of
+from kcm_cli.machinery.cel import Checked
+from kcm_cli.machinery.cel.costs import MOST, SizeOf, most_cost
+from kcm_cli.machinery.cel.syntax import Node
+from kcm_cli.sandbox.apiserver.crd.expressions import escaped
 from kcm_cli.sandbox.apiserver.crd.structural import NO_DEFAULT, Structural
 from kcm_cli.sandbox.apiserver.types import FieldError
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _RULE_LIMIT, _TOTAL_LIMIT = 10_000_000, 100_000_000
-_FACTOR = 100
-_MOST = (1 << 64) - 1
-"""Stands for no bound at all."""
 _REQUEST_BYTES = 3 * 1024 * 1024
 _MOST_NAMED = 4
-_SIZES = {"string": 2, "boolean": 4, "integer": 1, "number": 1, "array": 2}
+_LENGTHS = {"duration": 32, "date": 12, "date-time": 32}
+"""The longest texts of formats as JSON, and the shortest."""
+_LEAST_LENGTHS = {"duration": 3, "date": 12, "date-time": 21}
+_LEAST_BYTES = {"string": 2, "boolean": 4, "integer": 1, "number": 1, "array": 2}
 _ADVICE = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
     "declared)"
 )
-_UNBOUNDED = f"exceeds budget by factor of more than {_FACTOR}x {_ADVICE}"
-
-Known = Mapping[str, Structural]
-"""The schemas of variables."""
 
 
 @dataclass(slots=True)
 class Costs:
-    """What the rules of a schema cost at least."""
+    """What the rules of a schema can cost."""
 
     known: list[tuple[str, int]] = field(default_factory=list)
 
-    def check(self, node: Node, schema: Structural, path: str, what: str) -> list[FieldError]:
-        """Count a rule or a message's expression; the error if it is refused."""
-        cost = least_cost(node, {"self": schema, "oldSelf": schema})
+    def check(self, node: Node, checked: Checked, place: "Cost", path: str) -> list[FieldError]:
+        """Count a rule; the error if it is refused."""
+        cost = min(most_cost(node, checked, sizes_of(place.schema, root=place.root)) * place.cardinality, MOST)
+        return self._counted(cost, path, "rule")
+
+    def check_message(self, node: Node, checked: Checked, place: "Cost", path: str) -> list[FieldError]:
+        """The same for a message's expression."""
+        cost = most_cost(node, checked, sizes_of(place.schema, root=place.root))
+        return self._counted(cost, path, "messageExpression")
+
+    def _counted(self, cost: int, path: str, what: str) -> list[FieldError]:
         self.known.append((path, cost))
-        return [errors.forbidden(path, f"estimated {what} cost {_UNBOUNDED}")] if cost > _RULE_LIMIT * _FACTOR else []
+        if cost <= _RULE_LIMIT:
+            return []
+        return [errors.forbidden(path, _exceeds(f"estimated {what} cost", cost, _RULE_LIMIT))]
 
     def total(self, path: str) -> list[FieldError]:
         """The error of all rules together."""
-        if min(sum(cost for _, cost in self.known), _MOST) <= _TOTAL_LIMIT * _FACTOR:
+        total = min(sum(cost for _, cost in self.known), MOST)
+        if total <= _TOTAL_LIMIT:
             return []
         dear = sorted((one for one in self.known if one[1] >= _TOTAL_LIMIT // 100), key=lambda one: -one[1])
         detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
         found = [errors.forbidden(where, detail) for where, _ in dear[:_MOST_NAMED]]
         what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
-        return [*found, errors.forbidden(path, f"{what} {_UNBOUNDED}")]
+        return [*found, errors.forbidden(path, _exceeds(what, total, _TOTAL_LIMIT))]
 
 
-def least_cost(node: Node, known: Known) -> int:
-    """The least that an expression can be estimated to cost."""
-    match node:
-        case Constant():
-            return 0
-        case Ident():
-            return 1
-        case Macro():
-            return _macro(node, known)
-        case Call(function="_?_:_", args=(test, chosen, otherwise)):
-            return least_cost(test, known) + max(least_cost(chosen, known), least_cost(otherwise, known))
-        case Call(function="_+_", args=args) if any(_is_endless(arg, known) for arg in args):
-            return _MOST
-    return min(sum(least_cost(part, known) for part in below_of(node)), _MOST)
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Where a rule stands. ``limit``: how many values there may be of the schema, None where nothing limits them."""
+
+    schema: Structural
+    root: bool
+    limit: int | None
+
+    @property
+    def cardinality(self) -> int:
+        return _REQUEST_BYTES // (least_bytes(self.schema) + 1) if self.limit is None else self.limit
 
 
-def _is_endless(node: Node, known: Known) -> bool:
-    """Whether it is a text whose length nobody estimates: that of a number."""
-    if not (isinstance(node, Call) and node.function == "string" and node.target is None and len(node.args) == 1):
-        return False
-    schema = _schema_of(node.args[0], known)
-    return schema is not None and schema.type in ("integer", "number", "boolean")
+def limit_below(raw: dict[str, object], limit: int | None) -> int | None:
+    """How many values a part of a schema may have, if the schema itself may have so many."""
+    most: object = 1
+    if raw.get("type") == "object" and raw.get("additionalProperties") is not None:
+        most = raw.get("maxProperties")
+    elif raw.get("type") == "array":
+        most = raw.get("maxItems")
+    return None if limit is None or not isinstance(most, int) else min(limit * max(most, 0), MOST)
 
 
-def _macro(node: Macro, known: Known) -> int:
-    source = _schema_of(node.range, known)
-    inner = dict(known)
-    for name in node.names:
-        inner.pop(name, None)
-    item = None if source is None else source.items
-    if item is not None and len(node.names) == 1:
-        inner[node.names[0]] = item
-    each = max(sum(least_cost(arg, inner) for arg in node.args), 1)
-    return min(least_cost(node.range, known) + _size(source) * each, _MOST)
+def _exceeds(what: str, cost: int, limit: int) -> str:
+    factor = cost / limit
+    shown = "more than 100x" if factor > 100 else f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    return f"{what} exceeds budget by factor of {shown} {_ADVICE}"
 
 
-def _schema_of(node: Node, known: Known) -> Structural | None:
-    """The schema of a variable or a field of one."""
-    if isinstance(node, Ident):
-        return known.get(node.name.lstrip("."))
-    if isinstance(node, Select) and not node.optional and not node.test:
-        whole = _schema_of(node.operand, known)
-        return None if whole is None else whole.properties.get(node.field)
-    return None
+def sizes_of(schema: Structural, *, root: bool) -> SizeOf:
+    """How large the values that a rule sees may be."""
+
+    def size_of(path: tuple[str, ...]) -> int | None:
+        found: Structural | None = schema
+        top = root
+        for step in path[1:]:
+            if found is None:
+                return None
+            if step == "@keys":
+                return None if found.values is None else 0
+            if top and step in _TOP and step not in found.properties:
+                return _top_size(path, step)
+            found = _below(found, step)
+            top = found is not None and found.embedded
+        return None if found is None else _most(found)
+
+    return size_of
 
 
-def _size(schema: Structural | None) -> int:
-    """How many items or entries a value may have; 0 where that is not known."""
-    if schema is None:
-        return 0
+_TOP = ("apiVersion", "kind", "metadata")
+_TEXT = _REQUEST_BYTES - 2
+
+
+def _top_size(path: tuple[str, ...], step: str) -> int | None:
+    """Of what every object has, declared or not."""
+    if step != "metadata":
+        return _TEXT
+    return 0 if path[-1] == "metadata" else _TEXT if path[-1] in ("name", "generateName") else None
+
+
+def _below(schema: Structural, step: str) -> Structural | None:
+    if schema.int_or_string:
+        return None
+    if step == "@items":
+        return schema.items
+    if step == "@values":
+        return schema.values
+    plain = schema.properties.get(step)
+    return plain or next((sub for name, sub in schema.properties.items() if escaped(name) == step), None)
+
+
+def _most(schema: Structural) -> int:
+    """How many items, entries or bytes a value may have; 0 for what has none."""
+    raw = schema.raw
+    if schema.int_or_string:
+        return max(int(raw["maxLength"]), 0) * 4 if raw.get("maxLength") is not None else _TEXT
     if schema.type == "array" and schema.items is not None:
-        limit, each = schema.raw.get("maxItems"), least_bytes(schema.items) + 1
-    elif schema.type == "object" and schema.values is not None:
-        limit, each = schema.raw.get("maxProperties"), least_bytes(schema.values) + 6
-    else:
-        return 0
-    return int(limit) if limit is not None else (_REQUEST_BYTES - 2) // each
+        return _limited(raw.get("maxItems"), least_bytes(schema.items) + 1)
+    if schema.type == "object" and schema.values is not None:
+        return _limited(raw.get("maxProperties"), least_bytes(schema.values) + 6)
+    return _most_text(schema) if schema.type == "string" else 0
+
+
+def _limited(limit: int | None, each: int) -> int:
+    return max(limit, 0) if limit is not None else _TEXT // each
+
+
+def _most_text(schema: Structural) -> int:
+    raw, format_ = schema.raw, schema.raw.get("format") or ""
+    if format_ in _LENGTHS:
+        return _LENGTHS[format_]
+    limit: int | None = raw.get("maxLength")
+    if limit is not None:
+        return max(limit, 0) * (1 if format_ == "byte" else 4)
+    if raw.get("enum") and format_ != "byte":
+        return max((len(one.encode()) for one in raw["enum"] if isinstance(one, str)), default=0)
+    return _TEXT
 
 
 def least_bytes(schema: Structural) -> int:
     """The least that a value takes as JSON."""
     if schema.int_or_string:
         return 1
+    if schema.type == "string":
+        return _LEAST_LENGTHS.get(schema.raw.get("format") or "", 2)
     if schema.type != "object" or schema.values is not None:
-        return _SIZES.get(schema.type, 2)
+        return _LEAST_BYTES.get(schema.type, 2)
     size = 2
     for name in schema.raw.get("required") or ():
         sub = schema.properties.get(name)

@@ -215,6 +215,8 @@ def _versions(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
         yield replace(shown, message=f"{shown.message}: must contain unique version names")
     if sum(1 for version in spec.versions if version.own.get("storage")) != 1:
         yield replace(shown, message=f"{shown.message}: must have exactly one version marked as storage version")
+    if spec.versions and (wrong := names.dns1035_label(known[0])):
+        yield invalid("spec.version", known[0], ",".join(wrong))
 
 
 def _version(spec: Spec, version: Version, path: str, rules: _Rules) -> Iterator[FieldError]:

@@ -3,13 +3,12 @@
 upstream: apiextensions-apiserver pkg/apiserver/schema/cel/compilation.go, apiserver pkg/cel/common/schemas.go
 """
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kcm_cli.machinery import cel
-from kcm_cli.machinery.cel.lexer import RESERVED
 from kcm_cli.machinery.cel.parser import parse
+from kcm_cli.machinery.cel.syntax import Constant, Node
 from kcm_cli.machinery.cel.types import (
     BOOL,
     BYTES,
@@ -23,37 +22,37 @@ from kcm_cli.machinery.cel.types import (
     map_of,
     optional_of,
 )
-from kcm_cli.sandbox.apiserver.crd.checks.costs import Costs
+from kcm_cli.sandbox.apiserver.crd.checks.costs import Cost, Costs
 from kcm_cli.sandbox.apiserver.crd.checks.spec import go_rule, shown_go
-from kcm_cli.sandbox.apiserver.crd.expressions import uses
+from kcm_cli.sandbox.apiserver.crd.expressions import escaped, uses
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.structural import Structural, structural
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 
 _SELF = "selfType"
-_ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
-_NAME = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
-_SPECIAL = re.compile(r"__|[-./]")
 _FORMATS = {"byte": BYTES, "duration": DURATION, "date": TIMESTAMP, "date-time": TIMESTAMP}
 _PLAIN = {"boolean": BOOL, "number": DOUBLE, "integer": INT}
 _META = {"apiVersion": STRING, "kind": STRING}
 
 
-def check_rules(schema: Tree, path: str, loose: str, costs: Costs, *, root: bool) -> Iterator[FieldError]:
+def check_rules(
+    schema: Tree, path: str, loose: str, costs: Costs, limit: int | None, *, root: bool
+) -> Iterator[FieldError]:
     """What is wrong with the rules at a schema (``path``: where they are). ``root``: of a resource; ``loose``: the part
-    of the schema around it that old and new objects cannot be matched in.
+    of the schema around it that old and new objects cannot be matched in; ``limit``: see ``costs.Cost``.
     """
     own = structural(schema)
     environment = _Types().environment(own, root=root)
+    cost = Cost(own, root, limit)
     for index, rule in enumerate(schema["x-kubernetes-validations"]):
-        yield from _check(rule, _Place(own, environment, f"{path}[{index}]", loose, costs))
+        yield from _check(rule, _Place(cost, environment, f"{path}[{index}]", loose, costs))
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where a rule stands, and what it may refer to."""
 
-    schema: Structural
+    cost: Cost
     known: cel.Environment
     path: str
     loose: str
@@ -68,19 +67,14 @@ def _check(rule: Tree, place: _Place) -> Iterator[FieldError]:
         own = known.variables["self"]
         known = known.with_variables({"oldSelf": optional_of(own)})
     value = f"Invalid value: {shown_go(go_rule(rule))}"
-    problem = _problem(text, known, BOOL, "", "cel expression must evaluate to a bool")
-    if problem:
+    node, checked, problem = _checked(text, known, BOOL, "", "cel expression must evaluate to a bool")
+    if checked is None:
         yield FieldError("FieldValueInvalid", f"{path}.rule", f"{value}: {problem}")
         return
-    yield from place.costs.check(parse(text), place.schema, f"{path}.rule", "rule")
+    yield from place.costs.check(node, checked, place.cost, f"{path}.rule")
     if message:
-        problem = _problem(message, known, STRING, "messageExpression ", "messageExpression must evaluate to a string")
-        if problem:
-            yield FieldError("FieldValueInvalid", f"{path}.messageExpression", f"{value}: {problem}")
-        else:
-            where = f"{path}.messageExpression"
-            yield from place.costs.check(parse(message), place.schema, where, "messageExpression")
-    if uses(parse(text), "oldSelf"):
+        yield from _check_message(message, replace(place, known=known), value)
+    if uses(node, "oldSelf"):
         if place.loose:
             detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.loose}"
             yield invalid(f"{path}.rule", text, detail)
@@ -88,12 +82,28 @@ def _check(rule: Tree, place: _Place) -> Iterator[FieldError]:
         yield invalid(f"{path}.optionalOldSelf", optional, "may not be set if oldSelf is not used in rule")
 
 
-def _problem(text: str, known: cel.Environment, wanted: cel.Type, what: str, otherwise: str) -> str:
+def _check_message(text: str, place: _Place, value: str) -> Iterator[FieldError]:
+    path, otherwise = f"{place.path}.messageExpression", "messageExpression must evaluate to a string"
+    node, checked, problem = _checked(text, place.known, STRING, "messageExpression ", otherwise)
+    if checked is None:
+        yield FieldError("FieldValueInvalid", path, f"{value}: {problem}")
+    else:
+        yield from place.costs.check_message(node, checked, place.cost, path)
+
+
+def _checked(
+    text: str, known: cel.Environment, wanted: cel.Type, what: str, otherwise: str
+) -> tuple[Node, cel.Checked | None, str]:
+    """The tree and its types, or what is wrong with it."""
     try:
-        result = cel.check(text, parse(text), known).result
+        node = parse(text)
+        found = cel.check(text, node, known)
     except cel.CelProblem as error:
-        return f"{what}compilation failed: {error}"
-    return "" if result == wanted else otherwise
+        return _NOTHING, None, f"{what}compilation failed: {error}"
+    return (node, found, "") if found.result == wanted else (node, None, otherwise)
+
+
+_NOTHING = Constant(0, None)
 
 
 class _Types:
@@ -128,21 +138,12 @@ class _Types:
             return map_of(STRING, values) if values is not None else None
         fields: dict[str, cel.Type] = {}
         for field, sub in schema.properties.items():
-            type_, escaped = self._type(sub, f"{name}.{field}", root=sub.embedded), _escaped(field)
-            if type_ is not None and escaped:
-                fields[escaped] = type_
+            type_, shown = self._type(sub, f"{name}.{field}", root=sub.embedded), escaped(field)
+            if type_ is not None and shown:
+                fields[shown] = type_
         if root:
             meta = f"{name}.metadata"
             self._objects[meta] = {"name": STRING, "generateName": STRING}
             fields |= {**_META, "metadata": cel.Type(meta)}
         self._objects[name] = fields
         return cel.Type(name)
-
-
-def _escaped(name: str) -> str:
-    """A field's name as expressions write it; empty where they cannot."""
-    if name in RESERVED:
-        return f"__{name}__"
-    if not _NAME.fullmatch(name):
-        return ""
-    return _SPECIAL.sub(lambda found: _ESCAPES[found[0]], name)

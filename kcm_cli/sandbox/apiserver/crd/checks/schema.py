@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.sandbox.apiserver.crd.checks.costs import Costs
+from kcm_cli.sandbox.apiserver.crd.checks.costs import Costs, limit_below
 from kcm_cli.sandbox.apiserver.crd.checks.defaults import check_defaults
 from kcm_cli.sandbox.apiserver.crd.checks.expressions import check_rules
 from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
@@ -49,7 +49,7 @@ class Strictness:
 class _Place:
     """Where in a schema we are. ``no_default``: why there may be none (None: there may); ``loose``: the part of the
     schema around that old and new objects cannot be matched in; ``costs``: those of the
-    rules, None where they are not checked.
+    rules, None where they are not checked; ``limit``: how many values there may be here, None for any number.
     """
 
     strict: Strictness
@@ -57,6 +57,7 @@ class _Place:
     inside_meta: bool = False
     loose: str = ""
     costs: Costs | None = None
+    limit: int | None = 1
 
 
 @dataclass(slots=True)
@@ -114,14 +115,14 @@ def _root_with_status(schema: Tree, path: str) -> Iterator[FieldError]:
 
 def _check(schema: Tree, path: str, place: _Place, *, root: bool = False) -> _Found:
     found = _Found(list(_plain(schema, path, place)), [])
-    _below(schema, path, place, found, root=root)
+    _below(schema, path, replace(place, limit=limit_below(schema, place.limit)), found, root=root)
     found.schema += _extensions(schema, path, place)
     rules: list[Tree] = schema.get(_RULES) or []
     for index, rule in enumerate(rules):
         found.schema += _rule(rule, schema, f"{path}.{_RULES}[{index}]")
     if rules and not found.schema and place.costs is not None:
         top = root or bool(schema.get("x-kubernetes-embedded-resource"))
-        found.rules += check_rules(schema, f"{path}.{_RULES}", place.loose, place.costs, root=top)
+        found.rules += check_rules(schema, f"{path}.{_RULES}", place.loose, place.costs, place.limit, root=top)
     return found
 
 
