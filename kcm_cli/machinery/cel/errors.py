@@ -26,7 +26,7 @@ def located(text: str, offset: int, message: str) -> str:
     number, column = text.count("\n", 0, offset) + 1, offset - line_start
     marks = "".join(map(_dot, line[:column])) + ("^" if line[column : column + 1].isascii() else "\uff3e")
     shown = line.replace("\t", " ")
-    return f"ERROR: <input>:{number}:{column + 1}: {message}\n | {shown}\n | {marks}"
+    return f"ERROR: <input>:{number}:{column + 1 if text else 0}: {message}\n | {shown}\n | {marks}"
 
 
 def _dot(char: str) -> str:

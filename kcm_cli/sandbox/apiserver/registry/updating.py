@@ -154,6 +154,7 @@ class Updater:
         core, old = self._core, self._core.from_storage(call.hub, current.doc)
         doc = change.produce(current)
         meta = doc["metadata"]
+        meta.pop("selfLink", None)
         namespace = self._creator.namespace_of(call, meta)
         attrs = Attributes(
             "UPDATE", call.resource, change.subresource, namespace, call.name, call.user, doc, old,

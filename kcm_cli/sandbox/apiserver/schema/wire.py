@@ -57,7 +57,8 @@ KEEPS_ZERO = _table(
     DeploymentSpec.replicas StatefulSetSpec.replicas ResourceHealth.message ResourceSliceSpec.nodeName
     RollingUpdateStatefulSetStrategy.partition ServiceReference.path TypedObjectReference.namespace
     ValidatingWebhook.timeoutSeconds Validation.reason ValidationRule.reason VolumeNodeResources.count
-    WebhookClientConfig.url discovery.v1.EndpointPort.name discovery.v1.EndpointPort.protocol
+    NamedRuleWithOperations.scope RuleWithOperations.scope WebhookClientConfig.url
+    discovery.v1.EndpointPort.name discovery.v1.EndpointPort.protocol
     """
 )
 

@@ -1,12 +1,13 @@
 """Acting as somebody else: the Impersonate-* headers.
 
-Modes are tried in order, the first that allows it wins; if none does, the first refusal is the answer. The
-constrained modes need a right for what is asked (``impersonate-on:MODE:VERB``) and one for whom
-(``impersonate:MODE``); the old mode needs ``impersonate`` alone.
+Modes are tried in order, the one that last served the same user first; the first that allows it wins, and if none
+does, the first refusal is the answer. The constrained modes need a right for what is asked
+(``impersonate-on:MODE:VERB``) and one for whom (``impersonate:MODE``); the old mode needs ``impersonate`` alone.
 
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
@@ -26,6 +27,7 @@ from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, RequestInfo, Us
 _AUTHENTICATION = "authentication.k8s.io"
 _EXTRA_HEADER = "impersonate-extra-"
 _NODE_PREFIX, _NODES = "system:node:", "system:nodes"
+_REMEMBERED = 10_000
 _MANY = 4  # From here on one right for all is looked for first.
 
 
@@ -74,6 +76,7 @@ class Impersonator:
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
+        self._used: OrderedDict[str, _Mode] = OrderedDict()
 
     def impersonate(self, user: User, headers: Mapping[str, str], info: RequestInfo) -> User:
         """The user that the headers name, or the one who asks.
@@ -87,15 +90,29 @@ class Impersonator:
         if wanted is None:
             return user
         first: ApiError | None = None
-        for mode in _MODES:
+        for mode in self._modes(user):
             if not mode.applies(wanted, user):
                 continue
             try:
-                return self._attempt(mode, user, wanted, info)
+                found = self._attempt(mode, user, wanted, info)
             except ApiError as error:
                 first = first or error
+                continue
+            self._remember(user, mode)
+            return found
         assert first is not None  # The old mode applies to all.
         raise first
+
+    def _modes(self, user: User) -> tuple[_Mode, ...]:
+        """The mode that served this user last comes first."""
+        last = self._used.get(user.name)
+        return _MODES if last is None else (last, *(mode for mode in _MODES if mode is not last))
+
+    def _remember(self, user: User, mode: _Mode) -> None:
+        self._used[user.name] = mode
+        self._used.move_to_end(user.name)
+        if len(self._used) > _REMEMBERED:
+            self._used.popitem(last=False)
 
     def _attempt(self, mode: _Mode, user: User, wanted: User, info: RequestInfo) -> User:
         if mode.name:

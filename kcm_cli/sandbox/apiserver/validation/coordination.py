@@ -12,11 +12,11 @@ _BUDGET_COUNTERS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "e
 
 
 def validate_lease(doc: Tree) -> list[FieldError]:
-    return metadata.validate_meta(doc["metadata"], True, metadata.subdomain) + _lease(doc.get("spec") or {})
+    return metadata.validate_plain_meta(doc["metadata"], True, metadata.subdomain) + _lease(doc.get("spec") or {})
 
 
 def validate_lease_update(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    found = metadata.validate_plain_meta_update(new["metadata"], old["metadata"])
     return found + _lease(new.get("spec") or {})
 
 

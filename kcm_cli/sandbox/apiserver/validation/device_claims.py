@@ -5,16 +5,22 @@ Source: pkg/apis/resource/validation/validation.go.
 
 from collections.abc import Callable, Mapping
 
-from kcm_cli.machinery import codec, names
-from kcm_cli.machinery.cel import CelProblem, Program
+from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, quantities, scheduling
+from kcm_cli.sandbox.apiserver.validation import (
+    devices,
+    errors,
+    go_print,
+    labels,
+    metadata,
+    quantities,
+    scheduling,
+)
+from kcm_cli.sandbox.apiserver.validation.device_selectors import validate_selector
 from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
 
 _LIST_MAX, _AVAILABLE_MAX, _CONSUMERS_MAX = 32, 8, 256
 _TEXT_MAX = 10 * 1024
-_ID_MAX = 32
-_EFFECTS = ("NoExecute", "NoSchedule", "None")
 _OPERATORS = ("Equal", "Exists")
 _ONE_KIND = "exactly one of `exactly` or `firstAvailable` is required"
 _ONE_ATTRIBUTE = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
@@ -56,7 +62,14 @@ def validate_claim(doc: Tree) -> list[FieldError]:
 def validate_claim_update(new: Tree, old: Tree) -> list[FieldError]:
     found = metadata.validate_meta(new["metadata"], True, metadata.subdomain)
     found += metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + errors.fixed("spec", new.get("spec"), old.get("spec"))
+    return found + _fixed_spec("resource.ResourceClaimSpec", new, old)
+
+
+def _fixed_spec(type_: str, new: Tree, old: Tree) -> list[FieldError]:
+    spec = new.get("spec") or {}
+    if spec == (old.get("spec") or {}):
+        return []
+    return [errors.invalid("spec", go_print.internal(type_, spec), errors.IMMUTABLE)]
 
 
 def validate_template(doc: Tree) -> list[FieldError]:
@@ -73,12 +86,12 @@ def validate_template(doc: Tree) -> list[FieldError]:
 
 def validate_template_update(new: Tree, old: Tree) -> list[FieldError]:
     found = validate_template(new) + metadata.validate_meta_update(new["metadata"], old["metadata"])
-    return found + errors.fixed("spec", new.get("spec"), old.get("spec"))
+    return found + _fixed_spec("resource.ResourceClaimTemplateSpec", new, old)
 
 
 def _spec(spec: Tree, path: str) -> list[FieldError]:
-    devices, path = spec.get("devices") or {}, f"{path}.devices"
-    requests = devices.get("requests") or []
+    claimed, path = spec.get("devices") or {}, f"{path}.devices"
+    requests = claimed.get("requests") or []
     known = _requests(requests)
 
     def constraint(item: Tree, place: str) -> list[FieldError]:
@@ -88,8 +101,8 @@ def _spec(spec: Tree, path: str) -> list[FieldError]:
         return _references(item, known, place) + _configuration(item, place)
 
     found = _items(requests, _LIST_MAX, _request, f"{path}.requests", _name_of)
-    found += _items(devices.get("constraints") or [], _LIST_MAX, constraint, f"{path}.constraints")
-    return found + _items(devices.get("config") or [], _LIST_MAX, configuration, f"{path}.config")
+    found += _items(claimed.get("constraints") or [], _LIST_MAX, constraint, f"{path}.constraints")
+    return found + _items(claimed.get("config") or [], _LIST_MAX, configuration, f"{path}.config")
 
 
 def _requests(requests: list[Tree]) -> Requests:
@@ -122,7 +135,7 @@ def _wanted(request: Tree, path: str) -> list[FieldError]:
     found = [] if name else [errors.required(f"{path}.deviceClassName")]
     if name:
         found += errors.invalid_each(f"{path}.deviceClassName", name, names.dns1123_subdomain(name))
-    found += _items(request.get("selectors") or [], _LIST_MAX, _selector, f"{path}.selectors")
+    found += _items(request.get("selectors") or [], _LIST_MAX, validate_selector, f"{path}.selectors")
     if mode == "All":
         if count:
             detail = "must not be specified when allocationMode is 'All'"
@@ -136,20 +149,6 @@ def _wanted(request: Tree, path: str) -> list[FieldError]:
     return found
 
 
-def _selector(selector: Tree, path: str) -> list[FieldError]:
-    expression = selector.get("cel")
-    if expression is None:
-        return [errors.required(f"{path}.cel")]
-    text, place = expression.get("expression", ""), f"{path}.cel.expression"
-    if len(text.encode()) > _TEXT_MAX:
-        return [errors.too_long(place, _TEXT_MAX)]
-    try:
-        Program(text)
-    except CelProblem as error:
-        return [errors.invalid(place, text, f"compilation failed: {error}")]
-    return []
-
-
 def _toleration(item: Tree, path: str) -> list[FieldError]:
     key, operator, value, effect = (item.get(field, "") for field in ("key", "operator", "value", "effect"))
     found = labels.validate_key(key, f"{path}.key") if key else []
@@ -159,8 +158,8 @@ def _toleration(item: Tree, path: str) -> list[FieldError]:
         found += errors.invalid_each(f"{path}.value", value, labels.value_messages(value))
     else:
         found += errors.one_of(f"{path}.operator", operator, _OPERATORS)
-    if effect and effect not in _EFFECTS:
-        found.append(errors.not_supported(f"{path}.effect", effect, _EFFECTS))
+    if effect and effect not in devices.EFFECTS:
+        found.append(errors.not_supported(f"{path}.effect", effect, devices.EFFECTS))
     return found
 
 
@@ -192,22 +191,13 @@ def _attributes(constraint: Tree, path: str) -> list[FieldError]:
     for field in ("matchAttribute", "distinctAttribute"):
         name = constraint.get(field)
         if name is not None:
-            return _qualified(name, f"{path}.{field}")
+            return _fully_qualified(name, f"{path}.{field}")
     return [errors.required(path, _ONE_ATTRIBUTE)]
 
 
-def _qualified(name: str, path: str) -> list[FieldError]:
-    domain, slash, rest = name.rpartition("/")
-    found: list[FieldError] = []
-    if slash:
-        found += csi_driver_name(domain, path) if domain else [errors.invalid(path, "", "the domain must not be empty")]
-    if slash and not rest:
-        found.append(errors.invalid(path, "", "the name must not be empty"))
-    else:
-        if len(rest.encode()) > _ID_MAX:
-            found.append(errors.too_long(path, _ID_MAX))
-        found += errors.invalid_each(path, rest, names.c_identifier(rest))
-    if not slash:
+def _fully_qualified(name: str, path: str) -> list[FieldError]:
+    found = devices.qualified(name, path)
+    if "/" not in name:
         detail = "a fully qualified name must be a domain and a name separated by a slash"
         found.append(errors.invalid(path, name, detail))
     return found
@@ -218,14 +208,7 @@ def _configuration(config: Tree, path: str) -> list[FieldError]:
     if opaque is None:
         return [errors.required(path)]
     found = csi_driver_name(opaque.get("driver", ""), f"{path}.driver")
-    parameters, place = opaque.get("parameters"), f"{path}.parameters"
-    if parameters is None:
-        return [*found, errors.required(place)]
-    if len(codec.encode(parameters)) > _TEXT_MAX:
-        return [*found, errors.too_long(place, _TEXT_MAX)]
-    if not isinstance(parameters, dict):
-        found.append(errors.invalid(place, "<value omitted>", "must be a valid JSON object"))
-    return found
+    return found + devices.validate_raw(opaque.get("parameters"), f"{path}.parameters", _TEXT_MAX)
 
 
 def validate_claim_status(new: Tree, old: Tree) -> list[FieldError]:
@@ -234,6 +217,8 @@ def validate_claim_status(new: Tree, old: Tree) -> list[FieldError]:
     users, before = status.get("reservedFor") or [], known.get("reservedFor") or []
     found += _items(users, _CONSUMERS_MAX, _consumer, "status.reservedFor", lambda item: str(item.get("uid", "")))
     allocation, allocated = status.get("allocation"), known.get("allocation")
+    results = ((allocation or {}).get("devices") or {}).get("results") or ()
+    found += _reported(status.get("devices") or [], {devices.identity(item) for item in results})
     if users and allocation is None:
         detail = "may not be specified when `allocated` is not set"
         found.append(errors.forbidden("status.reservedFor", detail))
@@ -243,8 +228,20 @@ def validate_claim_status(new: Tree, old: Tree) -> list[FieldError]:
     if allocation is None:
         return found
     if allocated is not None:
-        return found + errors.fixed("status.allocation", allocation, allocated)
+        shown = go_print.internal("resource.AllocationResult", allocation)
+        return found + errors.fixed("status.allocation", allocation, allocated, shown)
     return found + _allocation(allocation, (new.get("spec") or {}).get("devices") or {}, "status.allocation")
+
+
+def _reported(items: list[Tree], allocated: set[devices.DeviceId]) -> list[FieldError]:
+    found: list[FieldError] = []
+    for index, item in enumerate(items):
+        found += devices.validate_status(item, allocated, f"status.devices[{index}]")
+    known = [devices.identity(item) for item in items]
+    for index, one in enumerate(known):
+        if one in known[:index]:
+            found.append(errors.duplicate(f"status.devices[{index}]", devices.shown_identity(one)))
+    return found
 
 
 def _consumer(user: Tree, path: str) -> list[FieldError]:
@@ -252,41 +249,32 @@ def _consumer(user: Tree, path: str) -> list[FieldError]:
 
 
 def _allocation(allocation: Tree, claim: Tree, path: str) -> list[FieldError]:
-    known, devices = _requests(claim.get("requests") or []), allocation.get("devices") or {}
+    known, given = _requests(claim.get("requests") or []), allocation.get("devices") or {}
 
     def result(item: Tree, place: str) -> list[FieldError]:
         found = _reference(item.get("request", ""), known, f"{place}.request")
         found += csi_driver_name(item.get("driver", ""), f"{place}.driver")
-        found += validate_pool(item.get("pool", ""), f"{place}.pool")
+        found += devices.validate_pool(item.get("pool", ""), f"{place}.pool")
         device = item.get("device", "")
-        return found + errors.invalid_each(f"{place}.device", device, names.dns1123_label(device))
+        found += errors.invalid_each(f"{place}.device", device, names.dns1123_label(device))
+        return found + devices.validate_bindings(item, place) + devices.validate_share(item, place)
 
     def configuration(item: Tree, place: str) -> list[FieldError]:
         found = errors.one_of(f"{place}.source", item.get("source", ""), ("FromClaim", "FromClass"))
         return found + _references(item, known, place) + _configuration(item, place)
 
-    found = _items(devices.get("results") or [], _LIST_MAX, result, f"{path}.devices.results")
-    found += _items(devices.get("config") or [], 2 * _LIST_MAX, configuration, f"{path}.devices.config")
+    found = _items(given.get("results") or [], _LIST_MAX, result, f"{path}.devices.results")
+    found += _items(given.get("config") or [], 2 * _LIST_MAX, configuration, f"{path}.devices.config")
     selector = allocation.get("nodeSelector")
     if selector is not None:
         found += scheduling.validate_node_selector(selector, f"{path}.nodeSelector")
     return found
 
 
-def validate_pool(name: str, path: str) -> list[FieldError]:
-    """The name of a pool of devices."""
-    if not name:
-        return [errors.required(path)]
-    found = [errors.too_long(path, names.SUBDOMAIN_MAX)] if len(name.encode()) > names.SUBDOMAIN_MAX else []
-    for part in name.split("/"):
-        found += errors.invalid_each(path, part, names.dns1123_subdomain(part))
-    return found
-
-
 def validate_class(doc: Tree) -> list[FieldError]:
     spec = doc.get("spec") or {}
     found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
-    found += _items(spec.get("selectors") or [], _LIST_MAX, _selector, "spec.selectors")
+    found += _items(spec.get("selectors") or [], _LIST_MAX, validate_selector, "spec.selectors")
     found += _items(spec.get("config") or [], _LIST_MAX, _configuration, "spec.config")
     name = spec.get("extendedResourceName")
     if name is not None and not quantities.is_extended(name):

@@ -1,14 +1,13 @@
-"""Slices of the devices that nodes offer: where they are, and the names of devices.
+"""Slices of the devices that nodes offer: where they are; the devices are checked by ``devices``.
 
-Attributes, capacities and counters of devices are taken as they come.
+Counters are taken as they come.
 
 Source: pkg/apis/resource/validation/validation.go#ValidateResourceSlice.
 """
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities, scheduling
-from kcm_cli.sandbox.apiserver.validation.device_claims import validate_pool
+from kcm_cli.sandbox.apiserver.validation import devices, errors, metadata, quantities, scheduling
 from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
 
 _DEVICES_MAX, _TAINTED_MAX = 128, 64
@@ -28,7 +27,7 @@ def validate_slice_update(new: Tree, old: Tree) -> list[FieldError]:
 def _spec(spec: Tree, known: Tree | None) -> list[FieldError]:
     pool = spec.get("pool") or {}
     found = csi_driver_name(spec.get("driver", ""), "spec.driver")
-    found += validate_pool(pool.get("name", ""), "spec.pool.name")
+    found += devices.validate_pool(pool.get("name", ""), "spec.pool.name")
     count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
     if count <= 0:
         found.append(errors.invalid("spec.pool.resourceSliceCount", count, quantities.NOT_POSITIVE))
@@ -43,7 +42,7 @@ def _spec(spec: Tree, known: Tree | None) -> list[FieldError]:
     found += _place(spec)
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
         found.append(errors.invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
-    return found + _devices(spec.get("devices") or [])
+    return found + _devices(spec.get("devices") or [], selects_nodes=bool(spec.get("perDeviceNodeSelection")))
 
 
 def _place(spec: Tree) -> list[FieldError]:
@@ -72,16 +71,16 @@ def _place(spec: Tree) -> list[FieldError]:
     return found
 
 
-def _devices(devices: list[Tree]) -> list[FieldError]:
-    advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices)
+def _devices(items: list[Tree], *, selects_nodes: bool) -> list[FieldError]:
+    advanced = any(device.get("taints") or device.get("consumesCounters") for device in items)
     most = _TAINTED_MAX if advanced else _DEVICES_MAX
-    if len(devices) > most:
-        return [errors.too_many("spec.devices", len(devices), most)]
+    if len(items) > most:
+        return [errors.too_many("spec.devices", len(items), most)]
     found: list[FieldError] = []
     seen: set[str] = set()
-    for index, device in enumerate(devices):
+    for index, device in enumerate(items):
         name, path = device.get("name", ""), f"spec.devices[{index}]"
-        found += errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
+        found += devices.validate_device(device, path, selects_nodes=selects_nodes)
         if name in seen:
             found.append(errors.duplicate(path, name))
         seen.add(name)

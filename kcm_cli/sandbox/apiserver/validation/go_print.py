@@ -23,6 +23,7 @@ _META_ORDER = (
     "name",
     "generateName",
     "namespace",
+    "selfLink",
     "uid",
     "resourceVersion",
     "generation",
@@ -33,6 +34,7 @@ _META_ORDER = (
     "annotations",
     "ownerReferences",
     "finalizers",
+    "managedFields",
 )
 _CONTEXT_LINES = 3
 _HTML = {"&": "\\u0026", "<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -74,6 +76,8 @@ def _plain(type_: str, value: object, above: Tree) -> object:
     if type_ == "v1.LabelSelector":
         assert isinstance(value, dict)
         return shown_selector(value)
+    if type_ == "runtime.RawExtension":
+        return value
     if type_ in ("resource.Quantity", "intstr.IntOrString", "v1.Time"):
         return value if value is not None else {"resource.Quantity": "0", "intstr.IntOrString": 0}.get(type_)
     name = go_structs.INTERNAL_NAMES.get(type_, type_)
@@ -100,7 +104,8 @@ def _struct(declaration: str, doc: Tree, above: Tree) -> Tree:
 def _metadata(meta: Tree) -> Tree:
     shown: Tree = {}
     for field in _META_ORDER:
-        if value := meta.get(field):
+        value = meta.get(field)
+        if value or (value is not None and field == "deletionGracePeriodSeconds"):
             shown[field] = dict(sorted(value.items())) if isinstance(value, dict) else value
     return shown
 

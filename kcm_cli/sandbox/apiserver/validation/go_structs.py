@@ -122,6 +122,38 @@ autoscaling.HorizontalPodAutoscalerBehavior ScaleUp:*autoscaling.HPAScalingRules
 autoscaling.HPAScalingRules StabilizationWindowSeconds:*int32 SelectPolicy:*string
   Policies:[]autoscaling.HPAScalingPolicy Tolerance:*resource.Quantity
 autoscaling.HPAScalingPolicy Type:string Value:int32 PeriodSeconds:int32
+resource.ResourceClaimSpec Devices:resource.DeviceClaim
+resource.ResourceClaimTemplateSpec ObjectMeta=metadata:~metadata Spec:resource.ResourceClaimSpec
+resource.DeviceAttribute IntValue=int:*int64 BoolValue=bool:*bool StringValue=string:*string
+  VersionValue=version:*string IntValues=ints:[]int64 BoolValues=bools:[]bool
+  StringValues=strings:[]string VersionValues=versions:[]string
+resource.DeviceClaim Requests:[]resource.DeviceRequest Constraints:[]resource.DeviceConstraint
+  Config:[]resource.DeviceClaimConfiguration
+resource.AllocationResult Devices:resource.DeviceAllocationResult NodeSelector:*v1.NodeSelector
+  AllocationTimestamp:*v1.Time
+resource.DeviceRequest Name:string Exactly:*resource.ExactDeviceRequest
+  FirstAvailable:[]resource.DeviceSubRequest
+resource.DeviceConstraint Requests:[]string MatchAttribute:*string DistinctAttribute:*string
+resource.DeviceClaimConfiguration Requests:[]string DeviceConfiguration=.:resource.DeviceConfiguration
+resource.DeviceAllocationResult Results:[]resource.DeviceRequestAllocationResult
+  Config:[]resource.DeviceAllocationConfiguration
+resource.ExactDeviceRequest DeviceClassName:string Selectors:[]resource.DeviceSelector
+  AllocationMode:string Count:int64 AdminAccess:*bool Tolerations:[]resource.DeviceToleration
+  Capacity:*resource.CapacityRequirements
+resource.DeviceSubRequest Name:string DeviceClassName:string Selectors:[]resource.DeviceSelector
+  AllocationMode:string Count:int64 Tolerations:[]resource.DeviceToleration
+  Capacity:*resource.CapacityRequirements
+resource.DeviceConfiguration Opaque:*resource.OpaqueDeviceConfiguration
+resource.DeviceRequestAllocationResult Request:string Driver:string Pool:string Device:string
+  AdminAccess:*bool Tolerations:[]resource.DeviceToleration BindingConditions:[]string
+  BindingFailureConditions:[]string ShareID:*string ConsumedCapacity:map[string]resource.Quantity
+resource.DeviceAllocationConfiguration Source:string Requests:[]string
+  DeviceConfiguration=.:resource.DeviceConfiguration
+resource.DeviceSelector CEL=cel:*resource.CELDeviceSelector
+resource.DeviceToleration Key:string Operator:string Value:string Effect:string TolerationSeconds:*int64
+resource.CapacityRequirements Requests:map[string]resource.Quantity
+resource.OpaqueDeviceConfiguration Driver:string Parameters:runtime.RawExtension
+resource.CELDeviceSelector Expression:string
 """
 
 INTERNAL_NAMES = {

@@ -204,6 +204,7 @@ def test_escalate_and_bind_are_rights_of_their_own(api: Api, grants: Grants) -> 
 
 
 CONSTRAINED = "authentication.k8s.io"
+_NODE = "system:node:x"
 
 
 def whoami(api: Api, asking: User, /, **headers: str) -> Answer:
@@ -251,9 +252,21 @@ def test_who_may_be_whom(api: Api, grants: Grants, headers: dict[str, str], reso
 
 def test_the_old_right_alone_suffices(api: Api, grants: Grants) -> None:
     user = grants.user(rule("impersonate", on="users", names=("jane",)))
-    assert whoami(api, user, user="jane").status == 201
     answer = whoami(api, user, user="joe")
     assert f'User "{user.name}" cannot impersonate-on:user-info:create resource' in answer.message, "the first refusal"
+    assert whoami(api, user, user="jane").status == 201
+
+
+def test_the_mode_that_served_last_comes_first(api: Api, grants: Grants) -> None:
+    user = grants.user(rule("impersonate", on="users", names=("jane",)))
+    assert whoami(api, user, user="jane").status == 201
+    answer = whoami(api, user, user="joe")
+    assert f'User "{user.name}" cannot impersonate resource "users"' in answer.message
+    master = User("superuser", groups=("system:masters",))
+    groups = [whoami(api, master, user=name).doc["status"]["userInfo"]["groups"] for name in (_NODE, "jane", _NODE)]
+    assert groups == [["system:nodes", "system:authenticated"], ["system:authenticated"], groups[0]]
+    whoami(api, master, user="jane", group="system:masters")  # which only the old mode allows
+    assert whoami(api, master, user=_NODE).doc["status"]["userInfo"]["groups"] == ["system:authenticated"]
 
 
 def test_groups_alone_are_nobody(api: Api) -> None:

@@ -234,3 +234,166 @@ def test_endpoints_keep_the_node_of_their_old_topology(served: Any) -> None:
         return (await api.json("PUT", f"{path}/e", body))["endpoints"]
 
     assert served(test) == [{"addresses": ["10.0.0.1"], "conditions": {}}]
+
+
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+VALUES = {
+    "IntValue": None,
+    "BoolValue": None,
+    "StringValue": None,
+    "VersionValue": None,
+    "IntValues": None,
+    "BoolValues": None,
+    "StringValues": None,
+    "VersionValues": None,
+}
+
+
+def device(**content: Any) -> dict[str, Any]:
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    return {"spec": {"driver": "d.x", "pool": pool, "nodeName": "n", "devices": [{"name": "d", **content}]}}
+
+
+def claim(expression: str) -> dict[str, Any]:
+    exactly = {"deviceClassName": "c", "selectors": [{"cel": {"expression": expression}}]}
+    return {"spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}}
+
+
+@pytest.mark.parametrize(
+    ("body", "cause"),
+    [
+        pytest.param(
+            device(attributes={"a": {}}),
+            'spec.devices[0].attributes[a]: Invalid value: "": exactly one value must be specified',
+            id="no value",
+        ),
+        pytest.param(
+            device(attributes={"a": {"int": 1, "bool": True}}),
+            "spec.devices[0].attributes[a]: Invalid value: "
+            + msgspec.json.encode({**VALUES, "IntValue": 1, "BoolValue": True}).decode()
+            + ": exactly one value must be specified",
+            id="two values",
+        ),
+        pytest.param(
+            device(attributes={"a": {"version": "1"}}),
+            'spec.devices[0].attributes[a].version: Invalid value: "1": '
+            "must be a string compatible with semver.org spec 2.0.0",
+            id="version",
+        ),
+        pytest.param(
+            device(attributes={"a": {"string": "x" * 65}}),
+            "spec.devices[0].attributes[a].string: Too long: may not be more than 64 bytes",
+            id="long text",
+        ),
+        pytest.param(
+            device(attributes={"/a": {"int": 1}}),
+            'spec.devices[0].attributes: Invalid value: "": the domain must not be empty',
+            id="name without a domain",
+        ),
+        pytest.param(
+            device(taints=[{"key": "k", "effect": "X"}]),
+            'spec.devices[0].taints[0].effect: Unsupported value: "X": '
+            'supported values: "NoExecute", "NoSchedule", "None"',
+            id="effect",
+        ),
+        pytest.param(
+            device(bindingConditions=["b"]),
+            "spec.devices[0].bindingFailureConditions: Invalid value: null: "
+            "bindingFailureConditions are required to use bindingConditions",
+            id="conditions of a binding",
+        ),
+        pytest.param(
+            device(allNodes=True),
+            "spec.devices[0]: Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can only be set if "
+            "`perDeviceNodeSelection` is set to true in the ResourceSlice spec",
+            id="nodes of one device",
+        ),
+    ],
+)
+def test_devices_of_slices(served: Any, body: Any, cause: str) -> None:
+    causes = refusal(served, SLICES, body)["details"]["causes"]
+    assert [f"{found['field']}: {found['message']}" for found in causes] == [cause]
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("1", "must evaluate to bool or the unknown type, not int"),
+        ("x", "compilation failed: ERROR: <input>:1:1: undeclared reference to 'x' (in container '')\n | x\n | ^"),
+        ("device.y", "compilation failed: ERROR: <input>:1:7: undefined field 'y'\n | device.y\n | ......^"),
+    ],
+)
+def test_expressions_on_devices(served: Any, expression: str, why: str) -> None:
+    [cause] = refusal(served, CLAIMS, claim(expression))["details"]["causes"]
+    assert cause["message"] == f'Invalid value: "{expression}": {why}'
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        'device.driver == "d"',
+        'device.attributes["d"].a',
+        'device.capacity["d"].memory.isGreaterThan(quantity("1Gi"))',
+        'cel.bind(a, device.attributes["d"], a.b)',
+    ],
+)
+def test_expressions_that_choose_devices(served: Any, expression: str) -> None:
+    assert accepted(served, CLAIMS, claim(expression))["kind"] == "ResourceClaim"
+
+
+def test_a_claim_is_shown_as_its_internal_type(served: Any) -> None:
+    async def test(api: Any) -> Any:
+        await api.json("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": {"devices": {}}}, status=201)
+        wanted = {"name": "r", "exactly": {"deviceClassName": "c"}}
+        body = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [wanted]}}}
+        return msgspec.json.decode((await api.call("PUT", f"{CLAIMS}/c", body)).body)
+
+    exactly = '{"DeviceClassName":"c","Selectors":null,"AllocationMode":"ExactCount","Count":1,"AdminAccess":null,'
+    shown = f'{{"Name":"r","Exactly":{exactly}"Tolerations":null,"Capacity":null}},"FirstAvailable":null}}'
+    devices = f'{{"Devices":{{"Requests":[{shown}],"Constraints":null,"Config":null}}}}'
+    assert served(test)["details"]["causes"][0]["message"] == f"Invalid value: {devices}: field is immutable"
+
+
+def test_only_allocated_devices_are_reported(served: Any) -> None:
+    async def test(api: Any) -> Any:
+        await api.json("POST", CLAIMS, {"metadata": {"name": "c"}, "spec": {"devices": {}}}, status=201)
+        used = {"driver": "d.x", "pool": "p", "device": "v", "networkData": {"ips": ["10.0.0.1"]}}
+        body = {"metadata": {"name": "c"}, "spec": {"devices": {}}, "status": {"devices": [used]}}
+        return msgspec.json.decode((await api.call("PUT", f"{CLAIMS}/c/status", body)).body)
+
+    shown = '{"Driver":"d.x","Pool":"p","Device":"v","ShareID":""}'
+    assert [cause["message"] for cause in served(test)["details"]["causes"]] == [
+        f"Invalid value: {shown}: must be an allocated device in the claim",
+        'Invalid value: "10.0.0.1": must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/apis/coordination.k8s.io/v1/namespaces/default/leases", {"spec": {}}),
+        ("/apis/node.k8s.io/v1/runtimeclasses", {"handler": "h"}),
+    ],
+)
+def test_kinds_that_take_any_finalizer(served: Any, path: str, body: Any) -> None:
+    made = accepted(served, path, {**body, "metadata": {"name": "x", "finalizers": ["y"]}})
+    assert made["metadata"]["finalizers"] == ["y"]
+
+
+def test_a_self_link_is_not_kept(served: Any) -> None:
+    async def test(api: Any) -> Any:
+        await api.config_map("x")
+        body = {"metadata": {"name": "x", "selfLink": "/x"}, "data": {"a": "b"}}
+        return await api.json("PUT", f"{NS}/configmaps/x", body)
+
+    assert "selfLink" not in served(test)["metadata"]
+
+
+def test_an_empty_scope_is_none(served: Any) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"], "scope": ""}
+    hook = {"name": "a.b.c", "clientConfig": {"url": "https://a.b"}, "sideEffects": "None", "rules": [rule]}
+    body = {"webhooks": [{**hook, "admissionReviewVersions": ["v1"]}]}
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    [cause] = refusal(served, path, body)["details"]["causes"]
+    assert cause["message"] == 'Unsupported value: "": supported values: "*", "Cluster", "Namespaced"'
