@@ -26,6 +26,7 @@ from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, Selector, parse
+from kcm_cli.machinery.meta import split_key
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Update
 from kcm_cli.planning.status import status_changes
@@ -91,6 +92,7 @@ class AutoscalerController:
     async def sync(self, key: str) -> float | None:
         hpa = self._hpas.store.get(key)
         if hpa is None:
+            self._metrics.forget(*split_key(key))
             return None
         if self._fresh.stale(hpa):
             return AGAIN_S
@@ -315,6 +317,7 @@ class AutoscalerController:
             self._metrics.count.inc()
 
     def _gone(self, hpa: HorizontalPodAutoscaler) -> None:
+        self.queue.add(hpa.key)
         self._histories.pop(hpa.uid, None)
         known = self._selectors.get(hpa.namespace, {})
         if known.pop(hpa.name, None) is not None:

@@ -54,3 +54,7 @@ class AutoscalerMetrics:
 
     def desired(self, namespace: str, name: str, replicas: int) -> None:
         self._desired.labels(namespace, name).set(replicas)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """The autoscaler is gone."""
+        self._desired.remove(namespace, name)

@@ -27,7 +27,7 @@ from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
-from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.status import status_changes
 from kcm_cli.planning.template_defaults import same_when_defaulted
@@ -91,6 +91,7 @@ class StatefulSetController:
         set_ = self._sets.store.get(key)
         if set_ is None:
             self._consistency.forget(key)
+            self._metrics.forget(*split_key(key))
             return None
         if self._must_wait(set_):
             return None

@@ -5,6 +5,7 @@ from kcm_cli.engine.freshness import stale_sync_skips
 from kcm_cli.machinery.meta import Object
 
 _LABELS = ("statefulset_namespace", "statefulset_name", "pod_management_policy")
+_POLICIES = ("OrderedReady", "Parallel")
 
 
 class StatefulSetMetrics:
@@ -28,3 +29,9 @@ class StatefulSetMetrics:
 
     def down(self, set_: Object, policy: str, count: int) -> None:
         self._down.labels(set_.namespace, set_.name, policy).set(count)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """The StatefulSet is gone."""
+        for policy in _POLICIES:
+            self._allowed.remove(namespace, name, policy)
+            self._down.remove(namespace, name, policy)

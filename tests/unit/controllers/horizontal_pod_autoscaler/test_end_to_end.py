@@ -8,6 +8,7 @@ import pytest
 
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from tests.unit.controllers.controlling import Faulty
 from tests.unit.controllers.horizontal_pod_autoscaler.story import Story, container
@@ -319,5 +320,21 @@ def test_each_is_looked_at_once_a_period_and_written_when_it_changes(play):
             scales = {path: count for path, count in transport.reads.items() if path.endswith("/scale")}
             assert len(scales) == 20 and set(scales.values()) == {10}
             assert not any("horizontalpodautoscalers" in path for path in transport.writes)
+
+    play(life)
+
+
+def test_an_autoscaler_that_is_gone_is_not_measured_any_more(play):
+    async def life(world: World) -> None:
+        story, metrics = Story(world), Registry()
+        gauge = "\nhorizontal_pod_autoscaler_controller_desired_replicas{"
+        async with story.running(metrics=metrics):
+            await story.deploy(cpu_total="50m")
+            await story.autoscale()
+            await world.wait(60)
+            assert gauge in metrics.expose().decode()
+            await world.delete(HORIZONTAL_POD_AUTOSCALERS, "web")
+            await world.wait(30)
+            assert gauge not in metrics.expose().decode()
 
     play(life)

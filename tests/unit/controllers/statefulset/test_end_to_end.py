@@ -7,6 +7,7 @@ import pytest
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.rest.client import STRATEGIC_MERGE
 from tests.unit.controllers.controlling import Faulty, controllers
@@ -144,5 +145,20 @@ def test_lost_requests_and_answers_delay_but_do_not_mislead(play, policy, seed):
             assert await story.settled("i:2")
         assert faulty.faults > 3
         assert sorted(revision["revision"] for revision in await story.world.items(CONTROLLER_REVISIONS)) == [1, 2]
+
+    play(life)
+
+
+def test_a_set_that_is_gone_is_not_measured_any_more(play):
+    async def life(world: World) -> None:
+        story, metrics = Story(world), Registry()
+        gauge = "\nstatefulset_controller_statefulset_max_unavailable{"
+        async with story.running(metrics=metrics, gates=[("", "MaxUnavailableStatefulSet=true")]):
+            await story.make()
+            await world.wait(30)
+            assert gauge in metrics.expose().decode()
+            await world.delete(STATEFUL_SETS, "db")
+            await world.wait(10)
+            assert gauge not in metrics.expose().decode()
 
     play(life)
