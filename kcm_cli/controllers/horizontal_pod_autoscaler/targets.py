@@ -92,8 +92,7 @@ class Targets:
         try:
             return await self._client.get_doc(resource, namespace, name, subresource="scale")
         except ApiError as error:
-            gvr = resource.gvr
-            named = f"{gvr.plural}.{gvr.group} {name}" if gvr.group else f"{gvr.plural} {name}"
-            raise ScaleFailed(refusal(error, gvr.path(namespace, name, "scale"), named)) from None
+            path = resource.gvr.path(namespace, name, "scale")
+            raise ScaleFailed(refusal(error, path, f"{resource.gvr.plural} {name}")) from None
         except (TransportError, codec.DecodeError) as error:
             raise ScaleFailed(str(error)) from None

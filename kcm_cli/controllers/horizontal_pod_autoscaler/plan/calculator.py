@@ -1,7 +1,8 @@
 """From metrics to a number of replicas. Values are thousandths throughout; averages are cut towards zero.
 
 upstream: pkg/controller/podautoscaler/replica_calculator.go, metrics/utilization.go
-Not as upstream: where there are no pods to divide by, the average is 0 rather than an overflow.
+Not as upstream: where there are no pods to divide by, the average is 0 rather than an overflow; values of an external
+metric whose sum is negative are that, and not an overflow that asks for all the replicas there may be.
 """
 
 import math

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kcm_cli.api.core import Condition, Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import calculator
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import (
+    Result,
     Sample,
     Scope,
     Timing,
@@ -127,3 +128,8 @@ def test_never_against_the_direction_of_the_usage(values: list[int], target: int
         assert result.replicas >= len(pods)
     else:
         assert result.replicas <= len(pods)
+
+
+def test_a_negative_sum_asks_for_nothing() -> None:
+    usage = calculator.total([-5000, 1000])
+    assert calculator.by_value_per_pod(4, usage, 10_000, Tolerances(0.1, 0.1)) == Result(0, -1000)

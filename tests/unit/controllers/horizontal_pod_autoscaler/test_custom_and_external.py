@@ -399,7 +399,7 @@ def test_a_namespace_does_not_reach_what_belongs_to_the_cluster(play):
             await story.autoscale(external(average("10")), scaleTargetRef=TO_WIDGET)
             await world.wait(60)
             assert (await world.get(widgets, "w"))["spec"]["size"] == 1
-            text = "the server could not find the requested resource (get widgets.example.com w)"
+            text = "the server could not find the requested resource (get widgets w)"
             assert await story.told("FailedGetScale") == {text}
 
     play(life)
