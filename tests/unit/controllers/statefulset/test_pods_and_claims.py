@@ -1,0 +1,244 @@
+"""Pods and claims that are not as they should be: the controller in a whole sandbox, on virtual time."""
+
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
+from kcm_cli.rest.transport import Request, Response
+from tests.unit.controllers.controlling import Faulty
+from tests.unit.controllers.faults import Rewriting, refusal
+from tests.unit.controllers.statefulset.test_end_to_end import Story
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+CLAIMS = resource("persistentvolumeclaims")
+REVISIONS = resource("controllerrevisions", "apps")
+TEMPLATE = {
+    "metadata": {"name": "data"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+POD_NAME = "statefulset.kubernetes.io/pod-name"
+
+
+async def claims(world: World) -> dict[str, list[str]]:
+    """Claims, with the kinds and names of their owners."""
+    return {
+        claim["metadata"]["name"]: [f"{r['kind']}/{r['name']}" for r in claim["metadata"].get("ownerReferences", [])]
+        for claim in await world.items(PERSISTENT_VOLUME_CLAIMS)
+    }
+
+
+async def told(world: World, reason: str) -> list[str]:
+    return [text for found, text in await world.events("db") if found == reason]
+
+
+def refusing(world: World, method: str, plural: str, broken: list[bool]) -> Any:
+    def answer(request: Request) -> Response | None:
+        if broken[0] and request.method == method and f"/{plural}" in request.path and "/status" not in request.path:
+            return refusal(403, "Forbidden", "not now")
+        return None
+
+    return Rewriting(world.server.transport(), answer=answer)
+
+
+def test_a_pod_waits_for_its_claims(play):
+    async def life(world: World) -> None:
+        story, broken = Story(world), [True]
+        transport = refusing(world, "POST", "persistentvolumeclaims", broken)
+        async with story.running(transport=transport):
+            await story.make(volumeClaimTemplates=[TEMPLATE], replicas=2, podManagementPolicy="Parallel")
+            await world.wait(30)
+            assert await story.pods() == {}
+            claim = "Create Claim data-db-0 for Pod db-0 in StatefulSet db failed error: not now"
+            pod = "Create Pod db-0 in StatefulSet db failed error: failed to create PVC data-db-0: not now"
+            assert {claim, pod} <= set(await told(world, "FailedCreate"))
+            broken[0] = False
+            await world.wait(120)
+            assert set(await story.pods()) == {"db-0", "db-1"}
+            assert await claims(world) == {"data-db-0": [], "data-db-1": []}
+
+    play(life)
+
+
+def test_a_pod_does_not_come_back_to_a_claim_that_goes(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1)
+            await world.wait(30)
+            before = (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"]
+            await world.delete(CLAIMS, "data-db-0")
+            await world.delete(PODS, "db-0")
+            await world.wait(30)
+            assert await story.pods() == {}
+            text = "Create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being deleted"
+            assert text in await told(world, "FailedCreate")
+            await world.patch(CLAIMS, "data-db-0", {"metadata": {"finalizers": None}})
+            await world.wait(120)
+            assert list(await story.pods()) == ["db-0"]
+            assert (await world.get(CLAIMS, "data-db-0"))["metadata"]["uid"] != before
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("deleted", "scaled", "expected"),
+    [
+        pytest.param("Retain", "Retain", [[], []], id="kept"),
+        pytest.param("Delete", "Retain", [["StatefulSet/db"], ["StatefulSet/db"]], id="go with the set"),
+        pytest.param("Retain", "Delete", [[], ["Pod/db-1"]], id="go with a pod that is one too many"),
+        pytest.param("Delete", "Delete", [["StatefulSet/db"], ["Pod/db-1"]], id="go with either"),
+    ],
+)
+def test_owners_of_claims_follow_the_policy(play, deleted, scaled, expected):
+    async def life(world: World) -> None:
+        story = Story(world)
+        policy = {"whenDeleted": deleted, "whenScaled": scaled}
+        async with story.running():
+            await story.make(
+                volumeClaimTemplates=[TEMPLATE],
+                replicas=2,
+                podManagementPolicy="Parallel",
+                persistentVolumeClaimRetentionPolicy=policy,
+            )
+            await world.wait(60)
+            await world.patch(PODS, "db-1", {"metadata": {"finalizers": ["example.com/wait"]}})
+            await story.patch({"replicas": 1})
+            await world.wait(30)
+            found = await claims(world)
+            assert [found["data-db-0"], found["data-db-1"]] == expected
+
+    play(life)
+
+
+def test_a_claim_that_another_controls_is_told_and_left_alone(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u", "controller": True}
+        metadata = {"name": "data-db-0", "ownerReferences": [other], "labels": {"app": "db"}}
+        await world.create(CLAIMS, {"metadata": metadata, "spec": TEMPLATE["spec"]})
+        policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
+        async with story.running():
+            await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1, persistentVolumeClaimRetentionPolicy=policy)
+            await world.wait(30)
+            assert await claims(world) == {"data-db-0": ["ConfigMap/x"]}
+            assert await told(world, "ConflictingController")
+            assert list(await story.pods()) == ["db-0"]
+
+    play(life)
+
+
+def test_owners_that_cannot_be_written_are_told(play):
+    async def life(world: World) -> None:
+        story, broken = Story(world), [True]
+        transport = refusing(world, "PUT", "persistentvolumeclaims", broken)
+        async with story.running(transport=transport):
+            await story.make(volumeClaimTemplates=[TEMPLATE], replicas=1)
+            await world.wait(30)
+            policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
+            await story.patch({"persistentVolumeClaimRetentionPolicy": policy})
+            await world.wait(30)
+            text = "could not update claim data-db-0 for delete policy ownerRefs: not now"
+            assert any(text in one for one in await told(world, "FailedUpdate"))
+            broken[0] = False
+            await world.wait(120)
+            assert await claims(world) == {"data-db-0": ["StatefulSet/db"]}
+
+    play(life)
+
+
+def test_a_pod_without_its_name_is_put_right(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(replicas=1)
+            await world.wait(30)
+            await world.patch(PODS, "db-0", {"metadata": {"labels": {POD_NAME: "wrong"}}})
+            await world.wait(10)
+            assert (await world.get(PODS, "db-0"))["metadata"]["labels"][POD_NAME] == "db-0"
+            assert "Update Pod db-0 in StatefulSet db successful" in await told(world, "SuccessfulUpdate")
+
+    play(life)
+
+
+def test_a_pod_that_cannot_be_put_right_is_told(play):
+    async def life(world: World) -> None:
+        story, broken = Story(world), [True]
+        async with story.running(transport=refusing(world, "PUT", "pods", broken)):
+            await story.make(replicas=1)
+            await world.wait(30)
+            await world.patch(PODS, "db-0", {"metadata": {"labels": {POD_NAME: "wrong"}}})
+            await world.wait(10)
+            text = "Update Pod db-0 in StatefulSet db failed error: not now"
+            assert text in await told(world, "FailedUpdate")
+            broken[0] = False
+            await world.wait(120)
+            assert (await world.get(PODS, "db-0"))["metadata"]["labels"][POD_NAME] == "db-0"
+
+    play(life)
+
+
+def test_a_pod_that_cannot_be_made_is_told_and_one_of_somebody_else_is_waited_for(play):
+    async def life(world: World) -> None:
+        story, broken = Story(world), [True]
+        await world.pod("db-1")
+        async with story.running(transport=refusing(world, "POST", "pods", broken)):
+            await story.make(replicas=2)
+            await world.wait(10)
+            assert "Create Pod db-0 in StatefulSet db failed error: not now" in await told(world, "FailedCreate")
+            broken[0] = False
+            await world.wait(120)
+            assert (await story.status())["replicas"] == 1
+            assert not any("db-1" in text for text in await told(world, "FailedCreate"))
+            await world.delete(PODS, "db-1")
+            await world.wait(400)
+            assert (await story.status())["availableReplicas"] == 2
+
+    play(life)
+
+
+def test_a_revision_whose_name_is_taken_is_counted(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(replicas=1)
+            await world.wait(30)
+            (revision,) = await world.items(REVISIONS)
+            name = revision["metadata"]["name"]
+        sets = resource("statefulsets", "apps")
+        await world.delete(sets, "db", propagation="Background")
+        await world.delete(REVISIONS, name)
+        await world.delete(PODS, "db-0", grace_s=0)
+        await world.create(REVISIONS, {"metadata": {"name": name}, "data": {"other": True}, "revision": 1})
+        async with story.running():
+            await story.make(replicas=1)
+            await world.wait(60)
+            status = await story.status()
+            assert status["collisionCount"] == 1
+            assert status["currentRevision"] not in ("", name)
+            assert status["availableReplicas"] == 1
+
+    play(life)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_claims_under_lost_requests(play, seed):
+    async def life(world: World) -> None:
+        story = Story(world)
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.3)
+        policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
+        async with story.running(transport=faulty):
+            await story.make(
+                volumeClaimTemplates=[TEMPLATE],
+                podManagementPolicy="Parallel",
+                persistentVolumeClaimRetentionPolicy=policy,
+            )
+            await world.wait(400)
+            assert faulty.faults
+            assert await claims(world) == {f"data-db-{n}": ["StatefulSet/db"] for n in range(3)}
+            assert set(await story.pods()) == {"db-0", "db-1", "db-2"}
+
+    play(life)
