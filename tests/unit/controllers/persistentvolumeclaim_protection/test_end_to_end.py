@@ -1,6 +1,8 @@
 """The controller in a whole sandbox, on virtual time."""
 
+from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
@@ -41,5 +43,27 @@ def test_a_claim_without_the_finalizer_gets_it_beside_others(play):
             await world.wait(5)
             finalizers = (await world.get(CLAIMS, "bare"))["metadata"]["finalizers"]
             assert finalizers == ["example.com/keep", "kubernetes.io/pvc-protection"]
+
+    play(life)
+
+
+def test_claims_that_go_together_are_looked_up_together(play):
+    async def life(world: World) -> None:
+        names = [f"c{number}" for number in range(20)]
+        for name in names:
+            await make(world, name)
+        lists = []
+
+        def note(request: Request) -> bool:
+            if request.method == "GET" and request.path == "/api/v1/namespaces/default/pods":
+                lists.append(request)
+            return False
+
+        for name in names:
+            await world.delete(CLAIMS, name)
+        async with controllers(world, names=[NAME], transport=Refusing(world.server.transport(), note)):
+            await world.wait(5)
+            assert [await world.gone(name, CLAIMS) for name in names] == [True] * len(names)
+            assert len(lists) == 1
 
     play(life)
