@@ -3,7 +3,7 @@
 upstream: pkg/api/v1/endpoints/util.go#RepackSubsets
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
 
@@ -33,6 +33,9 @@ class Packer:
 
     def subsets(self) -> Subsets:
         """Ports with the same addresses in the same states share a subset."""
+        if len(self._ready) == 1:
+            ((port, states),) = self._ready.items()
+            return (self._subset(states.items(), () if port is None else (port,)),)
         groups: dict[frozenset[tuple[_Identity, bool]], list[EndpointPort]] = {}
         for port, states in self._ready.items():
             ports = groups.setdefault(frozenset(states.items()), [])
@@ -41,7 +44,7 @@ class Packer:
         packed = [self._subset(group, tuple(ports)) for group, ports in groups.items()]
         return tuple(sorted(packed, key=_order) if len(packed) > 1 else packed)
 
-    def _subset(self, group: frozenset[tuple[_Identity, bool]], ports: tuple[EndpointPort, ...]) -> EndpointSubset:
+    def _subset(self, group: Collection[tuple[_Identity, bool]], ports: tuple[EndpointPort, ...]) -> EndpointSubset:
         ready = sorted(identity for identity, is_ready in group if is_ready)
         unready = sorted(identity for identity, is_ready in group if not is_ready)
         return EndpointSubset(
