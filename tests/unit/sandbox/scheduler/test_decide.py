@@ -232,7 +232,7 @@ class TestSpread:
         for number in range(3):
             info = pod(f"p{number}", metadata=owner)
             state.place(info, placed(info, state))
-        assert all(len(node.pods) == 1 for node in state.all())
+        assert [len(node.pods) for node in state.all()] == [1, 1, 1]
 
 
 class TestPreferences:
