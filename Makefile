@@ -42,8 +42,9 @@ kills: $(READY) ## kill -9 a sandbox in the middle of writes, so many times
 
 FUZZ_S ?= 600
 
-fuzz: $(READY) ## odd requests for so many seconds; each kind of failure is shown once
+fuzz: $(READY) ## odd requests for so many seconds, and what schemathesis thinks of for every operation
 	$(BIN)/python -m tests.unit.sandbox.fuzz.run --seconds $(FUZZ_S)
+	KCM_FUZZ_EXAMPLES=5 $(BIN)/python -m pytest -q -s tests/e2e/test_schemathesis.py
 
 bench: $(READY) ## cost as JSON lines, beside the Go binary's figures
 	$(BIN)/python -m tests.bench.run $(ARGS)

@@ -3,6 +3,7 @@
 upstream: cel-go common/stdlib, staging/src/k8s.io/apiserver/pkg/cel/environment/base.go (v1.36)
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -39,23 +40,24 @@ def _size(value: Value) -> int:
     return len(value)
 
 
+_is_int = re.compile(r"[-+]?[0-9]+").fullmatch
+_is_uint = re.compile(r"[0-9]+").fullmatch
+_LONG = 1000
+
+
 def _int_of_text(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise CelError(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax") from None
+    if not _is_int(text):
+        raise CelError(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
+    value = int(text) if len(text) < _LONG else INT_MAX + 1
     if not INT_MIN <= value <= INT_MAX:
         raise CelError(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
     return value
 
 
 def _uint_of_text(text: str) -> Uint:
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if value < 0:
+    if not _is_uint(text):
         raise CelError(f"strconv.ParseUint: parsing {quote(text)}: invalid syntax")
+    value = int(text) if len(text) < _LONG else UINT_MAX + 1
     if value > UINT_MAX:
         raise CelError(f"strconv.ParseUint: parsing {quote(text)}: value out of range")
     return Uint(value)
@@ -81,6 +83,8 @@ def _int_of_uint(value: int) -> int:
 
 def _float_of_text(text: str) -> float:
     try:
+        if not text.isascii() or "_" in text or text != text.strip():
+            raise ValueError(text)
         return float(text)
     except ValueError:
         raise CelError(f"strconv.ParseFloat: parsing {quote(text)}: invalid syntax") from None
@@ -146,6 +150,13 @@ def _type(value: Value) -> TypeValue:
     return TYPES.get(name) or TypeValue(name)
 
 
+def _moment(seconds: int) -> datetime:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise CelError("timestamp overflow") from None
+
+
 def _is_zero(value: Value) -> bool:
     if isinstance(value, (datetime, TypeValue)):
         return False
@@ -180,7 +191,7 @@ FUNCTIONS: Mapping[str, Function] = {
         "timestamp",
         ((str,), _timestamp),
         ((TIMESTAMP,), as_utc),
-        ((int,), lambda seconds: datetime.fromtimestamp(seconds, UTC)),
+        ((int,), _moment),
     ),
     "duration": overloaded(
         "duration",
@@ -207,13 +218,13 @@ def _zoned(moment: datetime, zone: str) -> datetime:
         sign = -1 if zone.startswith("-") else 1
         hours, _, minutes = zone.lstrip("+-").partition(":")
         try:
-            offset = timedelta(hours=int(hours), minutes=int(minutes))
-        except ValueError as error:
+            offset = timedelta(hours=_int_of_text(hours), minutes=_int_of_text(minutes))
+            return moment.astimezone(timezone(sign * offset))
+        except (ValueError, OverflowError) as error:
             raise CelError(str(error)) from None
-        return moment.astimezone(timezone(sign * offset))
     try:
         return moment.astimezone(ZoneInfo(zone))
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError, OverflowError, OSError):
         raise CelError(f"unknown time zone {zone}") from None
 
 

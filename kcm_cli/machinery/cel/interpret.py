@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from kcm_cli.machinery.cel import comprehensions, operators
 from kcm_cli.machinery.cel.comprehensions import Run, Scope
 from kcm_cli.machinery.cel.functions import FUNCTIONS, METHODS
-from kcm_cli.machinery.cel.overloads import Function
+from kcm_cli.machinery.cel.overloads import Function, takes
 from kcm_cli.machinery.cel.syntax import (
     Call,
     Constant,
@@ -200,14 +200,18 @@ def _call(node: Call) -> Run:
     qualified = f"{_qualified(node.target)}.{node.function}"
     if qualified in FUNCTIONS:
         return _applied(qualified, FUNCTIONS[qualified], args)
-    if node.function in ("or", "orValue"):
+    if node.function in ("or", "orValue") and len(args) == 1:
         return _alternative(compile_node(node.target), args[0], node.function)
     return _applied(node.function, METHODS.get(node.function), (compile_node(node.target), *args))
 
 
 def _applied(name: str, function: Function | None, args: tuple[Run, ...]) -> Run:
+    fits = function is None or takes(function, len(args))
+
     def run(scope: Scope) -> Value:
         values = [arg(scope) for arg in args]
+        if not fits:
+            raise operators.no_overload(name, *values)
         if function is not None:
             return function(*values)
         method = getattr(values[0], "cel_methods", {}).get(name) if values else None

@@ -4,6 +4,7 @@ upstream: cel-go parser/gen/CEL.g4, parser/unescape.go
 """
 
 import re
+import sys
 from dataclasses import dataclass
 
 from kcm_cli.machinery.cel.errors import CelSyntaxError, located
@@ -41,6 +42,8 @@ RESERVED = frozenset(
         *("loop", "package", "namespace", "null", "return", "true", "var", "void", "while"),
     )
 )
+_INT_DIGITS = 4000
+"""More than any number has, zeros in front included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,9 @@ def _token(text: str, offset: int, match: re.Match[str]) -> Token:
 def _integer(text: str, offset: int, shown: str) -> int:
     unsigned = shown[-1] in "uU"
     digits = shown[:-1] if unsigned else shown
-    value = int(digits, 16) if digits.startswith("0x") else int(digits)
+    value = INT_MAX * 4
+    if len(digits) <= _INT_DIGITS:
+        value = int(digits, 16) if digits.startswith("0x") else int(digits)
     if unsigned:
         if value > UINT_MAX:
             raise CelSyntaxError(located(text, offset, "invalid uint literal"))
@@ -116,11 +121,17 @@ def _string(text: str, offset: int, prefix: str, quoted: str) -> str | bytes:
     return b"".join(bytes((ord(char) - 0xDC00,)) if 0xDC00 <= ord(char) < 0xDD00 else char.encode() for char in body)
 
 
+def _letter(code: int) -> str:
+    if code > sys.maxunicode or 0xD800 <= code < 0xE000:
+        raise KeyError(code)
+    return chr(code)
+
+
 def _unescape(escape: str, is_bytes: bool) -> str:
     """Raises KeyError for an unknown escape. A byte is kept apart from the letters by a surrogate."""
     kind = escape[0]
     if kind in "uU" and len(escape) > 1:
-        return chr(int(escape[1:], 16))
+        return _letter(int(escape[1:], 16))
     if len(escape) == 1:
         return _SIMPLE[escape]
     code = int(escape[1:], 16) if kind == "x" else int(escape, 8)

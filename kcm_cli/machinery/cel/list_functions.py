@@ -10,6 +10,9 @@ from kcm_cli.machinery.cel import operators
 from kcm_cli.machinery.cel.overloads import LIST, Function, overloaded
 from kcm_cli.machinery.cel.values import NONE, CelError, Duration, Optional, Uint, Value, equal, type_name
 
+_LONGEST = 1_000_000
+"""Longer lists would cost more than any expression may."""
+
 _Items = list[Value]
 
 
@@ -113,13 +116,19 @@ def _intersects(one: _Items, other: _Items) -> bool:
     return any(equal(item, each) for item in one for each in other)
 
 
+def _range(count: int) -> list[Value]:
+    if count > _LONGEST:
+        raise CelError("operation cancelled: actual cost limit exceeded")
+    return list(range(count))
+
+
 FUNCTIONS: Mapping[str, Function] = {
     "sets.contains": overloaded("sets.contains", ((LIST, LIST), _holds)),
     "sets.equivalent": overloaded(
         "sets.equivalent", ((LIST, LIST), lambda one, other: _holds(one, other) and _holds(other, one))
     ),
     "sets.intersects": overloaded("sets.intersects", ((LIST, LIST), _intersects)),
-    "lists.range": overloaded("lists.range", ((int,), lambda count: list(range(count)))),
+    "lists.range": overloaded("lists.range", ((int,), _range)),
 }
 METHODS: Mapping[str, Function] = {
     "isSorted": overloaded("isSorted", ((LIST,), _is_sorted)),

@@ -1,5 +1,6 @@
 """Functions that choose by the types of their arguments."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
@@ -33,6 +34,15 @@ def overloaded(name: str, *choices: tuple[Kinds, Function]) -> Function:
         raise no_overload(name, *args)
 
     return run
+
+
+def takes(function: Function, count: int) -> bool:
+    """Whether a function can be called with so many values."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    return True
 
 
 def failing(function: Callable[..., Value], error: type[Exception]) -> Function:

@@ -17,6 +17,7 @@ from kcm_cli.machinery.cel.syntax import (
     Node,
     Select,
     StructNode,
+    children_of,
 )
 from kcm_cli.machinery.cel.values import INT_MAX, Uint
 
@@ -54,7 +55,26 @@ _MACROS: dict[str, tuple[tuple[int, int], ...]] = {
 
 def parse(text: str) -> Node:
     """Raises CelSyntaxError."""
-    return _Parser(text).whole()
+    try:
+        node = _Parser(text).whole()
+    except RecursionError:
+        raise _too_deep(text, 0) from None
+    _check_depth(text, node)
+    return node
+
+
+def _check_depth(text: str, node: Node) -> None:
+    """Long chains are as deep as they are long. Raises CelSyntaxError."""
+    level, depth = [node], 0
+    while level:
+        depth += 1
+        if depth > _MAX_DEPTH:
+            raise _too_deep(text, level[0].offset)
+        level = [below for each in level for below in children_of(each)]
+
+
+def _too_deep(text: str, offset: int) -> CelSyntaxError:
+    return CelSyntaxError(located(text, offset, f"expression recursion limit exceeded: {_MAX_DEPTH}"))
 
 
 class _Parser:
@@ -105,7 +125,7 @@ class _Parser:
     def _expression(self) -> Node:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise self._error(self._next.offset, f"expression recursion limit exceeded: {_MAX_DEPTH}")
+            raise _too_deep(self._text, self._next.offset)
         condition = self._either()
         if self._next.kind == "?":
             offset = self._take().offset

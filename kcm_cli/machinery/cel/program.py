@@ -1,10 +1,13 @@
 """An expression that is ready to run."""
 
 from kcm_cli.machinery.cel.comprehensions import Scope
+from kcm_cli.machinery.cel.errors import CelSyntaxError
 from kcm_cli.machinery.cel.interpret import compile_node
 from kcm_cli.machinery.cel.parser import parse
 from kcm_cli.machinery.cel.syntax import Node
-from kcm_cli.machinery.cel.values import Value
+from kcm_cli.machinery.cel.values import CelError, Value
+
+_TOO_DEEP = "expression recursion limit exceeded"
 
 
 class Program:
@@ -14,8 +17,14 @@ class Program:
         """Raises CelSyntaxError."""
         self.text = text
         self.node = parse(text) if node is None else node
-        self._run = compile_node(self.node)
+        try:
+            self._run = compile_node(self.node)
+        except RecursionError:
+            raise CelSyntaxError(_TOO_DEEP) from None
 
     def evaluate(self, scope: Scope) -> Value:
         """The value with these variables (JSON values are taken as they are). Raises CelError."""
-        return self._run(scope)
+        try:
+            return self._run(scope)
+        except RecursionError:
+            raise CelError(_TOO_DEEP) from None

@@ -11,6 +11,8 @@ from kcm_cli.machinery.cel.overloads import LIST, Function, overloaded
 from kcm_cli.machinery.cel.values import CelError, Duration, TypeValue, Value
 from kcm_cli.machinery.quoting import quote
 
+_MOST_DECIMALS = 1000
+
 _UPPER, _LOWER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 _TO_LOWER, _TO_UPPER = str.maketrans(_UPPER, _LOWER), str.maketrans(_LOWER, _UPPER)
 _CLAUSE = re.compile(r"%(?:\.(\d+))?([a-zA-Z%])")
@@ -205,6 +207,8 @@ def _format_decimal(value: Value, precision: int) -> str:
 def _format_float(form: str) -> Callable[[Value, int], str]:
     def run(value: Value, precision: int) -> str:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if precision > _MOST_DECIMALS:
+                raise CelError("error during formatting: precision is too large")
             return f"{float(value):.{precision}{form}}"
         raise CelError("error during formatting: fixed-point clause can only be used on doubles")
 

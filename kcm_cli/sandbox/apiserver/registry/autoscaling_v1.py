@@ -10,6 +10,7 @@ from typing import Any
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.quantity import from_json
+from kcm_cli.sandbox.apiserver.registry.autoscaling_forms import Behavior, Condition, Metric, has_form
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.validation.go_print import internal
 
@@ -74,16 +75,17 @@ def to_v2(doc: Tree) -> Tree:
     metadata, annotations = dict(doc["metadata"]), dict(doc["metadata"].get("annotations") or {})
     spec, status = dict(doc.get("spec") or {}), dict(doc.get("status") or {})
     target = spec.pop("targetCPUUtilizationPercentage", None)
-    metrics = [_newer(item, _TARGETS) for item in _annotated(annotations, _METRICS)]
+    metrics = [_newer(item, _TARGETS) for item in _annotated(annotations, _METRICS, Metric)]
     metrics += [] if target is None else [_cpu(target)]
     spec["metrics"] = metrics or [_cpu(_DEFAULT_CPU_PERCENT)]
-    if behavior := _lowered(_parsed(annotations.pop(_BEHAVIOR, ""))):
+    behavior = _lowered(_parsed(annotations.pop(_BEHAVIOR, "")))
+    if behavior and has_form(behavior, Behavior):
         spec["behavior"] = behavior
     percent = status.pop("currentCPUUtilizationPercentage", None)
     shown = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": percent}}}
-    current = [_newer(item, _CURRENTS) for item in _annotated(annotations, _CURRENT)]
+    current = [_newer(item, _CURRENTS) for item in _annotated(annotations, _CURRENT, Metric)]
     status["currentMetrics"] = current or (None if percent is None else [shown])
-    if conditions := _annotated(annotations, _CONDITIONS):
+    if conditions := _annotated(annotations, _CONDITIONS, Condition):
         status["conditions"] = conditions
     _set(metadata, annotations)
     return {**doc, "apiVersion": "autoscaling/v2", "metadata": metadata, "spec": spec, "status": status}
@@ -202,9 +204,9 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _annotated(annotations: dict[str, str], key: str) -> list[Tree]:
-    found = _parsed(annotations.pop(key, ""))
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+def _annotated(annotations: dict[str, str], key: str, form: type) -> list[Tree]:
+    found = _lowered(_parsed(annotations.pop(key, "")))
+    return found if isinstance(found, list) and all(has_form(item, form) for item in found) else []
 
 
 def _annotate(annotations: dict[str, str], key: str, value: object) -> None:

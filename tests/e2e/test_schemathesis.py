@@ -1,0 +1,74 @@
+"""Requests that schemathesis makes of the sandbox's own OpenAPI documents, right and wrong ones.
+
+KCM_FUZZ_EXAMPLES: so many for each operation of every document (``make fuzz``), not of a few.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.parse
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e import schemathesis_hooks
+from tests.places import ROOT
+from tests.processes import KCM, Processes, ask, free_port, until
+from tests.unit.sandbox.fuzz.objects import valid
+
+pytestmark = pytest.mark.e2e
+CUSTOM = "apis/example.com/v1"
+EXAMPLES = os.environ.get("KCM_FUZZ_EXAMPLES", "")
+FEW = ("apis/apps/v1", "apis/policy/v1", CUSTOM)
+TOKEN = "T"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A sandbox with an object of every kind."""
+    with Processes() as processes:
+        port = free_port()
+        url = f"https://127.0.0.1:{port}"
+        words = ("--port", str(port), "--token", TOKEN, "--nodes", "0", "--no-manager")
+        processes.start(*KCM, "sandbox", *words)
+        until(lambda: ask(f"{url}/readyz").status == 200)
+        make = {"metadata": {"name": schemathesis_hooks.NAMESPACE}}
+        assert ask(f"{url}/api/v1/namespaces", token=TOKEN, method="POST", body=make).status == 201
+        for collection, doc in valid().items():
+            create(url, collection, doc)
+        until(lambda: ask(f"{url}/openapi/v3/{CUSTOM}", token=TOKEN).status == 200)
+        create(url, f"{CUSTOM}/namespaces/{{namespace}}/fuzzed", {"apiVersion": "example.com/v1", "kind": "Fuzz"})
+        yield url
+
+
+def create(url: str, collection: str, doc: Any) -> None:
+    """What is asked of others, and not kept, may be refused."""
+    doc = json.loads(json.dumps(doc).replace("{namespace}", schemathesis_hooks.NAMESPACE))
+    doc["metadata"] = {"name": schemathesis_hooks.NAME, **doc.get("metadata", {})}
+    path = urllib.parse.quote(collection.replace("{namespace}", schemathesis_hooks.NAMESPACE))
+    answer = ask(f"{url}/{path}", token=TOKEN, method="POST", body=doc)
+    assert answer.status < 500, answer.text
+
+
+def test_no_answer_is_a_failure_of_its_own(url: str) -> None:
+    paths: dict[str, Any] = ask(f"{url}/openapi/v3", token=TOKEN).doc["paths"]
+    for document in [path for path in paths if path.startswith("api")] if EXAMPLES else FEW:
+        run(url, document)
+
+
+def run(url: str, document: str) -> None:
+    words = ["run", f"{url}/openapi/v3/{document}", "--tls-verify=false", f"--header=Authorization: Bearer {TOKEN}"]
+    words += [
+        "--checks=answers_as_upstream",
+        "--exclude-path-regex=/watch/",
+        "--request-timeout=20",
+        "--phases=fuzzing",
+    ]
+    words += [f"--max-examples={EXAMPLES or 2}", "--mode=all", "--seed=1", "--no-shrink", "--generation-database=none"]
+    env = {**os.environ, "SCHEMATHESIS_HOOKS": "tests.e2e.schemathesis_hooks"}
+    command = [sys.executable, "-m", "schemathesis.cli", *words]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=1800, check=False)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr
+    print(done.stdout[-400:])
