@@ -19,10 +19,10 @@ from kcm_cli.sandbox.apiserver.schema import Schemas, Target
 from kcm_cli.sandbox.apiserver.schema.bodies import kind_in, parse
 from kcm_cli.sandbox.apiserver.schema.scheme import not_registered
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError
-from kcm_cli.sandbox.apiserver.validation.errors import forbidden, invalid, not_supported, required, too_long
+from kcm_cli.sandbox.apiserver.validation.errors import forbidden, invalid, not_supported, required
+from kcm_cli.sandbox.apiserver.validation.metadata import MANAGER_LENGTH, manager_errors
 
 _GROUP = "meta.k8s.io"
-_MANAGER_LENGTH = 128
 _INTEGER, _DIGITS = re.compile(r"[-+]?[0-9]+"), re.compile(r"[0-9]+")
 _LONG = 1000
 """Numbers of more digits are not even read: that takes long."""
@@ -51,7 +51,7 @@ def write_options(kind: str, request: Request, query: Mapping[str, str], *, appl
             errors.append(required("fieldManager", "is required for apply patch"))
         elif not apply and "force" in query:
             errors.append(forbidden("force", "may not be specified for non-apply patch"))
-    errors += _manager_errors(manager)
+    errors += manager_errors(manager, "fieldManager")
     dry_run = [value for key, value in request.query if key == "dryRun"]
     errors += _dry_run_errors(dry_run)
     validation = query.get("fieldValidation", "")
@@ -66,7 +66,7 @@ def write_options(kind: str, request: Request, query: Mapping[str, str], *, appl
 def agent_name(request: Request) -> str:
     """The manager of a request that names none: the first part of its user agent."""
     agent = request.headers.get("user-agent", "").split("/", 1)[0]
-    return "".join(letter for letter in agent if letter.isprintable())[:_MANAGER_LENGTH]
+    return "".join(letter for letter in agent if letter.isprintable())[:MANAGER_LENGTH]
 
 
 class Preconditions(msgspec.Struct):
@@ -274,19 +274,6 @@ def _whole(text: str, form: re.Pattern[str], fits: range) -> int:
     if number not in fits:
         raise FormatError(f'parsing "{text}": value out of range')
     return number
-
-
-def _manager_errors(manager: str) -> list[FieldError]:
-    errors = []
-    if len(manager.encode()) > _MANAGER_LENGTH:
-        errors.append(too_long("fieldManager", _MANAGER_LENGTH))
-    position = 0
-    for letter in manager:
-        if not letter.isprintable():
-            text = f"invalid character U+{ord(letter):04X} (at position {position})"
-            errors.append(invalid("fieldManager", manager, text))
-        position += len(letter.encode())
-    return errors
 
 
 def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:

@@ -13,6 +13,7 @@ from kcm_cli.sandbox.apiserver.validation.labels import key_messages, validate_a
 NameRule = Callable[[str, bool], list[str]]
 """Messages about a name; the second argument says that it is a prefix (``generateName``)."""
 
+MANAGER_LENGTH, _SUBRESOURCE_LENGTH = 128, 256
 STANDARD_FINALIZERS = frozenset({"kubernetes", "foregroundDeletion", "orphan"})
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _REFERENCE_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
@@ -78,6 +79,33 @@ def validate_rest(meta: Tree, namespaced: bool, path: str = "metadata") -> list[
         found += validate_owners(references, f"{path}.ownerReferences")
     if finalizers := meta.get("finalizers"):
         found += _finalizers(finalizers, f"{path}.finalizers")
+    return found + _managers(meta, path)
+
+
+def _managers(meta: Tree, path: str) -> list[FieldError]:
+    entries = enumerate(meta.get("managedFields") or ())
+    return [error for index, entry in entries for error in _manager(entry, f"{path}.managedFields[{index}]")]
+
+
+def _manager(entry: Tree, path: str) -> list[FieldError]:
+    """The names of an entry of managedFields."""
+    found = manager_errors(entry.get("manager") or "", f"{path}.manager")
+    if len((entry.get("subresource") or "").encode()) > _SUBRESOURCE_LENGTH:
+        found.append(errors.too_long(f"{path}.subresource", _SUBRESOURCE_LENGTH))
+    return found
+
+
+def manager_errors(manager: str, path: str) -> list[FieldError]:
+    """What is wrong with the name of a field manager."""
+    found = []
+    if len(manager.encode()) > MANAGER_LENGTH:
+        found.append(errors.too_long(path, MANAGER_LENGTH))
+    position = 0
+    for letter in manager:
+        if not letter.isprintable():
+            text = f"invalid character U+{ord(letter):04X} (at position {position})"
+            found.append(errors.invalid(path, manager, text))
+        position += len(letter.encode())
     return found
 
 
@@ -177,7 +205,7 @@ def validate_plain_meta_update(new: Tree, old: Tree, path: str = "metadata") -> 
         found += validate_annotations(new.get("annotations"), f"{path}.annotations")
     if new.get("ownerReferences") != old.get("ownerReferences"):
         found += validate_owners(new.get("ownerReferences") or [], f"{path}.ownerReferences")
-    return found
+    return found + _managers(new, path)
 
 
 def _new_finalizers(new: Tree, old: Tree, path: str) -> list[FieldError]:

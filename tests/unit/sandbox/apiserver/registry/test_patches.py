@@ -125,3 +125,23 @@ def test_options_of_a_delete(served: Any, body: Any, query: dict[str, str], stat
         await api.json("DELETE", CONFIG_MAPS + "/c", body, status=status, query=query)
 
     served(test)
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"manager": "m" * 129}, "metadata.managedFields[0].manager: Too long: may not be more than 128 bytes"),
+        ({"manager": "a\tb"}, "invalid character U+0009 (at position 1)"),
+        ({"manager": "m", "subresource": "s" * 257}, "subresource: Too long: may not be more than 256 bytes"),
+    ],
+    ids=["length", "letter", "subresource"],
+)
+def test_names_in_stated_managed_fields(served: Any, entry: Any, told: str) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("c", data={"a": "1"})
+        rest = {"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}}}}
+        body = {"metadata": {"name": "c", "managedFields": [{**rest, **entry}]}, "data": {"a": "1"}}
+        refused = await api.json("PUT", CONFIG_MAPS + "/c", body, status=422)
+        assert told in refused["message"]
+
+    served(test)
