@@ -11,6 +11,7 @@ from typing import assert_never
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V2
 from kcm_cli.engine.retry import Drop, RequeueAfter, Retry, RetryPolicy, classify
+from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.runtime.workqueue import ShutDown, WorkQueue
@@ -84,7 +85,7 @@ class Worker:
         decision = classify(error, attempts, self.retry)
         fields = {"controller": self.controller, "key": key, "attempts": attempts + 1, "err": str(error)}
         reason = getattr(error, "reason", None)
-        unexpected = reason is None and not isinstance(error, OSError)
+        unexpected = reason is None and not isinstance(error, OSError | TransportError)
         text = "Giving the key up until it changes" if isinstance(decision, Drop) else "Sync failed, will retry"
         if unexpected or isinstance(decision, Drop):
             level = logging.ERROR

@@ -1,0 +1,110 @@
+"""What becomes of a key: done, looked at again, tried again, given up; and what is logged of it."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.logs import V2
+from kcm_cli.engine.retry import Drop, RequeueAfter, Retry, RetryPolicy, classify
+from kcm_cli.engine.worker import Worker
+from kcm_cli.rest.errors import ApiError, Conflict, NotFound, TooManyRequests
+from kcm_cli.rest.transport import ConnectionLost
+from kcm_cli.runtime.workqueue import WorkQueue
+from tests.unit.sandbox.nodes.world import EPOCH
+
+
+class Known(Exception):
+    """One that says what it is."""
+
+    reason = "Known"
+
+
+def times(outcomes: Iterator[object], seconds: float, retry: RetryPolicy | None = None) -> list[float]:
+    """When (virtual seconds) a key is synced, while its syncs end like this: a number, None or an error."""
+
+    async def main() -> list[float]:
+        clock = LoopClock(EPOCH)
+        queue = WorkQueue("q", clock)
+        seen: list[float] = []
+
+        async def sync(key: str) -> float | None:
+            seen.append(round(asyncio.get_running_loop().time(), 3))
+            outcome = next(outcomes)
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome  # type: ignore[return-value]
+
+        worker = Worker(controller="c", queue=queue, sync=sync, clock=clock, retry=retry or RetryPolicy())
+        task = asyncio.create_task(worker.run())
+        queue.add("key")
+        await asyncio.sleep(seconds)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return seen
+
+    return virtual.run(main())
+
+
+LOST, WRONG = ConnectionLost("gone"), ValueError("wrong")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "retry", "expected"),
+    [
+        pytest.param([None], None, [0], id="done"),
+        pytest.param([5.0, None], None, [0, 5], id="looked at again"),
+        pytest.param([LOST, LOST, None], None, [0, 0.005, 0.015], id="tried again, later each time"),
+        pytest.param([WRONG, None], None, [0, 0.005], id="whatever the error"),
+        pytest.param([LOST, 5.0, LOST, None], None, [0, 0.005, 5.005, 5.01], id="success forgets the failures"),
+        pytest.param([LOST] * 3, RetryPolicy(2), [0, 0.005, 0.015], id="given up"),
+        pytest.param([TooManyRequests(429, "", "", retry_after_s=3.0), None], None, [0, 3], id="when the server says"),
+    ],
+)
+def test_when_a_key_comes_back(outcomes: list[object], retry: RetryPolicy | None, expected: list[float]) -> None:
+    assert times(iter(outcomes), 30, retry) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "level", "traced"),
+    [
+        pytest.param(Conflict(409, "Conflict", ""), V2, False, id="the object moved on"),
+        pytest.param(NotFound(404, "NotFound", ""), V2, False, id="gone"),
+        pytest.param(ApiError(500, "InternalError", ""), logging.INFO, False, id="the server's"),
+        pytest.param(Known("x"), logging.INFO, False, id="one that is known"),
+        pytest.param(LOST, logging.INFO, False, id="no connection"),
+        pytest.param(OSError("x"), logging.INFO, False, id="the system's"),
+        pytest.param(WRONG, logging.ERROR, True, id="one of ours"),
+    ],
+)
+def test_what_is_logged(caplog: pytest.LogCaptureFixture, error: Exception, level: int, traced: bool) -> None:
+    caplog.set_level(1, "kcm_cli.engine.worker")
+    times(iter([error, None]), 1)
+    (record,) = [record for record in caplog.records if "Sync failed" in record.message]
+    assert (record.levelno, record.exc_info is not None) == (level, traced)
+
+
+def test_what_is_given_up_is_always_told(caplog: pytest.LogCaptureFixture) -> None:
+    times(iter([LOST]), 1, RetryPolicy(0))
+    (record,) = [record for record in caplog.records if "Giving the key up" in record.message]
+    assert record.levelno == logging.ERROR
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts", "limit", "expected"),
+    [
+        pytest.param(LOST, 0, None, Retry(), id="for ever"),
+        pytest.param(LOST, 10**6, None, Retry(), id="really"),
+        pytest.param(LOST, 2, 3, Retry(), id="once more"),
+        pytest.param(LOST, 3, 3, Drop(), id="no more"),
+        pytest.param(TooManyRequests(429, "", "", retry_after_s=7.0), 0, None, RequeueAfter(7.0), id="told when"),
+        pytest.param(TooManyRequests(429, "", "", retry_after_s=0.0), 0, None, Retry(), id="told at once"),
+        pytest.param(TooManyRequests(429, "", "", retry_after_s=7.0), 3, 3, Drop(), id="told when, but no more"),
+    ],
+)
+def test_classify(error: Exception, attempts: int, limit: int | None, expected: object) -> None:
+    assert classify(error, attempts, RetryPolicy(limit)) == expected
