@@ -61,7 +61,7 @@ def metadata(review: Tree, *, local: bool) -> list[FieldError]:
 def user_of(spec: Tree) -> User:
     """Whom a review is about."""
     extra: Mapping[str, Sequence[str]] = spec.get("extra") or {}
-    values = {key: tuple(each) for key, each in extra.items()}
+    values = {key: tuple(each or ()) for key, each in extra.items()}
     return User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), values)
 
 

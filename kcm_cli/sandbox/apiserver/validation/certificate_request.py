@@ -52,7 +52,7 @@ def _request(doc: Tree, old: Tree | None) -> list[FieldError]:
     known_spec, known = (old or {}).get("spec") or {}, (old or {}).get("status") or {}
     found = metadata.validate_meta(doc["metadata"], False, _any_name)
     if problem := _request_problem(spec.get("request", "")):
-        found.append(errors.invalid("spec.request", spec.get("request"), problem))
+        found.append(errors.invalid("spec.request", spec.get("request") or None, problem))
     found += _usages(spec.get("usages") or [], known_spec.get("usages") or [])
     signer = spec.get("signerName", "")
     if signer != _LEGACY:

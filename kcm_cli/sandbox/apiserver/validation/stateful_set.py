@@ -5,7 +5,15 @@ Source: pkg/apis/apps/validation/validation.go#ValidateStatefulSetSpec.
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers, pod_template
+from kcm_cli.sandbox.apiserver.validation import (
+    errors,
+    labels,
+    metadata,
+    numbers,
+    pod_annotations,
+    pod_template,
+)
+from kcm_cli.sandbox.apiserver.validation.persistent_claim import validate_claim_spec
 
 _COUNTERS = (
     "replicas",
@@ -58,6 +66,8 @@ def validate_stateful_set_status(new: Tree, old: Tree) -> list[FieldError]:
 
 def _spec(spec: Tree, *, new: bool, check_template: bool = True) -> list[FieldError]:
     found = _policies(spec)
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()) if new else ():
+        found += validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
     found += numbers.non_negative(spec, ("replicas", "minReadySeconds"), "spec")
     if (ordinals := spec.get("ordinals")) is not None:
         found += numbers.non_negative(ordinals, ("start",), "spec.ordinals")
@@ -134,6 +144,15 @@ def _selector_and_template(spec: Tree, check_template: bool) -> list[FieldError]
     found += pod_template.validate_match(template, compiled, "spec.template")
     if check_template:
         found += pod_template.validate_template(template, "spec.template")
+    return found + _template_meta(template.get("metadata") or {}, template.get("spec") or {})
+
+
+def _template_meta(meta: Tree, pod: Tree) -> list[FieldError]:
+    """Labels and annotations once more: their causes are listed twice."""
+    found = labels.validate_labels(meta.get("labels"), "spec.template.labels")
+    if annotations := meta.get("annotations"):
+        found += labels.validate_annotations(annotations, "spec.template.annotations")
+        found += pod_annotations.validate_annotations(annotations, pod, "spec.template.annotations")
     return found
 
 

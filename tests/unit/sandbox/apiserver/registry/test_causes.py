@@ -125,6 +125,33 @@ def test_a_wrong_type_is_named_as_in_the_original(served: Any, path: str, body: 
             id="internal policy of an external name",
         ),
         pytest.param(
+            f"{APPS}/statefulsets",
+            {
+                "spec": {
+                    "selector": LABELS,
+                    "template": TEMPLATE,
+                    "volumeClaimTemplates": [{"metadata": {"name": "v"}, "spec": {"accessModes": ["x"]}}],
+                }
+            },
+            [
+                'spec.volumeClaimTemplates[0].spec.accessModes: Unsupported value: "x": supported values: '
+                '"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
+                "spec.volumeClaimTemplates[0].spec.resources[storage]: Required value",
+            ],
+            id="claims of a stateful set",
+        ),
+        pytest.param(
+            f"{APPS}/statefulsets",
+            {
+                "spec": {
+                    "selector": LABELS,
+                    "template": {**TEMPLATE, "metadata": {"labels": {"a": "b", "/x": "y"}}},
+                }
+            },
+            ['spec.template.labels: Invalid value: "/x": prefix part must be non-empty'] * 2,
+            id="labels of a stateful set's pods, twice",
+        ),
+        pytest.param(
             f"{NS}/pods",
             pod(securityContext={"seLinuxChangePolicy": "MountOption"}),
             [
@@ -397,3 +424,16 @@ def test_an_empty_scope_is_none(served: Any) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
     [cause] = refusal(served, path, body)["details"]["causes"]
     assert cause["message"] == 'Unsupported value: "": supported values: "*", "Cluster", "Namespaced"'
+
+
+def test_extra_of_a_review_without_values(served: Any) -> None:
+    spec = {"user": "u", "extra": {"k": None}, "nonResourceAttributes": {"path": "/x", "verb": "get"}}
+    made = accepted(served, "/apis/authorization.k8s.io/v1/subjectaccessreviews", {"metadata": {}, "spec": spec})
+    assert made["status"]["allowed"] is False
+
+
+def test_a_certificate_request_without_a_request(served: Any) -> None:
+    path = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+    causes = refusal(served, path, {"spec": {"signerName": "a.b/c", "usages": ["client auth"]}})["details"]["causes"]
+    said = [cause["message"] for cause in causes]
+    assert said == ["Invalid value: null: PEM block type must be CERTIFICATE REQUEST"]
