@@ -4,7 +4,9 @@ upstream: staging/src/k8s.io/controller-manager/app/serve.go, component-base/con
 apiserver/pkg/server/routes/flags.go
 """
 
+import gzip
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.requests import Request
@@ -20,6 +22,9 @@ from kcm_cli.manager.server import responses
 from kcm_cli.manager.server.mux import Handler
 
 log = logging.getLogger(__name__)
+
+_GZIP_LEVEL = 1
+"""A sixth of the size within a millisecond."""
 
 Debug = Callable[[str, str, Mapping[str, str]], Awaitable[tuple[str, bytes] | None]]
 """Answers (controller, path, query) with a content type and a body, or None if the controller has no such path.
@@ -53,9 +58,21 @@ def metrics(registry: Registry, start_time_s: float) -> Handler:
     headers = {"content-type": CONTENT_TYPE, "process-start-time-unix": str(int(start_time_s))}
 
     async def handle(request: Request) -> Response:
-        return Response(registry.expose(), 200, headers)
+        body = registry.expose()
+        if not accepts_gzip(request.headers.get("accept-encoding", "")):
+            return Response(body, 200, headers)
+        return Response(gzip.compress(body, _GZIP_LEVEL, mtime=0), 200, {**headers, "content-encoding": "gzip"})
 
     return handle
+
+
+def accepts_gzip(accepted: str) -> bool:
+    """Whether a client takes gzip, by its Accept-Encoding."""
+    for clause in accepted.split(","):
+        coding, *parameters = (part.strip().lower().replace(" ", "") for part in clause.split(";"))
+        if coding == "gzip":
+            return not any(re.fullmatch(r"q=0(\.0*)?", parameter) for parameter in parameters)
+    return False
 
 
 def slis(registry: Registry, families: SliMetrics, start_time_s: float) -> Handler:

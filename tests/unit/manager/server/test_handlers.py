@@ -1,9 +1,12 @@
 """What all handlers have in common with the original's."""
 
 import asyncio
+import gzip
 
+import pytest
 from starlette.requests import Request
 
+from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.server import handlers
 
 
@@ -24,3 +27,27 @@ def test_nobody_guesses_the_type_of_what_a_controller_shows() -> None:
 
     found = headers(handlers.controllers(ask), "/debug/controllers/gc/graph")
     assert (found["content-type"], found["x-content-type-options"]) == ("text/gc", "nosniff")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "answer"),
+    [
+        ("gzip", True),
+        ("deflate, gzip;q=0.5", True),
+        ("GZIP; q=1", True),
+        ("", False),
+        ("identity", False),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000, identity", False),
+    ],
+)
+def test_metrics_are_packed_for_those_who_take_it(accepted: str, answer: bool) -> None:
+    registry = Registry()
+    registry.counter("a_total", "A.").labels().inc()
+    scope = {"type": "http", "method": "GET", "path": "/metrics", "query_string": b"", "server": ("h", 1)}
+    scope["headers"] = [(b"accept-encoding", accepted.encode())]
+    response = asyncio.run(handlers.metrics(registry, 7.5)(Request(scope)))  # type: ignore[arg-type]
+    assert response.headers["process-start-time-unix"] == "7"
+    assert ("content-encoding" in response.headers) is answer
+    body = bytes(response.body)
+    assert b"\na_total 1\n" in (gzip.decompress(body) if answer else body)
