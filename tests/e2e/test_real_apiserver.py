@@ -52,8 +52,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
         "--allow-privileged=true",
     ]
     url = f"https://127.0.0.1:{port}"
-    with Processes() as processes:
-        processes.start(*etcd, log=folder / "etcd.log")
+    with Processes() as below, Processes() as processes:  # the API server does not end without its etcd
+        below.start(*etcd, log=folder / "etcd.log")
         processes.start(*api, log=folder / "log")
         until(lambda: ask(f"{url}/readyz", token=TOKEN).status == 200, 90, why=lambda: _tail(folder / "log"))
         (folder / "kubeconfig").write_text(KUBECONFIG.format(url=url, token=TOKEN))
@@ -67,6 +67,7 @@ def _tail(log: Path) -> str:
 def test_controllers_behave_as_recorded_on_a_real_server(shared: Path, server: tuple[str, Path]) -> None:
     url, folder = server
     files = ("root-ca-file=ca.crt", "service-account-private-key-file=sa.key")
+    files += ("cluster-signing-cert-file=ca.crt", "cluster-signing-key-file=ca.key")
     flags = [f"--{flag}={folder}/{name}" for flag, name in (pair.split("=") for pair in files)]
     command = [*KCM, f"--kubeconfig={folder}/kubeconfig", "--secure-port=0"]
     with Processes() as processes:
