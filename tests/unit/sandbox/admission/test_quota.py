@@ -4,7 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from kcm_cli.machinery import quantity
 from tests.unit.sandbox.asking import Answer, Api, pod
 
 Tree = dict[str, Any]
@@ -46,6 +49,26 @@ def test_a_thousand_writers_together_stay_within_the_quota(api: Api) -> None:
     )
     assert len(api.get(f"/api/v1/namespaces/{namespace}/configmaps").doc["items"]) == 100
     assert used(api, namespace) == {"configmaps": "100", "count/configmaps": "100"}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(1, 400), max_size=25), st.integers(0, 2000))
+def test_no_more_is_given_than_there_is_and_nobody_is_refused_who_fits(
+    api: Api, amounts: list[int], there: int
+) -> None:
+    namespace = api.namespace()
+    quota(api, namespace, {"requests.cpu": f"{there}m"})
+
+    async def everybody() -> list[Answer]:
+        path = f"/api/v1/namespaces/{namespace}/pods"
+        made = [with_resources(f"p{n}", requests={"cpu": f"{amount}m"}) for n, amount in enumerate(amounts)]
+        return await asyncio.gather(*(api.ask("POST", path, each) for each in made))
+
+    fits = [answer.status == 201 for answer in api.run(everybody())]
+    given_away = sum(amount for amount, made in zip(amounts, fits, strict=True) if made)
+    assert quantity.parse(used(api, namespace)["requests.cpu"]) == quantity.parse(f"{given_away}m")
+    assert given_away <= there
+    assert all(amount + given_away > there for amount, made in zip(amounts, fits, strict=True) if not made)
 
 
 def test_writers_of_pods_share_their_amounts_exactly(api: Api) -> None:

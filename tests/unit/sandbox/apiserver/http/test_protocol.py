@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import random
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -235,3 +236,40 @@ def test_an_error_in_a_stream_breaks_it_off(caplog: pytest.LogCaptureFixture) ->
 
     run(talk)
     assert "RuntimeError: broken" in caplog.text
+
+
+PIECES = (
+    *(b"GET ", b"POST ", b"ODD ", b"/", b"/%zz%00%ff?a=%", b"http://[::1/a", b"*", b" HTTP/1.1\r\n", b" HTTP/9.9\r\n"),
+    *(b"\r\n", b"\r\n\r\n", b"content-length: 3\r\n", b"content-length: -1\r\n", b"content-length: %d\r\n" % 10**30),
+    *(b"transfer-encoding: chunked\r\n", b"transfer-encoding: x\r\n", b"3\r\nabc\r\n", b"0\r\n\r\n", b"zz\r\n", b"abc"),
+    *(
+        b"expect: 100-continue\r\n",
+        b"connection: close\r\n",
+        b"connection: upgrade\r\nupgrade: h2c\r\n",
+        b"host: \xff\r\n",
+    ),
+    *(b"x" * 70_000, b"a: b\r\n" * 500, b"\x00", b"\xff\xfe", b"accept-encoding: gzip\r\n", b"\x16\x03\x01"),
+    *(b"impersonate-user: a\r\nimpersonate-user: b\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"GET /x HTTP/1.1\r\n"),
+)
+
+
+def test_whatever_arrives_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    rng = random.Random(1)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        failures: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+        for _number in range(300):
+            sent = b"".join(rng.choices(PIECES, k=rng.randrange(1, 9)))
+            _reader, other = await asyncio.open_connection(*writer.get_extra_info("peername"))
+            other.write(b"GET /x HTTP/1.1\r\n" + sent if rng.random() < 0.5 else sent)
+            if rng.random() < 0.5:
+                other.write_eof()
+            await asyncio.sleep(0)
+            other.close()
+        writer.write(b"GET /still HTTP/1.1\r\n\r\n")
+        assert (await answer(reader))[0] == 200
+        assert failures == []
+
+    run(talk)
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("kcm_cli")] == []
