@@ -75,6 +75,8 @@ class Schemas:
         """The same for the result of a server-side apply; ``described`` names the object in errors."""
 
         def refuse(text: str) -> ApiError:
-            return ApiError(500, "", f"failed to convert new typed object ({described}) to object: {text}")
+            kind = described.partition("; ")[2]
+            why = f"unable to convert unstructured object to {kind}: {text}"
+            return ApiError(500, "", f"failed to convert new object ({described}) to proper version: {why}")
 
         return self.bodies.normalize_merged(target, doc, refuse)[0]

@@ -6,6 +6,8 @@ import logging
 import random
 from typing import Any
 
+import yaml
+
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.virtual import VirtualLoop
 from kcm_cli.rest.transport import Request, Response
@@ -13,6 +15,7 @@ from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.embedded import ADMIN, EmbeddedServer
 from kcm_cli.sandbox.transport import InProcessTransport
 from tests.unit.sandbox.fuzz.objects import Tree, filled, valid
+from tests.unit.sandbox.fuzz.upstream import FAILURES
 
 JSON = "application/json"
 Pairs = tuple[tuple[str, str], ...]
@@ -89,6 +92,8 @@ class Cluster(logging.Handler):
             record = self.errors.pop()
             self.errors.clear()
             raise Failed(f"{record.getMessage()}: {sent}") from (record.exc_info or (None, None, None))[1]
+        if answer.status == 500 and not _message(answer).startswith(FAILURES):
+            raise Failed(f"{answer.body[:400]!r} to {sent}")
         if answer.body and answer.headers.get("content-type", "").startswith(JSON):
             events = answer.body.startswith(b'{"type":')
             for document in answer.body.splitlines() if events else [answer.body]:
@@ -106,6 +111,10 @@ class Cluster(logging.Handler):
                     schema: dict[str, Any] = next(iter(body["content"].values()))["schema"]
                     found[collection] = filled(schemas, schema["$ref"].rpartition("/")[2])
         return found
+
+
+def _message(answer: Response) -> str:
+    return str(yaml.safe_load(answer.body)["message"])  # JSON is YAML
 
 
 def _parse(document: bytes, sent: str) -> None:

@@ -159,3 +159,24 @@ def test_refusals(served: Any, method: str, path: str, body: object, status: int
         assert message in (await api.json(method, path, body, status=status))["message"]
 
     served(test)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "data", "why"),
+    [
+        ({"creationTimestamp": "x"}, {}, 'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"'),
+        ({}, {"a": "x"}, "error decoding from json: illegal base64 data at input byte 0"),
+    ],
+    ids=["time", "base64"],
+)
+def test_an_applied_value_that_its_type_cannot_read(served: Any, metadata: Any, data: Any, why: str) -> None:
+    async def test(api: Api) -> None:
+        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", **metadata}, "data": data}
+        options = {"query": {"fieldManager": "m"}, "headers": {"content-type": "application/apply-patch+yaml"}}
+        answer = await api.json("PATCH", "/api/v1/namespaces/default/secrets/s", body, status=500, **options)
+        said = "unable to convert unstructured object to /v1, Kind=Secret"
+        assert (
+            answer["message"] == f"failed to convert new object (/s; /v1, Kind=Secret) to proper version: {said}: {why}"
+        )
+
+    served(test)

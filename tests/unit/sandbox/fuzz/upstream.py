@@ -1,0 +1,14 @@
+"""Which failures upstream has, too."""
+
+FAILURES = (
+    "failed to create typed patch object",
+    "failed to create manager for existing fields",
+    "failed to convert new object",
+    "failed to merge config",
+    "Internal error occurred: the spec replicas field",
+    "list element types are not identical",
+    "unknown patch type",
+    "resourceVersion",
+    "strconv.ParseUint",
+)
+"""How the messages of answers with status 500 begin."""
