@@ -274,7 +274,7 @@ class Checker:
             return kind
         if self.bindings.accepts(before, kind):
             return most_general(before, kind)
-        return self.mismatch(node.offset, before, kind)
+        return DYN  # literals of several types are refused later, except where they are formatted
 
     def _struct(self, node: StructNode) -> Type:
         fields = self._environment.objects(node.type_name)

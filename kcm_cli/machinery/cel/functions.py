@@ -28,7 +28,6 @@ from kcm_cli.machinery.cel.values import (
 )
 from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import parse_time
 
 _ZERO_OFFSET = {"", "UTC", "Z"}
@@ -45,21 +44,25 @@ _is_uint = re.compile(r"[0-9]+").fullmatch
 _LONG = 1000
 
 
+def _not_of_text(kind: str) -> CelError:
+    return CelError(f"type conversion error from 'string' to '{kind}'")
+
+
 def _int_of_text(text: str) -> int:
     if not _is_int(text):
-        raise CelError(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
+        raise _not_of_text("int")
     value = int(text) if len(text) < _LONG else INT_MAX + 1
     if not INT_MIN <= value <= INT_MAX:
-        raise CelError(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
+        raise _not_of_text("int")
     return value
 
 
 def _uint_of_text(text: str) -> Uint:
     if not _is_uint(text):
-        raise CelError(f"strconv.ParseUint: parsing {quote(text)}: invalid syntax")
+        raise _not_of_text("uint")
     value = int(text) if len(text) < _LONG else UINT_MAX + 1
     if value > UINT_MAX:
-        raise CelError(f"strconv.ParseUint: parsing {quote(text)}: value out of range")
+        raise _not_of_text("uint")
     return Uint(value)
 
 
@@ -87,7 +90,7 @@ def _float_of_text(text: str) -> float:
             raise ValueError(text)
         return float(text)
     except ValueError:
-        raise CelError(f"strconv.ParseFloat: parsing {quote(text)}: invalid syntax") from None
+        raise _not_of_text("double") from None
 
 
 def _bool_of_text(text: str) -> bool:
@@ -95,7 +98,7 @@ def _bool_of_text(text: str) -> bool:
         return True
     if text in ("0", "f", "F", "FALSE", "false", "False"):
         return False
-    raise CelError(f"strconv.ParseBool: parsing {quote(text)}: invalid syntax")
+    raise _not_of_text("bool")
 
 
 def text_of(value: Value) -> str:
@@ -132,15 +135,15 @@ def _timestamp_text(moment: datetime) -> str:
 def _timestamp(text: str) -> datetime:
     try:
         return parse_time(text)
-    except FormatError as error:
-        raise CelError(str(error)) from None
+    except FormatError:
+        raise _not_of_text("google.protobuf.Timestamp") from None
 
 
 def _duration(text: str) -> Duration:
     try:
         return Duration(microseconds=parse_nanoseconds(text) / 1000)
-    except FormatError as error:
-        raise CelError(str(error)) from None
+    except FormatError:
+        raise _not_of_text("google.protobuf.Duration") from None
 
 
 def _type(value: Value) -> TypeValue:

@@ -146,6 +146,20 @@ def plain(value: float) -> str:
 # format
 
 
+def template_problem(template: str, count: int) -> str:
+    """What is wrong with a template for so many arguments, whatever they are; empty if nothing."""
+    used = 0
+    for match in _CLAUSE.finditer(template):
+        if match[2] == "%":
+            continue
+        if used >= count:
+            return f"index {used} out of range"
+        used += 1
+        if match[2] not in _VERBS:
+            return f'could not parse formatting clause: unrecognized formatting clause "{match[2]}"'
+    return f"too many arguments supplied to string.format (expected {used}, got {count})" if used < count else ""
+
+
 def format_text(template: str, args: list[Value]) -> str:
     """``"%s is %d".format([...])``. Raises CelError."""
     used = 0
@@ -155,19 +169,13 @@ def format_text(template: str, args: list[Value]) -> str:
         precision, verb = match[1], match[2]
         if verb == "%":
             return "%"
-        if used >= len(args):
-            raise CelError(f"index {used} out of range")
         value = args[used]
         used += 1
-        form = _VERBS.get(verb)
-        if form is None:
-            raise CelError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
-        return form(value, 6 if precision is None else int(precision))
+        return _VERBS[verb](value, 6 if precision is None else int(precision))
 
-    text = _CLAUSE.sub(fill, template)
-    if used < len(args):
-        raise CelError(f"too many arguments supplied to string.format (expected {used}, got {len(args)})")
-    return text
+    if problem := template_problem(template, len(args)):
+        raise CelError(problem)
+    return _CLAUSE.sub(fill, template)
 
 
 def _format_string(value: Value, precision: int) -> str:

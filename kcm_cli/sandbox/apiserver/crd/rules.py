@@ -9,6 +9,7 @@ set or map are compared in their order.
 upstream: apiextensions-apiserver pkg/apiserver/schema/cel/{validation,compilation,values}.go
 """
 
+import base64
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -214,7 +215,7 @@ def rules_of(schema: Structural) -> RuleSet | None:
 
 def _converts(schema: Structural) -> bool:
     """Whether values are of types that JSON does not have."""
-    if schema.type == "number" or (schema.type == "string" and schema.raw.get("format") in _FORMATS):
+    if schema.nullable or schema.type == "number" or (schema.type == "string" and schema.raw.get("format") in _FORMATS):
         return True
     return any(_converts(sub) for sub in _parts(schema))
 
@@ -231,7 +232,9 @@ def to_cel(schema: Structural | None, value: object) -> Value:
     if schema is None or value is None:
         return value
     if isinstance(value, dict):
-        return {key: to_cel(schema.child(key), item) for key, item in value.items()}
+        declared = schema.properties  # a field that is null counts as absent
+        shown = ((key, item) for key, item in value.items() if item is not None or key not in declared)
+        return {key: to_cel(schema.child(key), item) for key, item in shown}
     if isinstance(value, list):
         return [to_cel(schema.items, item) for item in value]
     if schema.type == "number" and isinstance(value, int) and not isinstance(value, bool):
@@ -246,6 +249,10 @@ def to_cel(schema: Structural | None, value: object) -> Value:
     return value
 
 
+def _bytes(text: str) -> Value:
+    return base64.b64decode(text, validate=True)
+
+
 def _date(text: str) -> Value:
     return parse_time(f"{text}T00:00:00Z")
 
@@ -255,7 +262,7 @@ def _duration(text: str) -> Value:
 
 
 _FORMATS: dict[str, Callable[[str], Value]] = {
-    "byte": str.encode,
+    "byte": _bytes,
     "date": _date,
     "date-time": parse_time,
     "duration": _duration,

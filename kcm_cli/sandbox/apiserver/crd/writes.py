@@ -56,6 +56,11 @@ class Rules(Protocol):
         """What they would find wrong if it had been changed."""
 
 
+def blocked(found: list[FieldError]) -> bool:
+    """Whether rules are not run on an object with such errors."""
+    return any(error.type in _BLOCKING for error in found)
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """What the strategy of a version needs to know."""
@@ -81,6 +86,7 @@ def strategy_of(kind: Kind) -> Strategy:
         check_status=writes.check_status,
         warn=writes.warn,
         warn_status=writes.warn_status,
+        warn_refused=writes.warn_refused,
         needs_version_on_update=True,
     )
 
@@ -178,13 +184,17 @@ class _Writes:
         rules = self._kind.rules
         if rules is None:
             return found
-        if any(error.type in _BLOCKING for error in found):
+        if blocked(found):
             return [*found, _UNCHECKED]
         return found + rules.check(new, old)
 
     def warn(self, new: Tree, old: Tree | None) -> list[str]:
         ratcheted = [] if old is None else self.warn_status(new, old)
         return ratcheted + _finalizer_warnings(new, old)
+
+    def warn_refused(self, new: Tree, old: Tree, found: list[FieldError]) -> list[str]:
+        """What rules tell although other errors refuse the object."""
+        return [] if blocked(found) else self.warn_status(new, old)
 
     def warn_status(self, new: Tree, old: Tree | None) -> list[str]:
         return [] if self._kind.rules is None or old is None else self._kind.rules.warnings(new, old)

@@ -203,6 +203,7 @@ class Updater:
             errors = rules.validate_update(doc, old)
             warnings = [] if errors else rules.warnings(doc, old)
         if errors:
+            call.warnings += rules.refused_warnings(doc, old, errors)
             raise invalid(hub, doc["metadata"].get("name") or "", errors)
         call.warnings += warnings
 

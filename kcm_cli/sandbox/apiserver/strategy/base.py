@@ -91,6 +91,7 @@ class Strategy:
     check_status: CheckUpdate = no_update_errors
     warn: Warn = no_warnings
     warn_status: Warn = no_warnings
+    warn_refused: Callable[[Tree, Tree, list[FieldError]], list[str]] = lambda new, old, found: []
     creates_on_update: bool = False
     needs_version_on_update: bool = False
     returns_object_on_delete: bool = False
@@ -136,6 +137,10 @@ class Strategy:
     def status_warnings(self, new: Tree, old: Tree) -> list[str]:
         """The same for an update of the status."""
         return self.warn_status(new, old)
+
+    def refused_warnings(self, new: Tree, old: Tree, found: list[FieldError]) -> list[str]:
+        """What the client is told although an update is refused for these errors."""
+        return self.warn_refused(new, old, found)
 
 
 def _keep_generation(new: Tree, old: Tree) -> None:
