@@ -17,14 +17,13 @@ from kcm_cli.rest.errors import ApiError, TooManyRequests
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
+from tests.unit.controllers.widgets import WIDGETS, serve_widgets
 from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
 
 REPLICA_SETS = resource("replicasets", "apps")
 DEPLOYMENTS = resource("deployments", "apps")
-CRDS = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=False)
-WIDGETS = resource("widgets", "example.com")
 TEMPLATE = {
     "metadata": {"labels": {"app": "web"}},
     "spec": {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 5},
@@ -124,21 +123,6 @@ def test_a_deployment_counts_once_while_it_rolls(play):
             assert await story.numbers() == (6, 5, 6, 1)
 
     play(life)
-
-
-async def serve_widgets(world: World, **subresources: Any) -> None:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        "subresources": subresources,
-    }
-    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
-    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
-    await world.create(CRDS, {"metadata": {"name": "widgets.example.com"}, "spec": spec})
-    await world.wait(5)
 
 
 SCALE = {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}

@@ -15,6 +15,7 @@ from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting
+from tests.unit.controllers.widgets import WIDGETS, serve_widgets
 from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
@@ -24,8 +25,6 @@ SECRETS = resource("secrets")
 NAMESPACES = resource("namespaces", namespaced=False)
 ROLES = resource("clusterroles", "rbac.authorization.k8s.io", namespaced=False)
 REPLICA_SETS = resource("replicasets", "apps")
-CRDS = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=False)
-WIDGETS = resource("widgets", "example.com")
 
 
 class Story:
@@ -317,19 +316,6 @@ def test_an_owner_of_a_kind_that_is_not_followed_goes_too(live):
             assert await story.left() == {"kept": ["lonely"]}
 
     live(life)
-
-
-async def serve_widgets(world: World) -> None:
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    spec = {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-        "versions": [version],
-    }
-    await world.create(CRDS, {"metadata": {"name": "widgets.example.com"}, "spec": spec})
-    await world.wait(5)
 
 
 def test_custom_resources_own_and_are_owned(live):

@@ -11,6 +11,7 @@ from kcm_cli.rest.errors import Forbidden
 from kcm_cli.rest.transport import Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.widgets import WIDGETS, serve_widgets
 from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
@@ -18,8 +19,6 @@ __all__ = ["certificates", "play"]
 CONFIG_MAPS = resource("configmaps")
 SERVICES = resource("services")
 CLAIMS = resource("persistentvolumeclaims")
-CRDS = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=False)
-WIDGETS = resource("widgets", "example.com")
 
 
 class Story:
@@ -161,15 +160,11 @@ def test_services_and_claims_are_measured(play):
 def test_a_kind_that_is_served_later(play):
     async def life(world: World) -> None:
         story = Story(world)
-        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-        names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
-        crd = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
         async with story.running():
             await story.quota({"pods": "3", "count/widgets.example.com": "3"})
             await world.wait(5)
             assert await story.used() == {"pods": "0"}
-            await world.create(CRDS, {"metadata": {"name": "widgets.example.com"}, "spec": crd})
+            await serve_widgets(world)
             await world.wait(320)  # until all quotas are counted again
             assert await story.used() == {"pods": "0", "count/widgets.example.com": "0"}
             for name in ("a", "b"):
