@@ -97,6 +97,19 @@ PERSISTENT_VOLUME_CLAIM = Strategy(
     returns_object_on_delete=True,
     warn=warned.of_claim,
 )
+_GATED_OF_DRIVER = "preventPodSchedulingIfMissing"  # by VolumeLimitScaling
+
+
+def _drop_gated_of_driver(doc: Tree) -> None:
+    doc["spec"].pop(_GATED_OF_DRIVER, None)
+
+
+def _driver_update(new: Tree, old: Tree) -> None:
+    if old["spec"].get(_GATED_OF_DRIVER) is None:
+        _drop_gated_of_driver(new)
+    parts.bump_if_spec_changed(new, old)
+
+
 STORAGE_CLASS = Strategy(
     namespaced=False,
     returns_object_on_delete=True,
@@ -106,7 +119,8 @@ STORAGE_CLASS = Strategy(
 )
 CSI_DRIVER = Strategy(
     namespaced=False,
-    on_update=parts.bump_if_spec_changed,
+    on_create=_drop_gated_of_driver,
+    on_update=_driver_update,
     needs_version_on_update=True,
     returns_object_on_delete=True,
     check_create=storage_csi.validate_driver,

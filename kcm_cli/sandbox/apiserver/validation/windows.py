@@ -133,7 +133,8 @@ def _windows(spec: Tree, path: str) -> list[FieldError]:
     found: list[FieldError] = []
     for place, field, in_spec in _POD_FIELDS:
         value = (spec if in_spec else context).get(field)
-        if value not in (None, [], False) or (value is False and field in _NEVER_FALSE):
+        said = field in _NEVER_FALSE if value is False else value is not None and value != []
+        if said:
             found.append(errors.forbidden(f"{path}.{place}", _NO))
     for container, place in containers_of(spec, path):
         own = container.get("securityContext") or {}

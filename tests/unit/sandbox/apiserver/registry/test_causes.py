@@ -437,3 +437,21 @@ def test_a_certificate_request_without_a_request(served: Any) -> None:
     causes = refusal(served, path, {"spec": {"signerName": "a.b/c", "usages": ["client auth"]}})["details"]["causes"]
     said = [cause["message"] for cause in causes]
     assert said == ["Invalid value: null: PEM block type must be CERTIFICATE REQUEST"]
+
+
+def test_a_windows_pod_has_no_user_number_not_even_the_first(served: Any) -> None:
+    body = pod(os={"name": "windows"}, securityContext={"runAsUser": 0})
+    [cause] = refusal(served, f"{NS}/pods", body)["details"]["causes"]
+    assert cause["field"] == "spec.securityContext.runAsUser"
+
+
+def test_a_gated_field_of_a_driver_goes(served: Any) -> None:
+    path = "/apis/storage.k8s.io/v1/csidrivers"
+
+    async def test(api: Any) -> Any:
+        spec = {"preventPodSchedulingIfMissing": True}
+        await api.json("POST", path, {"metadata": {"name": "d"}, "spec": spec}, status=201)
+        return await api.json("PUT", f"{path}/d", {**(await api.json("GET", f"{path}/d")), "spec": spec})
+
+    made = served(test)
+    assert "preventPodSchedulingIfMissing" not in made["spec"]
