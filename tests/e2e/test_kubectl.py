@@ -170,12 +170,19 @@ def test_get_in_the_form_of_a_file(standing: Kubectl, tmp_path: Path, form: str,
     assert part in standing.run("get", "pods", "-o", f"{form}={tmp_path / 'form'}")
 
 
-def test_get_selected_and_sorted(kubectl: Kubectl) -> None:
+def test_get_selected(kubectl: Kubectl) -> None:
     kubectl.app(3)
     assert len(kubectl.read("pods", "-l", "app=web", "--field-selector=status.phase=Running")["items"]) == 3
-    names = kubectl.run("get", "pods", "--sort-by=.metadata.name", "-o", "name", "--chunk-size=1").split()
-    assert names == sorted(names)
-    assert len(names) == 3
+    assert kubectl.read("pods", "-l", "app=web", "--field-selector=status.phase!=Running")["items"] == []
+    assert len(kubectl.run("get", "pods", "-o", "name", "--chunk-size=1").split()) == 3
+
+
+def test_get_sorted(kubectl: Kubectl) -> None:
+    for name, rank in (("a", 2), ("b", 3), ("c", 1)):
+        kubectl.run("create", "configmap", name)
+        kubectl.run("label", "configmap", name, f"rank={rank}")
+    ranked = ("get", "configmaps", "-l", "rank", "--sort-by=.metadata.labels.rank")
+    assert [line.split()[0] for line in kubectl.run(*ranked, "--no-headers").splitlines()] == ["c", "a", "b"]
 
 
 def test_get_of_everything(standing: Kubectl) -> None:
