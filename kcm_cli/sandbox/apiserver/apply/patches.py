@@ -72,7 +72,7 @@ class Patches:
             raise ApiError(413, "RequestEntityTooLarge", f"Request entity is too large: {limit}")
         try:
             patched = json_patches.json_patch(current, operations)
-        except PatchError:
+        except (PatchError, RecursionError):
             raise _generic_refusal() from None
         strict_errors = [] if mode == IGNORE else [f"json patch {text}" for text in problems]
         return self._finish(target, patched, touched(operations), strict_errors, mode)
@@ -91,7 +91,7 @@ class Patches:
         if not isinstance(patched, dict):
             raise invalid_patch(codec.encode(patched).decode(), "couldn't get version/kind; json parse error")
 
-        pristine = codec.encode(patched)  # cheaper than a copy, and mostly not needed
+        pristine = _encoded(patched)  # cheaper than a copy, and mostly not needed
 
         def refuse(text: str) -> ApiError:
             return invalid_patch(echo(node, codec.decode_doc(pristine), patch), text)
@@ -115,6 +115,16 @@ class Patches:
         doc, unknown = self._schemas.finish_merged(target, merged, refuse)
         strict_errors = problems + sorted(unknown) if mode != IGNORE else []
         return Patched(doc, _judge(strict_errors, mode, refuse))
+
+
+def _encoded(patched: Doc) -> bytes:
+    """Raises ApiError (422) where copies into copies have made it too deep."""
+    try:
+        data = codec.encode(patched)
+        gojson.check_depth(data)
+    except (RecursionError, gojson.SyntaxProblem):
+        raise _generic_refusal() from None
+    return data
 
 
 def _judge(problems: list[str], mode: str, refuse: Callable[[str], ApiError]) -> list[str]:

@@ -81,8 +81,7 @@ class SyntaxProblem(Exception):
 
 def read(data: bytes) -> tuple[object, object]:
     """The value, and the same as Pairs where keys are repeated (else None). Raises SyntaxProblem."""
-    if data.count(b"{") + data.count(b"[") > MAX_DEPTH:
-        _check_depth(data)
+    check_depth(data)
     try:
         value = _any_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -96,8 +95,10 @@ def read(data: bytes) -> tuple[object, object]:
     return merged(pairs), pairs
 
 
-def _check_depth(data: bytes) -> None:
-    """Raises SyntaxProblem."""
+def check_depth(data: bytes) -> None:
+    """Raises SyntaxProblem where JSON is nested too deep."""
+    if data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
+        return
     depth = 0
     for match in _NESTING.finditer(data.decode("utf-8", "replace")):
         char = match[0]

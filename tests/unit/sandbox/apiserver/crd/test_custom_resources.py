@@ -412,3 +412,25 @@ def test_definitions_that_are_refused(served: Any) -> None:
             assert expected in refused["message"]
 
     served(test)
+
+
+def test_copies_into_copies_end_at_some_depth(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api, definition(version(spec={"type": "object", "x-kubernetes-preserve-unknown-fields": True})))
+        deep: Any = {}
+        for _ in range(90):
+            deep = {"a": deep}
+        await api.json("POST", THINGS, thing(spec={"x": deep}), status=201)
+        headers = {"content-type": "application/json-patch+json"}
+        bottom, statuses = "/spec/x" + "/a" * 90, []
+        for _ in range(6):
+            operations = [
+                {"op": "copy", "from": "/spec/x", "path": "/spec/copy"},
+                {"op": "move", "from": "/spec/copy", "path": f"{bottom}/a"},
+            ]
+            statuses.append((await api.call("PATCH", f"{THINGS}/a", operations, headers=headers)).status)
+            bottom += bottom.removeprefix("/spec/x") + "/a"
+        assert statuses == [200, 422, 422, 422, 422, 422]
+        assert (await api.json("GET", f"{THINGS}/a"))["spec"]["x"]["a"]
+
+    served(test)
