@@ -9,6 +9,8 @@ FAILURES = (
     "list element types are not identical",
     "unknown patch type",
     "resourceVersion",
+    "target.",
+    "[target.",
     "strconv.ParseUint",
 )
 """How the messages of answers with status 500 begin."""
