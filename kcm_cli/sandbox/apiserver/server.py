@@ -154,8 +154,8 @@ class ApiServer:
         if not info.is_resource:
             return self._plain(request, info)
         served = route(self.catalog, info, request.method, asked.rest, request.path)
-        if served.info.gvr == _ENDPOINTS:
-            warnings.append(_ENDPOINTS_WARNING)
+        if found := _DEPRECATED.get(served.info.gvr):
+            warnings.append(found)
         if served.warning:
             warnings.append(served.warning)
         aggregated = self._aggregated.get((info.group, info.version))
@@ -195,8 +195,11 @@ class ApiServer:
 
 _METRICS_HEADERS = {"content-type": "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"}
 _TYPED_BODY, _DELETIONS = frozenset(["create", "update"]), frozenset(["delete", "deletecollection"])
-_ENDPOINTS = GVR("", "v1", "endpoints")
-_ENDPOINTS_WARNING = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+_DEPRECATED = {
+    GVR("", "v1", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    GVR("", "v1", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
+}
+"""What every request to a resource is told."""
 
 
 def _refused(request: Request, error: ApiError, warnings: list[str]) -> Answer:

@@ -69,8 +69,8 @@ def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
         if subresource is None:
             raise refusals.no_such_path()
         verbs = subresource.verbs
-    if info.verb == "watch" and "list" in verbs and "watch" not in verbs:
-        raise refusals.verb_not_supported(served.info, info.verb)
+    if info.verb == "watch" and "list" in verbs:
+        return  # the path is that of the list, whatever becomes of the watch
     if method not in _METHODS or info.verb not in verbs:
         raise method_not_allowed()
     collection = not _has_name(info, info.path)

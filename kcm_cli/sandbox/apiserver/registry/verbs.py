@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.refusals import method_not_allowed, not_found
-from kcm_cli.sandbox.apiserver.registry import kubelet
+from kcm_cli.sandbox.apiserver.registry import kubelet, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator
@@ -93,7 +93,8 @@ class Verbs:
         return call.media.document(201, made)
 
     async def _component_status(self, call: Call) -> Response:
-        call.warnings.append("v1 ComponentStatus is deprecated in v1.19+")
+        if call.info.verb == "watch":
+            raise refusals.verb_not_supported(call.resource, call.info.verb)
         if call.info.verb == "list":
             return call.media.list([], "", "", None)
         raise not_found("", "componentstatus", call.name)
