@@ -15,6 +15,7 @@ FAILURES = (
     "no elements in any of the given slices",
     "merging lists cannot yet be specified in the patch",
     "value for key ",
+    "The order in patch list",
     "resourceVersion",
     "target.",
     "[target.",
