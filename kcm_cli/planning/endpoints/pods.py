@@ -22,13 +22,15 @@ def published_hostname(pod: Pod, service: Service) -> str:
 
 
 def endpoint_changed(old: Pod, new: Pod) -> bool:
-    """Whether something changed that the pod's endpoints show."""
+    """Whether something changed that matters to its endpoints.
+
+    As upstream has it, a pod that ends without having been ready stays an endpoint, until something else changes.
+    """
     return (
         old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
         or is_ready(old) != is_ready(new)
         or old.status.pod_ips != new.status.pod_ips
         or old.status.pod_ip != new.status.pod_ip
-        or is_terminal(old) != is_terminal(new)
     )
 
 

@@ -32,7 +32,10 @@ def test_hostname_is_published_in_the_subdomain_of_the_service_only():
         pytest.param(pod("a"), pod("a", ready=False), {"web"}, id="readiness"),
         pytest.param(pod("a"), pod("a", "10.0.0.2"), {"web"}, id="address"),
         pytest.param(pod("a"), pod("a", deleted=True), {"web"}, id="deletion"),
-        pytest.param(pod("a"), pod("a", phase="Failed"), {"web"}, id="end"),
+        pytest.param(pod("a"), pod("a", ready=False, phase="Failed"), {"web"}, id="end of a ready pod"),
+        pytest.param(
+            pod("a", ready=False), pod("a", ready=False, phase="Failed"), set(), id="end of a pod that was not ready"
+        ),
         pytest.param(pod("a"), pod("a", labels={"app": "db"}), {"web", "db"}, id="other labels"),
         pytest.param(pod("a"), pod("a", labels={"app": "web", "x": "y"}), set(), id="labels that select nothing else"),
         pytest.param(
