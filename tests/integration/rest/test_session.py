@@ -141,8 +141,11 @@ def test_a_request_that_never_gets_its_turn_was_not_sent(run, serving, authority
     run(main())
 
 
-async def watch_lines(asked, writer):
+async def watch_head(asked, writer):
     writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+
+
+async def watch_lines(asked, writer):
     for piece in (b'{"type":', b'"ADDED"}\n', b"{}\n"):
         writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
         await writer.drain()
@@ -150,16 +153,20 @@ async def watch_lines(asked, writer):
 
 
 async def endless(asked, writer):
-    await watch_lines(asked, writer)
-    await asyncio.sleep(20)
+    """Ends when writing tells that nobody listens."""
+    await watch_head(asked, writer)
+    while True:
+        await watch_lines(asked, writer)
 
 
 async def ending(asked, writer):
+    await watch_head(asked, writer)
     await watch_lines(asked, writer)
     writer.write(b"0\r\n\r\n")
 
 
 async def breaking(asked, writer):
+    await watch_head(asked, writer)
     await watch_lines(asked, writer)
     writer.transport.abort()
     await asyncio.sleep(0.01)
