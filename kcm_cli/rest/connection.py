@@ -121,11 +121,7 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         """Give up the connection, and what is under way on it."""
         self._keep = False
-        if self._transport is None:
-            return
-        if self._incoming is None:
-            self._transport.close()
-        else:
+        if self._transport is not None:
             self._transport.abort()
 
     def resume(self) -> None:
