@@ -15,7 +15,7 @@ from kcm_cli.rest.transport import Request, Transport
 from kcm_cli.sandbox.nodes import commands
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import NODES, World, certificates, play
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
 
 __all__ = ["certificates", "play"]
 
@@ -203,5 +203,33 @@ def test_a_node_that_never_posted_anything_is_unknown_after_a_while(play):
                 (type_, "Unknown", "NodeStatusNeverUpdated")
                 for type_ in ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
             }
+
+    play(life)
+
+
+def test_an_hour_of_a_node_that_fails_and_what_is_evicted_from_it(play):
+    """Both controllers with their ordinary times: unknown after 50 s, evicted 300 s later, nothing more in an hour."""
+
+    async def life(world: World) -> None:
+        for number in range(6):
+            await world.pod(f"p{number}", {"terminationGracePeriodSeconds": 1})
+        await world.wait(5)
+        placed = {f"p{number}": await world.node_of(f"p{number}") for number in range(6)}
+        failed = placed["p0"]
+        on_it = {name for name, node in placed.items() if node == failed}
+        config = (NodeLifecycleConfig(), KubeCloudSharedConfig())
+        both = ["node-lifecycle-controller", "taint-eviction-controller"]
+        async with controllers(world, *config, names=both):
+            await world.wait(10)
+            await commands.fail(world.client, failed)
+            await world.wait(120)
+            assert (UNREACHABLE, "NoExecute") in await taints(world, failed)
+            pods = {pod["metadata"]["name"]: pod["metadata"] for pod in await world.items(PODS)}
+            assert not any("deletionTimestamp" in meta for meta in pods.values())
+            await world.wait(3600 - 130)
+            pods = {pod["metadata"]["name"]: pod["metadata"] for pod in await world.items(PODS)}
+            assert {
+                name for name in placed if "deletionTimestamp" in pods.get(name, {"deletionTimestamp": ""})
+            } == on_it
 
     play(life)
