@@ -8,19 +8,17 @@ import functools
 import os
 import socket
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import httptools
 
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest import errors
+from kcm_cli.rest.connection import Connection, Lost
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.targets import Target, TargetError, address_of, target_of
 
-_CHUNK = 64 * 1024
 _USER_AGENT = "kube-apiserver-admission"
 _UNTRUSTED = frozenset({18, 19, 20, 21})
 _EXPIRED = frozenset({9, 10})
@@ -49,7 +47,7 @@ class WebhookCalls:
                 response = await self._ask(target, query, body)
         except TimeoutError:
             raise CallError(_failed(target, query, "context deadline exceeded")) from None
-        except (TargetError, OSError, EOFError, httptools.HttpParserError) as error:
+        except (TargetError, OSError, httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             raise CallError(_failed(target, query, _explained(error, target))) from None
         if not 200 <= response.status <= 206:
             raise CallError(str(errors.from_response(response)))
@@ -59,28 +57,28 @@ class WebhookCalls:
         return response.body
 
     async def _ask(self, target: Target, query: str, body: bytes) -> Response:
-        reader, writer = await self._connect(target)
+        connection = await self._connect(target)
         try:
-            writer.write(_request(target, query, body))
-            await writer.drain()
-            return await _answer(reader)
+            return await connection.ask(_request(target, query, body))
         finally:
-            writer.close()
+            connection.close()
 
-    async def _connect(self, target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, target: Target) -> Connection:
         """Raises what the first address had against it."""
         host, port = address_of(target, self._store)
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            loop = asyncio.get_running_loop()
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except socket.gaierror:
             raise TargetError(f"dial tcp: lookup {host}: no such host") from None
         context = _context(target.ca)
         failure: OSError | None = None
         for family, _, _, _, address in found:
             try:
-                return await asyncio.open_connection(
-                    str(address[0]), port, family=family, ssl=context, server_hostname=target.name
+                _, connection = await loop.create_connection(
+                    Connection, str(address[0]), port, family=family, ssl=context, server_hostname=target.name
                 )
+                return connection
             except ssl.SSLError:
                 raise
             except OSError as error:
@@ -114,42 +112,6 @@ def _request(target: Target, query: str, body: bytes) -> bytes:
     return head.encode() + body
 
 
-@dataclass(slots=True)
-class _Parsed:
-    """Collects what the parser finds; the names are the parser's."""
-
-    headers: dict[str, str] = field(default_factory=dict)
-    chunks: list[bytes] = field(default_factory=list)
-    done: bool = False
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
-
-    def on_body(self, body: bytes) -> None:
-        self.chunks.append(body)
-
-    def on_message_complete(self) -> None:
-        self.done = True
-
-
-async def _answer(reader: asyncio.StreamReader) -> Response:
-    parsed = _Parsed()
-    parser = httptools.HttpResponseParser(parsed)
-    while not parsed.done:
-        data = await reader.read(_CHUNK)
-        if not data:
-            if not parsed.headers or _sized(parsed.headers):
-                raise EOFError
-            break
-        parser.feed_data(data)
-    return Response(parser.get_status_code(), parsed.headers, b"".join(parsed.chunks))
-
-
-def _sized(headers: Mapping[str, str]) -> bool:
-    """Whether the end of the body is told, so that a connection that ends sooner is an error."""
-    return "content-length" in headers or "transfer-encoding" in headers
-
-
 def _failed(target: Target, query: str, why: str) -> str:
     return f"Post {quote(target.url + query)}: {why}"
 
@@ -161,11 +123,13 @@ def _explained(error: Exception, target: Target) -> str:
         if error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
             return "http: server gave HTTP response to HTTPS client"
         return f"remote error: tls: {(error.reason or 'handshake failure').replace('_', ' ').lower()}"
-    if isinstance(error, httptools.HttpParserError):
+    if isinstance(error, Lost):
+        return "EOF" if error.why is None else _explained(error.why, target)
+    if isinstance(error, httptools.HttpParserError | httptools.HttpParserUpgrade):
         return f"net/http: HTTP/1.x transport connection broken: malformed HTTP response: {error}"
     if isinstance(error, OSError) and error.errno is not None:
         return _system_text(error)
-    return "EOF" if isinstance(error, EOFError) else str(error)
+    return str(error)
 
 
 def _distrust(error: ssl.SSLCertVerificationError, target: Target) -> str:
