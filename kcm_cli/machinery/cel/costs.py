@@ -190,10 +190,15 @@ class _Estimate:
     def _conditional(self, node: Call, costs: Sequence[int]) -> int:
         _, one, other = node.args
         self.sizes[id(node)] = _either(self._size_or_unknown(one), self._size_or_unknown(other))
-        first, second = self._entries(one), self._entries(other)
-        if first is not None or second is not None:
-            self.entries[id(node)] = first.union(second) if first is not None else second  # type: ignore[assignment]
+        self._keep_entries(node, one, other)
         return plus(costs[0], max(costs[1:]))
+
+    def _keep_entries(self, node: Call, one: Node, other: Node) -> None:
+        """The result holds what either operand holds, as far as that is known."""
+        first, second = self._entries(one), self._entries(other)
+        known = first.union(second) if first is not None else second
+        if known is not None:
+            self.entries[id(node)] = known
 
     def _operator(self, node: Call, name: str) -> int | None:
         """The cost of an operator beside that of its operands; None for functions."""
@@ -226,9 +231,7 @@ class _Estimate:
         one, other = (self._size_or_unknown(arg) for arg in node.args)
         total = (plus(one[0], other[0]), plus(one[1], other[1]))
         self.sizes[id(node)] = total
-        first, second = (self._entries(arg) for arg in node.args)
-        if first is not None or second is not None:
-            self.entries[id(node)] = first.union(second) if first is not None else second  # type: ignore[assignment]
+        self._keep_entries(node, *node.args)
         return 1 if kinds == {"list"} else scaled(total[1])
 
     def _index(self, node: Call) -> int:
