@@ -184,7 +184,7 @@ def _states(informers: Informers) -> Iterator[CacheState]:
     for informer in informers.all():
         if not informer.scope.metadata_only:
             gvr = informer.resource.gvr
-            yield CacheState(gvr.group, gvr.version, gvr.plural, number_of(informer.last_version))
+            yield CacheState(gvr.group, gvr.version, gvr.plural, number_of(informer.last_version), informer.handling)
 
 
 def choose(

@@ -14,6 +14,7 @@ upstream: staging/src/k8s.io/client-go/tools/cache
 import asyncio
 import logging
 import random
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from typing import Any, Generic, TypeVar
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.metrics import Histogram
+from kcm_cli.component.metrics.informers import HANDLING_BUCKETS
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest import errors
@@ -72,7 +75,10 @@ class Scope:
 
 
 class Informer(Generic[T]):
-    """Keeps ``store`` equal to the server's objects and tells the listeners."""
+    """Keeps ``store`` equal to the server's objects and tells the listeners.
+
+    ``handling``: seconds that it takes to store a change and tell the listeners.
+    """
 
     def __init__(
         self,
@@ -87,6 +93,7 @@ class Informer(Generic[T]):
         self.store: Store[T] = Store()
         self.synced = asyncio.Event()
         self.last_version = ""
+        self.handling = Histogram(HANDLING_BUCKETS)
         self._client = client
         self._clock = clock
         self._rng = rng
@@ -200,11 +207,13 @@ class Informer(Generic[T]):
         return codec.decode(body, ListPage)
 
     def _replace(self, found: dict[str, T], version: str) -> None:
-        """Make the store equal to a complete set. atomic: no await."""
+        """Make the store equal to a complete set, which is one step in ``handling``. atomic: no await."""
+        started = time.perf_counter()
         for key in sorted(self.store.keys() - found.keys()):
             self._remove(key)
         for obj in found.values():
             self._put(obj)
+        self.handling.observe(time.perf_counter() - started)
         self.last_version = version
         self._backoff.reset()
         self.synced.set()
@@ -222,10 +231,13 @@ class Informer(Generic[T]):
     async def _apply(self, events: AsyncIterator[WatchEvent[T]]) -> None:
         async for event in events:
             obj = event.object
-            if event.type == DELETED:
-                self._remove(obj.key, obj)
-            elif event.type != BOOKMARK:
-                self._put(obj)
+            if event.type != BOOKMARK:
+                started = time.perf_counter()
+                if event.type == DELETED:
+                    self._remove(obj.key, obj)
+                else:
+                    self._put(obj)
+                self.handling.observe(time.perf_counter() - started)
             self.last_version = obj.metadata.resource_version
 
     async def _events(self, query: tuple[tuple[str, str], ...]) -> AsyncGenerator[WatchEvent[T], None]:

@@ -3,12 +3,12 @@
 upstream: staging/src/k8s.io/client-go/tools/cache/fifo_metrics.go, component-base/metrics/prometheus/clientgo/fifo
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prometheus_client.metrics_core import Metric
 
-from kcm_cli.component.metrics.instruments import Description, Gauge, help_text
+from kcm_cli.component.metrics.instruments import Description, Gauge, Histogram, Instrument, help_text
 from kcm_cli.component.metrics.registry import Registry
 
 NAME = "kube-controller-manager"
@@ -19,19 +19,30 @@ _QUEUED = Description(
     "How many changes wait to be handed out. Always 0: kcm hands each out as it comes.",
     _LABELS,
 )
+HANDLING_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_HANDLING = Description(
+    "informer_processing_latency_seconds",
+    "histogram",
+    "Seconds that it takes to put a change into the cache and tell all who listen.",
+    _LABELS,
+)
 _VERSION = Description(
     "informer_store_resource_version", "gauge", "The resource version that the cache has come to.", _LABELS
 )
 
 
+Key = tuple[str, str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class CacheState:
-    """One cache: what it holds, and the resource version that it has come to."""
+    """One cache: what it holds, the resource version that it has come to, and how long changes took it."""
 
     group: str
     version: str
     resource: str
     at: int
+    handling: Histogram
 
 
 States = Callable[[], Iterable[CacheState]]
@@ -50,20 +61,25 @@ class InformerCollector:
         self._sources.append(states)
 
     def collect(self) -> Iterator[Metric]:
-        """All families, or none while there is no cache."""
-        found: dict[tuple[str, str, str], int] = {}
+        """All families, or none while there is no cache. Caches of one resource are shown as one."""
+        queued: dict[Key, Gauge] = {}
+        versions: dict[Key, Gauge] = {}
+        handling: dict[Key, Histogram] = {}
         for state in (state for states in tuple(self._sources) for state in states()):
             key = (state.group, state.resource, state.version)
-            found[key] = max(state.at, found.get(key, 0))
-        if found:
-            yield _family(_QUEUED, dict.fromkeys(found, 0))
-            yield _family(_VERSION, found)
+            queued.setdefault(key, Gauge())
+            version = versions.setdefault(key, Gauge())
+            version.set(max(state.at, version.value))
+            handling.setdefault(key, Histogram(HANDLING_BUCKETS)).add(state.handling)
+        if queued:
+            yield _family(_HANDLING, handling)
+            yield _family(_QUEUED, queued)
+            yield _family(_VERSION, versions)
 
 
-def _family(description: Description, values: dict[tuple[str, str, str], int]) -> Metric:
+def _family(description: Description, series: Mapping[Key, Instrument]) -> Metric:
     metric = Metric(description.name, help_text(description), description.kind)
-    for (group, resource, version), value in sorted(values.items()):
-        gauge, labels = Gauge(), {"group": group, "name": NAME, "resource": resource, "version": version}
-        gauge.set(value)
-        metric.samples.extend(gauge.samples(description.name, labels))
+    for (group, resource, version), one in sorted(series.items(), key=lambda item: item[0]):
+        labels = {"group": group, "name": NAME, "resource": resource, "version": version}
+        metric.samples.extend(one.samples(description.name, labels))
     return metric

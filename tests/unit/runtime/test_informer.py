@@ -113,6 +113,8 @@ class Seen:
     known: dict[str, str]
     synced: bool
     version: str
+    handled: int
+    """Changes in the informer's measure of its listeners' time; a complete set is one."""
 
 
 def follow(server: Server, seconds: float = 120, check: Callable[[Informer[Pod]], None] | None = None) -> Seen:
@@ -137,7 +139,7 @@ def follow(server: Server, seconds: float = 120, check: Callable[[Informer[Pod]]
         assert not task.done()
         task.cancel()
         known = {obj.name: obj.metadata.resource_version for obj in informer.store}
-        return Seen(told, known, informer.synced.is_set(), informer.last_version)
+        return Seen(told, known, informer.synced.is_set(), informer.last_version, informer.handling.count)
 
     return virtual.run(main())
 
@@ -147,6 +149,7 @@ def test_the_initial_set_comes_by_watch_and_is_told_at_once() -> None:
     seen = follow(server)
     assert seen.told == ["+ a@1", "+ b@2", "~ a@6", "- b@7"]
     assert (seen.known, seen.synced, seen.version) == ({"a": "6"}, True, "7")
+    assert seen.handled == 3
     (asked,) = server.asked
     assert (asked["sendInitialEvents"], asked["resourceVersionMatch"]) == ("true", "NotOlderThan")
 
