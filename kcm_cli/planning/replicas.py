@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from kcm_cli.api.apps import ReplicaSetStatus
-from kcm_cli.api.core import PODS, Condition, Pod, ReplicationControllerStatus
+from kcm_cli.api.core import Condition, Pod, ReplicationControllerStatus
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -19,7 +19,8 @@ from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning import pods as pod_rules
-from kcm_cli.planning.actions import Create, Delete, EventRef, Expect, Mode, Notice, Stage, ref_to
+from kcm_cli.planning.actions import Delete, EventRef, Expect, Mode, Stage, ref_to
+from kcm_cli.planning.pod_control import create_pod, delete_pod
 from kcm_cli.planning.pod_template import pod_from_template
 
 BURST = 500
@@ -87,30 +88,13 @@ def _age_ms(pod: Pod, now: datetime) -> int:
 
 def _creations(owner: ReplicaOwner, count: int) -> Stage:
     body = codec.encode(pod_from_template(owner.template, owner.resource, owner.obj))
-    create = Create(
-        PODS,
-        owner.obj.namespace,
-        body,
-        done=Notice(owner.ref, "Normal", "SuccessfulCreate", "Created pod: {name}"),
-        failed=Notice(owner.ref, "Warning", "FailedCreate", "Error creating: {error}"),
-    )
+    create = create_pod(owner.ref, owner.obj.namespace, body)
     return Stage((create,) * count, Mode.SLOW_START, Expect(owner.obj.key, creations=count))
 
 
 def _deletions(owner: ReplicaOwner, chosen: Sequence[Pod]) -> Stage:
-    deletes = tuple(_delete(owner.ref, pod) for pod in chosen)
+    deletes = tuple(delete_pod(owner.ref, pod) for pod in chosen)
     return Stage(deletes, Mode.PARALLEL, Expect(owner.obj.key, deletions=tuple(pod.key for pod in chosen)))
-
-
-def _delete(ref: EventRef, pod: Pod) -> Delete:
-    return Delete(
-        PODS,
-        pod.namespace,
-        pod.name,
-        uid=pod.uid,
-        done=Notice(ref, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}"),
-        failed=Notice(ref, "Warning", "FailedDelete", "Error deleting: {error}"),
-    )
 
 
 def new_status(

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kcm_cli.api.apps import DAEMON_SETS, DaemonSet
-from kcm_cli.api.core import PODS, Pod
+from kcm_cli.api.core import Pod
 from kcm_cli.controllers.daemonset.plan.budget import ROLLING_UPDATE
 from kcm_cli.controllers.daemonset.plan.manage import Changes, manage
 from kcm_cli.controllers.daemonset.plan.pod import PodBodies
 from kcm_cli.controllers.daemonset.plan.rolling import roll
 from kcm_cli.controllers.daemonset.snapshot import Snapshot
-from kcm_cli.planning.actions import Create, Delete, EventRef, Expect, Mode, Notice, Stage, ref_to
+from kcm_cli.planning.actions import Create, Delete, Expect, Mode, Notice, Stage, ref_to
+from kcm_cli.planning.pod_control import create_pod, delete_pod
 
 BURST = 250
 """So many pods are created, and so many deleted, in one sync at most."""
@@ -62,22 +63,9 @@ def _creations(daemon_set: DaemonSet, hash_: str, nodes: Sequence[str]) -> tuple
     if not nodes:
         return ()
     ref, bodies = ref_to(DAEMON_SETS, daemon_set), PodBodies(daemon_set, hash_)
-    done = Notice(ref, "Normal", "SuccessfulCreate", "Created pod: {name}")
-    failed = Notice(ref, "Warning", "FailedCreate", "Error creating: {error}")
-    return tuple(Create(PODS, daemon_set.namespace, bodies.for_node(node), done, failed) for node in nodes)
+    return tuple(create_pod(ref, daemon_set.namespace, bodies.for_node(node)) for node in nodes)
 
 
 def _deletions(daemon_set: DaemonSet, pods: Sequence[Pod]) -> tuple[Delete, ...]:
     ref = ref_to(DAEMON_SETS, daemon_set)
-    return tuple(_delete(ref, pod) for pod in pods)
-
-
-def _delete(ref: EventRef, pod: Pod) -> Delete:
-    return Delete(
-        PODS,
-        pod.namespace,
-        pod.name,
-        uid=pod.uid,
-        done=Notice(ref, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}"),
-        failed=Notice(ref, "Warning", "FailedDelete", "Error deleting: {error}"),
-    )
+    return tuple(delete_pod(ref, pod) for pod in pods)

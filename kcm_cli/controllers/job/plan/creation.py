@@ -6,13 +6,13 @@ upstream: pkg/controller/job/job_controller.go#manageJob, indexed_job_utils.go
 from collections.abc import Iterable, Sequence
 
 from kcm_cli.api.batch import JOBS, Job, template_of
-from kcm_cli.api.core import PODS
 from kcm_cli.controllers.job.plan import failure_policy, names, spec
 from kcm_cli.controllers.job.plan.assess import Assessment
 from kcm_cli.controllers.job.plan.facts import Facts, failure_counts
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.actions import Create, Notice, ref_to
+from kcm_cli.planning.actions import Create, ref_to
+from kcm_cli.planning.pod_control import create_pod
 from kcm_cli.planning.pod_template import pod_from_template
 
 MAX_GENERATED_PREFIX = 58
@@ -28,27 +28,18 @@ def creations(assessment: Assessment, count: int, indexes: Sequence[int] | None)
     group = assessment.snapshot.pod_group
     if group is not None:
         pod["spec"] = {**_mapping(pod, "spec"), "schedulingGroup": {"podGroupName": group}}
+    ref = ref_to(JOBS, job)
     if indexes is None:
-        return (_create(job, codec.encode(pod)),) * count
+        return (create_pod(ref, job.namespace, codec.encode(pod)),) * count
     pod["spec"] = _with_index_variable(_mapping(pod, "spec"))
-    return tuple(_create(job, codec.encode(_for_index(assessment, pod, index))) for index in indexes)
+    bodies = (codec.encode(_for_index(assessment, pod, index)) for index in indexes)
+    return tuple(create_pod(ref, job.namespace, body) for body in bodies)
 
 
 def name_prefix(job: str, index: int) -> str:
     """``job-7-``, the name of the Job cut where the whole would be too long."""
     suffix = f"-{index}-"
     return job[: MAX_GENERATED_PREFIX - len(suffix)] + suffix
-
-
-def _create(job: Job, body: bytes) -> Create:
-    ref = ref_to(JOBS, job)
-    return Create(
-        PODS,
-        job.namespace,
-        body,
-        done=Notice(ref, "Normal", "SuccessfulCreate", "Created pod: {name}"),
-        failed=Notice(ref, "Warning", "FailedCreate", "Error creating: {error}"),
-    )
 
 
 def _for_index(assessment: Assessment, pod: Doc, index: int) -> Doc:

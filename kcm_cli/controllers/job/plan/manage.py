@@ -19,7 +19,8 @@ from kcm_cli.controllers.job.plan.creation import creations
 from kcm_cli.controllers.job.plan.facts import Facts, failure_counts, has_finalizer
 from kcm_cli.controllers.job.plan.ranking import surplus
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.actions import Create, Delete, Notice, Patch, ref_to
+from kcm_cli.planning.actions import Create, Delete, Patch, ref_to
+from kcm_cli.planning.pod_control import delete_pod
 
 
 class Step(Enum):
@@ -92,17 +93,7 @@ def _removal(job: Job, going: Iterable[Facts]) -> Work:
 
 def _deletions(job: Job, going: Iterable[Facts]) -> tuple[Delete, ...]:
     ref = ref_to(JOBS, job)
-    return tuple(
-        Delete(
-            PODS,
-            fact.pod.namespace,
-            fact.pod.name,
-            uid=fact.pod.uid,
-            done=Notice(ref, "Normal", "SuccessfulDelete", f"Deleted pod: {fact.pod.name}"),
-            failed=Notice(ref, "Warning", "FailedDelete", "Error deleting: {error}"),
-        )
-        for fact in going
-    )
+    return tuple(delete_pod(ref, fact.pod) for fact in going)
 
 
 def _addition(assessment: Assessment, missing: int, now: datetime) -> Work:

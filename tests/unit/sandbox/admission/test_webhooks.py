@@ -1,67 +1,37 @@
 """Admission webhooks, over real connections to a server of this process."""
 
-import asyncio
 import base64
 import json
-import ssl
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.unit.sandbox.asking import Answer, Api
+from tests.unit.sandbox.hooks import HookServer, Tree
 
-Tree = dict[str, Any]
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
 RULE = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
 
 
-class Backend:
-    """Answers reviews with whatever ``reply`` makes of them."""
+class Backend(HookServer):
+    """Answers reviews with whatever ``reply`` makes of the request; bytes or {"raw": ...} are the whole answer."""
 
-    def __init__(self, api: Api, certificates: Certificates, folder: Any) -> None:
-        self.asked: list[Tree] = []
+    def __init__(self, api: Api, certificates: Certificates, folder: Path) -> None:
         self.reply: Callable[[Tree], Any] = lambda request: {"allowed": True}
-        self.status = 200
         self.api = api
-        for name, data in (("crt", certificates.serving.certificate), ("key", certificates.serving.key)):
-            (folder / name).write_bytes(data)
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(folder / "crt", folder / "key")
-        self.server = api.run(asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context))
-        self.port = self.server.sockets[0].getsockname()[1]
-        self.bundle = base64.b64encode(certificates.ca.certificate).decode()
+        super().__init__(api, certificates, folder, self._response)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
-        review = json.loads(await reader.readexactly(length))
-        self.asked.append(review)
+    def _response(self, review: Tree) -> bytes | Tree:
         answer = self.reply(review["request"])
-        if isinstance(answer, dict) and "raw" not in answer:
-            answer = {
-                "apiVersion": review["apiVersion"],
-                "kind": "AdmissionReview",
-                "response": {"uid": review["request"]["uid"], **answer},
-            }
-        elif isinstance(answer, dict):
-            answer = answer["raw"]
-        body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        head = f"HTTP/1.1 {self.status} X\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-        writer.write(head.encode() + body)
-        await writer.drain()
-        writer.close()
-
-    def close(self) -> None:
-        async def end() -> None:
-            self.server.close()
-            await self.server.wait_closed()
-
-        self.api.run(end())
-
-    def config(self, path: str = "/hook") -> Tree:
-        return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": self.bundle}
+        if not isinstance(answer, dict):
+            return cast(bytes, answer)
+        if "raw" in answer:
+            return cast(Tree, answer["raw"])
+        response = {"uid": review["request"]["uid"], **answer}
+        return {"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response}
 
     def configure(self, kind: str, *webhooks: Tree, name: str = "c") -> None:
         """kind: mutating or validating."""
@@ -80,7 +50,7 @@ class Backend:
 
 
 @pytest.fixture
-def backend(api: Api, certificates: Certificates, tmp_path: Any) -> Iterator[Backend]:
+def backend(api: Api, certificates: Certificates, tmp_path: Path) -> Iterator[Backend]:
     made = Backend(api, certificates, tmp_path)
     yield made
     made.close()

@@ -1,10 +1,8 @@
 """Conversion webhooks, over real connections to a server of this process."""
 
 import asyncio
-import base64
-import json
-import ssl
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,47 +10,24 @@ import pytest
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.unit.sandbox.asking import Api
+from tests.unit.sandbox.hooks import HookServer, Tree
 
-Tree = dict[str, Any]
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-class Hook:
+class Hook(HookServer):
     """Converts spec.a of v1 to spec.b of v2 and back; ``bend`` spoils the answer."""
 
-    def __init__(self, api: Api, certificates: Certificates, folder: Any) -> None:
-        self.asked: list[Tree] = []
-        self.bend: Callable[[Tree], object] = lambda review: None
+    def __init__(self, api: Api, certificates: Certificates, folder: Path) -> None:
+        self.bend: Callable[[Tree], Tree | None] = lambda review: None
         self.api = api
-        for name, data in (("crt", certificates.serving.certificate), ("key", certificates.serving.key)):
-            (folder / name).write_bytes(data)
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(folder / "crt", folder / "key")
-        self.server = api.run(asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context))
-        self.port = self.server.sockets[0].getsockname()[1]
-        self.bundle = base64.b64encode(certificates.ca.certificate).decode()
+        super().__init__(api, certificates, folder, self._response)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
-        review = json.loads(await reader.readexactly(length))
-        self.asked.append(review)
+    def _response(self, review: Tree) -> Tree:
         request = review.pop("request")
         made = [converted(one, request["desiredAPIVersion"]) for one in request["objects"]]
         review["response"] = {"uid": request["uid"], "convertedObjects": made, "result": {"status": "Success"}}
-        body = json.dumps(self.bend(review) or review).encode()
-        writer.write(
-            b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body) + body
-        )
-        await writer.drain()
-        writer.close()
-
-    def close(self) -> None:
-        async def end() -> None:
-            self.server.close()
-            await self.server.wait_closed()
-
-        self.api.run(end())
+        return self.bend(review) or review
 
 
 def converted(doc: Tree, version: str) -> Tree:
@@ -74,11 +49,10 @@ def certificates() -> Certificates:
 
 
 @pytest.fixture
-def hook(certificates: Certificates, tmp_path: Any) -> Iterator[Hook]:
+def hook(certificates: Certificates, tmp_path: Path) -> Iterator[Hook]:
     api = Api(certificates)
     made = Hook(api, certificates, tmp_path)
-    config = {"url": f"https://127.0.0.1:{made.port}/c", "caBundle": made.bundle}
-    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": config}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": made.config("/c")}
     spec = {
         "group": "x.test",
         "scope": "Cluster",

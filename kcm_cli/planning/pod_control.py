@@ -1,0 +1,31 @@
+"""Creating and deleting pods for an owner, with the Events that it gets for them.
+
+upstream: pkg/controller/controller_utils.go#RealPodControl
+"""
+
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import Create, Delete, EventRef, Notice
+
+
+def create_pod(ref: EventRef, namespace: str, body: Doc | bytes) -> Create:
+    """Create a pod. ``ref``: the owner; ``body`` may be encoded already."""
+    return Create(
+        PODS,
+        namespace,
+        body,
+        done=Notice(ref, "Normal", "SuccessfulCreate", "Created pod: {name}"),
+        failed=Notice(ref, "Warning", "FailedCreate", "Error creating: {error}"),
+    )
+
+
+def delete_pod(ref: EventRef, pod: Pod) -> Delete:
+    """Delete this very pod, not one that was made again under its name."""
+    return Delete(
+        PODS,
+        pod.namespace,
+        pod.name,
+        uid=pod.uid,
+        done=Notice(ref, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}"),
+        failed=Notice(ref, "Warning", "FailedDelete", "Error deleting: {error}"),
+    )

@@ -1,0 +1,55 @@
+"""An HTTPS server of this process for webhooks: answers every review with what ``respond`` makes of it."""
+
+import asyncio
+import base64
+import json
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from tests.unit.sandbox.asking import Api
+
+Tree = dict[str, Any]
+Respond = Callable[[Tree], bytes | Tree]
+
+
+class HookServer:
+    """Serves with the API server's own certificate, on the loop of ``api``. ``asked``: the reviews that came."""
+
+    def __init__(self, api: Api, certificates: Certificates, folder: Path, respond: Respond) -> None:
+        self.asked: list[Tree] = []
+        self.status = 200
+        self._api = api
+        self._respond = respond
+        for name, data in (("crt", certificates.serving.certificate), ("key", certificates.serving.key)):
+            (folder / name).write_bytes(data)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(folder / "crt", folder / "key")
+        self._server = api.run(asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context))
+        self.port = self._server.sockets[0].getsockname()[1]
+        self.bundle = base64.b64encode(certificates.ca.certificate).decode()
+
+    def config(self, path: str = "/hook") -> Tree:
+        """A clientConfig that leads here."""
+        return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": self.bundle}
+
+    def close(self) -> None:
+        async def end() -> None:
+            self._server.close()
+            await self._server.wait_closed()
+
+        self._api.run(end())
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        length = next(int(line[15:]) for line in asked.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+        review = json.loads(await reader.readexactly(length))
+        self.asked.append(review)
+        answer = self._respond(review)
+        body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        head = f"HTTP/1.1 {self.status} X\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+        await writer.drain()
+        writer.close()
