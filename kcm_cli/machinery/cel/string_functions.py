@@ -5,11 +5,12 @@ upstream: cel-go ext/strings.go (version 2), ext/formatting.go, apiserver pkg/ce
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 
 from kcm_cli.machinery.cel.overloads import LIST, Function, overloaded
 from kcm_cli.machinery.cel.values import CelError, Duration, TypeValue, Value
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.regexps import Regexp, compile_go
 
 _MOST_DECIMALS = 1000
 
@@ -19,34 +20,17 @@ _CLAUSE = re.compile(r"%(?:\.(\d+))?([a-zA-Z%])")
 _WHITE = " \t\n\v\f\r\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a" + (
     "\u2028\u2029\u202f\u205f\u3000"
 )
-_NAMED_CLASSES = {
-    "[:alpha:]": "A-Za-z",
-    "[:digit:]": "0-9",
-    "[:alnum:]": "A-Za-z0-9",
-    "[:upper:]": "A-Z",
-    "[:lower:]": "a-z",
-    "[:space:]": r"\s",
-    "[:punct:]": r"!-/:-@\[-`{-~",
-    "[:xdigit:]": "0-9A-Fa-f",
-    "[:word:]": r"\w",
-}
 
 
-@lru_cache(maxsize=512)
-def pattern(text: str) -> re.Pattern[str]:
-    """A pattern in Go's syntax. Raises CelError."""
-    for name, letters in _NAMED_CLASSES.items():
-        text = text.replace(name, letters)
-    text = re.sub(r"\\z$", r"\\Z", text).replace("(?P<", "(?P<")
+def pattern(text: str) -> Regexp:
+    """A pattern. Raises CelError."""
     try:
-        return re.compile(text, re.ASCII)
-    except re.error as error:
-        raise CelError(f"error parsing regexp: {error}: `{text}`") from None
+        return compile_go(text)
+    except FormatError as error:
+        raise CelError(str(error)) from None
 
 
-matches: Function = overloaded(
-    "matches", ((str, str), lambda text, expression: pattern(expression).search(text) is not None)
-)
+matches: Function = overloaded("matches", ((str, str), lambda text, expression: pattern(expression).matches(text)))
 
 
 def _char_at(text: str, index: int) -> str:
@@ -107,19 +91,18 @@ def _join(parts: list[Value], separator: str = "") -> str:
 
 
 def _find(text: str, expression: str) -> str:
-    found = _pattern_of_find(expression).search(text)
-    return found[0] if found else ""
+    return _pattern_of_find(expression).find(text)
 
 
 def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
-    found = [match[0] for match in _pattern_of_find(expression).finditer(text)]
+    found = _pattern_of_find(expression).find_all(text)
     return found if limit < 0 else found[:limit]
 
 
-def _pattern_of_find(expression: str) -> re.Pattern[str]:
+def _pattern_of_find(expression: str) -> Regexp:
     try:
-        return pattern(expression)
-    except CelError as error:
+        return compile_go(expression)
+    except FormatError as error:
         raise CelError(f"Illegal regex: {error}") from None
 
 

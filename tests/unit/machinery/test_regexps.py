@@ -22,10 +22,18 @@ from kcm_cli.machinery.regexps import compile_go
         (r"^\x{e4}$", "ä", True),
         ("^a{0,2}$", "aaa", False),
         ("a{,2}", "a{,2}", True),
+        (r"^\PL$", "1", True),
+        (r"^\p{Greek}+$", "αβ", True),
+        ("^(a+)+$", "a" * 5000 + "b", False),
+        (r"^(\pL{1000})$", "ä" * 1000, True),
+        ("(" * 999 + "a" + ")" * 999, "a", True),
+        (r"\(" * 1100, "(" * 1100, True),
+        ("[(]" * 1100, "(" * 1100, True),
+        (r"^\Q\C\E$", r"\C", True),
     ],
 )
 def test_matches(expression, text, matches):
-    assert bool(compile_go(expression).search(text)) is matches
+    assert compile_go(expression).matches(text) is matches
 
 
 @pytest.mark.parametrize(
@@ -41,9 +49,26 @@ def test_matches(expression, text, matches):
         (r"\1", r"invalid escape sequence: `\1`"),
         ("[z-a]", "invalid character class range: `z-a`"),
         ("a\\", "trailing backslash at end of expression: ``"),
+        ("(?:", "missing closing ): `(?:`"),
+        ("a{2,1}", "invalid repeat count: `{2,1}`"),
+        ("(x{500}){3}", "invalid repeat count: `{3}`"),
+        (r"\C", r"invalid escape sequence: `\C`"),
+        (r"\pX", r"invalid character class range: `\pX`"),
+        ("(?<=a)b", "invalid named capture: `(?<=a)b`"),
+        ("(?<!a>)b", "invalid named capture: `(?<!a>`"),
+        ("(?P<a-b>a)", "invalid named capture: `(?P<a-b>`"),
+        ("(?P<日>a)", "invalid named capture: `(?P<日>`"),
+        ("(" * 1000 + ")" * 1000, f"expression nests too deeply: `{'(' * 1000}{')' * 1000}`"),
     ],
 )
 def test_refusals(expression, problem):
     with pytest.raises(FormatError) as found:
         compile_go(expression)
     assert str(found.value) == f"error parsing regexp: {problem}"
+
+
+def test_finds():
+    assert compile_go("b+").find("abbc") == "bb"
+    assert compile_go("x").find("abbc") == ""
+    assert compile_go("a*").find_all("baac") == ["", "aa", ""]
+    assert compile_go("(?P<x>ä)b?").find_all("äbää") == ["äb", "ä", "ä"]

@@ -185,7 +185,7 @@ class Checker:
 
     def _check_pattern(self, value: str, pattern: str, path: str, found: Findings) -> None:
         try:
-            if compile_go(pattern).search(value) is None:
+            if not compile_go(pattern).matches(value):
                 found.invalid(path, value, f"should match '{pattern}'")
         except FormatError as error:
             found.invalid(path, value, f"should match '{pattern}, but pattern is invalid: {error}'")
