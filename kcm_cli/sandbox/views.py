@@ -125,10 +125,18 @@ class ReadinessGate(View, frozen=True, gc=False):
     condition_type: str = ""
 
 
+class ImageSource(View, frozen=True, gc=False):
+    reference: str = ""
+
+
+class SimulatedVolume(Volume, frozen=True, gc=False):
+    image: ImageSource | None = None
+
+
 class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
     containers: tuple[SimulatedContainer, ...] = ()
     init_containers: tuple[SimulatedContainer, ...] = ()
-    volumes: tuple[Volume, ...] = ()
+    volumes: tuple[SimulatedVolume, ...] = ()
     readiness_gates: tuple[ReadinessGate, ...] = ()
     scheduler_name: str = ""
     node_selector: dict[str, str] | None = None
@@ -142,9 +150,18 @@ class SimulatedPod(Pod, frozen=True, gc=False, kw_only=True):
     status: PodStatus = msgspec.field(default_factory=PodStatus)
 
 
+class ContainerImage(View, frozen=True, gc=False):
+    names: tuple[str, ...] = ()
+    size_bytes: int = 0
+
+
+class SimulatedNodeStatus(NodeStatus, frozen=True, gc=False):
+    images: tuple[ContainerImage, ...] = ()
+
+
 class SimulatedNode(Node, frozen=True, gc=False, kw_only=True):
     spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
-    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+    status: SimulatedNodeStatus = msgspec.field(default_factory=SimulatedNodeStatus)
 
 
 class NodeLease(Object, frozen=True, gc=False, kw_only=True):

@@ -5,17 +5,18 @@ upstream: pkg/scheduler/framework/plugins/interpodaffinity
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from kcm_cli.sandbox.scheduler.podindex import Counts, Matched, matches_all
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Term
 from kcm_cli.sandbox.scheduler.spread import MAX_SCORE, Scores
-from kcm_cli.sandbox.scheduler.state import NO_LABELS, ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
 
 PLUGIN = "InterPodAffinity"
 NOT_NEAR = Refusal(PLUGIN, ("node(s) didn't match pod affinity rules",))
 NOT_FAR = Refusal(PLUGIN, ("node(s) didn't match pod anti-affinity rules",), resolvable=True)
 UNWANTED = Refusal(PLUGIN, ("node(s) didn't satisfy existing pods anti-affinity rules",), resolvable=True)
-Domain = tuple[str, str]
-"""A topology key and its value."""
+Domains = dict[str, dict[str, int]]
+"""By topology key and value: how many pods, or what they weigh."""
 
 
 def affinity_filter(info: PodInfo, state: ClusterState) -> Filter | None:
@@ -23,113 +24,95 @@ def affinity_filter(info: PodInfo, state: ClusterState) -> Filter | None:
     repelled = _repelled(info, state)
     if not repelled and not info.affinity and not info.anti_affinity:
         return None
-    near = _all_matched(info, state)
-    far = _matched(info.anti_affinity, state)
-    first = not near and _matches_all(info.affinity, info, state)
+    near = _near_all(info, state)
+    far: Domains = {}
+    for term in info.anti_affinity:
+        _add(far, term.topology_key, state.counts(Matched((term,))), state)
+    first = not near and matches_all(info.affinity, info, state.namespaces)
 
     def check(node: NodeInfo) -> Refusal | None:
         labels = node.labels
         if info.affinity and not _near(info.affinity, labels, near, first=first):
             return NOT_NEAR
-        for term in info.anti_affinity:
-            value = labels.get(term.topology_key)
-            if value is not None and (term.topology_key, value) in far:
-                return NOT_FAR
-        for key, value in repelled:
-            if labels.get(key) == value:
-                return UNWANTED
-        return None
+        if _inside(far, labels):
+            return NOT_FAR
+        return UNWANTED if _inside(repelled, labels) else None
 
     return check
 
 
-def _near(terms: Iterable[Term], labels: Mapping[str, str], found: set[Domain], *, first: bool) -> bool:
+def _near(terms: Iterable[Term], labels: Mapping[str, str], found: Domains, *, first: bool) -> bool:
     """``first``: no pod matches yet anywhere, and the pod itself would, so that it may be the first one."""
     there = True
     for term in terms:
         value = labels.get(term.topology_key)
         if value is None:
             return False
-        there = there and (term.topology_key, value) in found
+        there = there and value in found.get(term.topology_key, ())
     return there or first
 
 
-def _repelled(info: PodInfo, state: ClusterState) -> set[Domain]:
+def _inside(domains: Domains, labels: Mapping[str, str]) -> bool:
+    return any(labels.get(key) in values for key, values in domains.items())
+
+
+def _repelled(info: PodInfo, state: ClusterState) -> Domains:
     """Where pods are that do not want this one near."""
     labels = state.labels_of_namespace(info.pod.namespace)
-    found: set[Domain] = set()
-    for node in state.all():
-        for other in node.with_anti_affinity.values():
-            for term in other.anti_affinity:
-                value = node.labels.get(term.topology_key)
-                if value is not None and term.matches(info.pod, labels):
-                    found.add((term.topology_key, value))
+    found: Domains = {}
+    for term, counts in state.anti():
+        if term.matches(info.pod, labels):
+            _add(found, term.topology_key, counts, state)
     return found
 
 
-def _all_matched(info: PodInfo, state: ClusterState) -> set[Domain]:
+def _near_all(info: PodInfo, state: ClusterState) -> Domains:
     """Where pods are that match all terms of the pod's affinity."""
-    found: set[Domain] = set()
-    if not info.affinity:
-        return found
-    for node in state.all():
-        keys = [term.topology_key for term in info.affinity if term.topology_key in node.labels]
-        if keys and any(_matches_all(info.affinity, other, state) for other in node.pods.values()):
-            found.update((key, node.labels[key]) for key in keys)
+    found: Domains = {}
+    if info.affinity:
+        counts = state.counts(Matched(info.affinity))
+        for key in {term.topology_key for term in info.affinity}:
+            _add(found, key, counts, state)
     return found
 
 
-def _matched(terms: Sequence[Term], state: ClusterState) -> set[Domain]:
-    found: set[Domain] = set()
-    for term in terms:
-        for node in state.all():
-            value = node.labels.get(term.topology_key)
-            if value is None or (term.topology_key, value) in found:
-                continue
-            if any(_matches(term, other, state) for other in node.pods.values()):
-                found.add((term.topology_key, value))
-    return found
-
-
-def _matches_all(terms: Sequence[Term], other: PodInfo, state: ClusterState) -> bool:
-    return bool(terms) and all(_matches(term, other, state) for term in terms)
-
-
-def _matches(term: Term, other: PodInfo, state: ClusterState) -> bool:
-    namespace = other.pod.metadata.namespace
-    return term.matches(other.pod, state.labels_of_namespace(namespace) if state.namespaces else NO_LABELS)
+def _add(domains: Domains, key: str, counts: Counts, state: ClusterState, weight: int = 1) -> None:
+    """Count the pods of each domain of a topology key, by what each of them weighs."""
+    values: dict[str, int] = {}
+    for name, count in counts.items():
+        value = state.nodes[name].labels.get(key)
+        if value is not None:
+            values[value] = values.get(value, 0) + weight * count
+    if values:
+        known = domains.setdefault(key, {})
+        for value, weighs in values.items():
+            known[value] = known.get(value, 0) + weighs
 
 
 def affinity_scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> Scores | None:
     """Up to 100 for each feasible node by what is preferred, here and by the pods that are there; or None."""
-    wishes = bool(info.preferred or info.preferred_anti)
-    found: dict[Domain, int] = {}
-    for node in state.all():
-        for other in (node.pods if wishes else node.with_affinity).values():
-            for term, weight in _weighted(info, other, state):
-                value = node.labels.get(term.topology_key)
-                if value is not None:
-                    domain = (term.topology_key, value)
-                    found[domain] = found.get(domain, 0) + weight
+    found = _weights(info, state)
     if not found:
         return None
-    raw = {node.name: sum(w for (k, v), w in found.items() if node.labels.get(k) == v) for node in feasible}
+    raw = {node.name: _weight_of(node.labels, found) for node in feasible}
     low, high = min(raw.values(), default=0), max(raw.values(), default=0)
     if high == low:
         return dict.fromkeys(raw, 0)
     return {name: int(MAX_SCORE * ((score - low) / (high - low))) for name, score in raw.items()}
 
 
-def _weighted(info: PodInfo, other: PodInfo, state: ClusterState) -> Iterable[tuple[Term, int]]:
-    """The terms between two pods that match, in both directions, with their weights."""
+def _weights(info: PodInfo, state: ClusterState) -> Domains:
+    """What the domains weigh by the pod's own preferences, and by those of the pods that are there about this one."""
+    found: Domains = {}
     for terms, sign in ((info.preferred, 1), (info.preferred_anti, -1)):
         for term in terms:
-            if _matches(term, other, state):
-                yield term, sign * term.weight
-    for terms, sign in ((other.preferred, 1), (other.preferred_anti, -1)):
-        for term in terms:
-            if _matches(term, info, state):
-                yield term, sign * term.weight
-    for term in other.affinity:  # who has to be near others is drawn to them, with a weight of 1
-        if _matches(term, info, state):
-            yield term, 1
+            _add(found, term.topology_key, state.counts(Matched((term,))), state, sign * term.weight)
+    labels = state.labels_of_namespace(info.pod.namespace)
+    for term, weight, counts in state.drawn():
+        if term.matches(info.pod, labels):
+            _add(found, term.topology_key, counts, state, weight)
+    return found
+
+
+def _weight_of(labels: Mapping[str, str], domains: Domains) -> int:
+    return sum(values.get(labels.get(key, ""), 0) for key, values in domains.items() if key in labels)

@@ -1,12 +1,21 @@
 """The informers that the scheduler reads."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from kcm_cli.api.core import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Namespace, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.scheduler.preempt import BUDGETS, Budget
+from kcm_cli.sandbox.scheduler.workloads import (
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    SERVICES,
+    STATEFUL_SETS,
+    Selecting,
+    SelectingByMap,
+    Workloads,
+)
 from kcm_cli.sandbox.storage.views import STORAGE_CLASSES, StorageClass
 from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedNode, SimulatedPod, node_of
 
@@ -22,11 +31,24 @@ class Listers:
     volumes: Informer[PersistentVolume]
     classes: Informer[StorageClass]
     budgets: Informer[Budget]
+    services: Informer[SelectingByMap]
+    replication_controllers: Informer[SelectingByMap]
+    replica_sets: Informer[Selecting]
+    stateful_sets: Informer[Selecting]
 
     async def synced(self) -> None:
         """Wait until all have their first set."""
-        for informer in (self.pods, self.nodes, self.namespaces, self.claims, self.volumes, self.classes, self.budgets):
-            await informer.synced.wait()
+        for field in fields(self):
+            await getattr(self, field.name).synced.wait()
+
+    def workloads(self) -> Workloads:
+        """What selects pods."""
+        return Workloads(
+            self.services.store,
+            self.replication_controllers.store,
+            self.replica_sets.store,
+            self.stateful_sets.store,
+        )
 
 
 def listers(informers: Informers) -> Listers:
@@ -41,4 +63,8 @@ def listers(informers: Informers) -> Listers:
         informers.get(PERSISTENT_VOLUMES),
         informers.get(STORAGE_CLASSES),
         informers.get(BUDGETS),
+        informers.get(SERVICES),
+        informers.get(REPLICATION_CONTROLLERS),
+        informers.get(REPLICA_SETS),
+        informers.get(STATEFUL_SETS),
     )

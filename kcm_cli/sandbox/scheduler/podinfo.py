@@ -3,12 +3,11 @@
 upstream: pkg/scheduler/framework/types.go#PodInfo
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, LabelSelector, Requirement, Selector, from_label_selector
-from kcm_cli.machinery.meta import controller_of
 from kcm_cli.sandbox.scheduler import requests
 from kcm_cli.sandbox.scheduler.requests import Amounts
 from kcm_cli.sandbox.views import PodAffinity, PodAffinityTerm, SimulatedPod
@@ -37,7 +36,8 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class PodInfo:
-    """See the module. ``usual`` are the requests with what a container that says nothing counts as."""
+    """See the module. ``usual`` are the requests with what a container that says nothing counts as; ``images`` those
+    of its containers and volumes, ``containers`` the number of the former."""
 
     pod: SimulatedPod
     requests: Amounts
@@ -48,7 +48,8 @@ class PodInfo:
     preferred: tuple[Term, ...] = ()
     preferred_anti: tuple[Term, ...] = ()
     claims: tuple[str, ...] = ()
-    owner: str = ""
+    images: tuple[str, ...] = ()
+    containers: int = 1
     priority: int = 0
     key: str = field(default="")
 
@@ -63,7 +64,6 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
     wanted = spec.affinity
     near = wanted.pod_affinity if wanted is not None else None
     far = wanted.pod_anti_affinity if wanted is not None else None
-    owner = controller_of(pod)
     return PodInfo(
         pod,
         requests.of_pod(pod),
@@ -74,7 +74,8 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
         _preferred(pod, near),
         _preferred(pod, far),
         tuple(claim_names(pod)),
-        owner.uid if owner is not None else "",
+        tuple(map(_tagged, _images(pod))),
+        len(spec.containers) + len(spec.init_containers),
         spec.priority or 0,
         pod.key,
     )
@@ -114,6 +115,19 @@ def host_ports(pod: SimulatedPod) -> tuple[Port, ...]:
             if port.host_port > 0:
                 found.append((port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port))
     return tuple(found)
+
+
+def _images(pod: SimulatedPod) -> Iterator[str]:
+    for container in (*pod.spec.init_containers, *pod.spec.containers):
+        yield container.image
+    for volume in pod.spec.volumes:
+        if volume.image is not None:
+            yield volume.image.reference
+
+
+def _tagged(image: str) -> str:
+    """The image's name with its tag."""
+    return image if ":" in image.rpartition("/")[2] else f"{image}:latest"
 
 
 def _required(pod: SimulatedPod, affinity: PodAffinity | None) -> tuple[Term, ...]:

@@ -174,6 +174,8 @@ def _by_budget(pods: Iterable[PodInfo], budgets: Sequence[Budget]) -> tuple[list
 
 
 def _overdraws(pod: SimulatedPod, budgets: Sequence[Budget], allowed: dict[str, int]) -> bool:
+    """Whether one of a pod's budgets has nothing left for it; each of them is drawn from."""
+    overdrawn = False
     for budget in budgets if pod.labels else ():
         selector = selector_of(budget.spec.selector)
         if budget.namespace != pod.namespace or selector.empty or not selector.matches(pod.labels):
@@ -182,9 +184,8 @@ def _overdraws(pod: SimulatedPod, budgets: Sequence[Budget], allowed: dict[str, 
         if pod.name in gone:
             continue
         allowed[budget.uid] -= 1
-        if allowed[budget.uid] < 0:
-            return True
-    return False
+        overdrawn = overdrawn or allowed[budget.uid] < 0
+    return overdrawn
 
 
 def _cost(victims: Victims) -> tuple[int, int, int, int, str, str]:

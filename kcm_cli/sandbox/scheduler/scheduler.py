@@ -68,7 +68,7 @@ class Scheduler:
         self._events = events
         self._clock = clock
         self._rng = rng
-        self._state = ClusterState()
+        self._state = ClusterState(listers.workloads().selector_for)
         self._volumes = Volumes(listers.claims.store, listers.volumes.store, listers.classes.store)
         self._queue = SchedulingQueue(clock)
         self._work: asyncio.Queue[_Bind | _Fail] = asyncio.Queue()

@@ -8,24 +8,27 @@ from collections.abc import Sequence
 from kcm_cli.api.core import NodeSelector
 from kcm_cli.planning.node_affinity import selects
 from kcm_cli.planning.tolerations import PREFER_NO_SCHEDULE, tolerates
+from kcm_cli.sandbox.scheduler.images import image_scores
 from kcm_cli.sandbox.scheduler.interpod import affinity_scores
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY
 from kcm_cli.sandbox.scheduler.spread import MAX_SCORE, Scores, spread_scores
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 
-TAINT_WEIGHT, AFFINITY_WEIGHT, SPREAD_WEIGHT, INTERPOD_WEIGHT = 3, 2, 2, 2
+TAINT_WEIGHT, AFFINITY_WEIGHT, SPREAD_WEIGHT, INTERPOD_WEIGHT, IMAGE_WEIGHT = 3, 2, 2, 2, 1
 _COMPARED = (CPU, MEMORY)
 
 
 def scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> Scores:
     """The weighted sum for each feasible node."""
-    total = {node.name: _least_allocated(info, node) + _balanced(info, node) for node in feasible}
+    asked = tuple((info.requests.get(name, 0), info.usual[name]) for name in _COMPARED)
+    total = {node.name: _resource_score(info, node, asked) for node in feasible}
     parts = (
         (_taint_scores(info, feasible), TAINT_WEIGHT),
         (_node_affinity_scores(info, feasible), AFFINITY_WEIGHT),
         (spread_scores(info, state, feasible), SPREAD_WEIGHT),
         (affinity_scores(info, state, feasible), INTERPOD_WEIGHT),
+        (image_scores(info, state, feasible), IMAGE_WEIGHT),
     )
     for part, weight in parts:
         if part is not None:
@@ -38,6 +41,14 @@ def best(total: Scores) -> list[str]:
     """The names with the highest score, sorted."""
     top = max(total.values())
     return sorted(name for name, score in total.items() if score == top)
+
+
+def _resource_score(info: PodInfo, node: NodeInfo, asked: object) -> int:
+    """Kept on the node for pods that ask for the same, until it changes."""
+    score = node.scores.get(asked)
+    if score is None:
+        score = node.scores[asked] = _least_allocated(info, node) + _balanced(info, node)
+    return score
 
 
 def _least_allocated(info: PodInfo, node: NodeInfo) -> int:

@@ -1,18 +1,19 @@
 """Topology spread constraints: those that must hold filter, the others score.
 
-Where a pod has none, its controller's pods are spread over nodes (and a little over zones), as upstream's default
-constraints do; there the pods are found by the selectors of Services and owners, here by their common owner.
+Where a pod has none, the pods that its Services and its controller select are spread over nodes, and a little over
+zones: upstream's default constraints.
 
 upstream: pkg/scheduler/framework/plugins/podtopologyspread
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kcm_cli.machinery.labels import Requirement, Selector
-from kcm_cli.planning.node_affinity import fits
+from kcm_cli.planning.node_affinity import fits, required
 from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
+from kcm_cli.sandbox.scheduler.podindex import Labelled
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
@@ -22,6 +23,8 @@ PLUGIN = "PodTopologySpread"
 SKEWED = Refusal(PLUGIN, ("node(s) didn't match pod topology spread constraints",), resolvable=True)
 NO_LABEL = Refusal(PLUGIN, ("node(s) didn't match pod topology spread constraints (missing required label)",))
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+_DEFAULTS = ((3, HOSTNAME), (5, ZONE))
+"""The skew that is let pass by default, and over what pods are spread."""
 MAX_SCORE = 100
 _REPELLING = (NO_SCHEDULE, NO_EXECUTE)
 Scores = dict[str, int]
@@ -29,9 +32,11 @@ Scores = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Constraint:
+    """``counts``: how many of the pods that it is about the nodes have."""
+
     max_skew: int
     key: str
-    count: Callable[[NodeInfo], int]
+    counts: Mapping[str, int]
     min_domains: int = 1
     matches_self: bool = True
     honors_affinity: bool = False
@@ -42,14 +47,14 @@ class _Constraint:
         spec = info.pod.spec
         if self.honors_affinity and not fits(node.name, node.labels, spec.node_selector, spec.affinity):
             return False
-        if not self.honors_taints:
+        if not self.honors_taints or not node.node.spec.taints:
             return True
         return untolerated(node.node.spec.taints, spec.tolerations, _REPELLING) is None
 
 
 def spread_filter(info: PodInfo, state: ClusterState) -> Filter | None:
     """The constraints that must hold."""
-    constraints = _constraints(info, "DoNotSchedule")
+    constraints = _constraints(info, state, "DoNotSchedule")
     if not constraints:
         return None
     counts = [_by_domain(info, state, constraints, constraint) for constraint in constraints]
@@ -73,7 +78,7 @@ def spread_filter(info: PodInfo, state: ClusterState) -> Filter | None:
 def spread_scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> Scores | None:
     """Up to 100 for each feasible node by the constraints that should hold; None where there are none."""
     own = bool(info.pod.spec.topology_spread_constraints)
-    constraints = _constraints(info, "ScheduleAnyway") if own else _by_owner(info)
+    constraints = _constraints(info, state, "ScheduleAnyway") if own else _default(info, state)
     if not constraints:
         return None
     ignored = {n.name for n in feasible if own and not _labelled(n, constraints)}
@@ -95,12 +100,12 @@ def _add_scores(
 ) -> None:
     key = constraint.key
     scored = [node for node in feasible if node.name in raw]
-    domains = {node.labels[key] for node in scored if key in node.labels}
+    domains = {node.labels.get(key, "") for node in scored}
     if key == HOSTNAME:
         weight = math.log(len(scored) + 2)
         for node in scored:
             if key in node.labels:
-                raw[node.name] += constraint.count(node) * weight + constraint.max_skew - 1
+                raw[node.name] += constraint.counts.get(node.name, 0) * weight + constraint.max_skew - 1
         return
     weight = math.log(len(domains) + 2)
     counts = dict.fromkeys(domains, 0)
@@ -109,7 +114,7 @@ def _add_scores(
         if value not in counts or (own and not _labelled(node, constraints)):
             continue
         if constraint.includes(info, node):
-            counts[value] += constraint.count(node)
+            counts[value] += constraint.counts.get(node.name, 0)
     for node in scored:
         if (value := node.labels.get(key)) is not None:
             raw[node.name] += counts[value] * weight + constraint.max_skew - 1
@@ -136,7 +141,7 @@ def _by_domain(
     for node in state.all():
         if _labelled(node, constraints) and constraint.includes(info, node):
             value = node.labels[constraint.key]
-            found[value] = found.get(value, 0) + constraint.count(node)
+            found[value] = found.get(value, 0) + constraint.counts.get(node.name, 0)
     return found
 
 
@@ -144,13 +149,13 @@ def _labelled(node: NodeInfo, constraints: Sequence[_Constraint]) -> bool:
     return all(constraint.key in node.labels for constraint in constraints)
 
 
-def _constraints(info: PodInfo, action: str) -> list[_Constraint]:
+def _constraints(info: PodInfo, state: ClusterState, action: str) -> list[_Constraint]:
     given = info.pod.spec.topology_spread_constraints
-    return [_constraint(info, item) for item in given if item.when_unsatisfiable == action] if given else []
+    return [_constraint(info, state, item) for item in given if item.when_unsatisfiable == action]
 
 
-def _constraint(info: PodInfo, item: TopologySpreadConstraint) -> _Constraint:
-    labels, namespace = info.pod.labels, info.pod.namespace
+def _constraint(info: PodInfo, state: ClusterState, item: TopologySpreadConstraint) -> _Constraint:
+    labels = info.pod.labels
     selector = selector_of(item.label_selector)
     keyed = [Requirement(k, "in", (labels[k],)) for k in item.match_label_keys if k in labels]
     missing = [r for r in keyed if r not in selector.requirements]
@@ -159,31 +164,26 @@ def _constraint(info: PodInfo, item: TopologySpreadConstraint) -> _Constraint:
     return _Constraint(
         item.max_skew,
         item.topology_key,
-        lambda node: _count(node, selector, namespace),
+        _counts(info, state, selector),
         item.min_domains or 1,
         selector.matches(labels),
-        item.node_affinity_policy != "Ignore",
+        item.node_affinity_policy != "Ignore" and _asks_for_nodes(info),
         item.node_taints_policy == "Honor",
     )
 
 
-def _count(node: NodeInfo, selector: Selector, namespace: str) -> int:
+def _default(info: PodInfo, state: ClusterState) -> list[_Constraint]:
+    selector = state.selector_for(info.pod)
     if selector.empty:
-        return 0
-    count = 0
-    for info in node.pods.values():
-        meta = info.pod.metadata
-        if meta.namespace == namespace and meta.deletion_timestamp is None and selector.matches(meta.labels or {}):
-            count += 1
-    return count
-
-
-def _by_owner(info: PodInfo) -> list[_Constraint]:
-    owner = info.owner
-    if not owner:
         return []
+    counts, honors = _counts(info, state, selector), _asks_for_nodes(info)
+    return [_Constraint(skew, key, counts, honors_affinity=honors) for skew, key in _DEFAULTS]
 
-    def count(node: NodeInfo) -> int:
-        return node.owners.get(owner, 0)
 
-    return [_Constraint(3, HOSTNAME, count, honors_affinity=True), _Constraint(5, ZONE, count, honors_affinity=True)]
+def _counts(info: PodInfo, state: ClusterState, selector: Selector) -> Mapping[str, int]:
+    return {} if selector.empty else state.counts(Labelled(info.pod.namespace, selector))
+
+
+def _asks_for_nodes(info: PodInfo) -> bool:
+    spec = info.pod.spec
+    return bool(spec.node_selector) or required(spec.affinity) is not None

@@ -6,42 +6,43 @@ Kept by the shell from informers and assumptions; deciding only reads it. ``Node
 upstream: pkg/scheduler/framework/types.go#NodeInfo, pkg/scheduler/backend/cache
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from kcm_cli.machinery.labels import EVERYTHING, Selector
 from kcm_cli.sandbox.scheduler import requests
-from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Port
+from kcm_cli.sandbox.scheduler.podindex import Counts, Kind, Namespaces, PodIndex
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Port, Term
 from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY, PODS, Amounts
-from kcm_cli.sandbox.views import SimulatedNode
+from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 NO_LABELS: Mapping[str, str] = {}
 
 
 class NodeInfo:
-    """A node, its pods by key, and sums over them."""
+    """A node, its pods by key, and sums over them. ``images`` are sizes by name; ``scores`` is for who scores: it is
+    emptied when the node or what its pods ask for changes."""
 
     __slots__ = (
         "allocatable",
+        "images",
         "labels",
         "name",
         "node",
-        "owners",
         "pods",
         "ports",
         "requested",
         "room",
+        "scores",
         "usual",
-        "with_affinity",
-        "with_anti_affinity",
     )
 
     def __init__(self, node: SimulatedNode) -> None:
         self.pods: dict[str, PodInfo] = {}
-        self.with_affinity: dict[str, PodInfo] = {}
-        self.with_anti_affinity: dict[str, PodInfo] = {}
         self.requested: Amounts = {}
         self.usual: Amounts = {CPU: 0, MEMORY: 0}
         self.ports: set[Port] = set()
-        self.owners: dict[str, int] = {}
+        self.scores: dict[object, int] = {}
         self.set_node(node)
 
     def set_node(self, node: SimulatedNode) -> None:
@@ -51,16 +52,14 @@ class NodeInfo:
         self.labels = node.labels
         self.allocatable = requests.amounts(node.status.allocatable)
         self.room = self.allocatable.get(PODS, 0)
+        self.images = {name: image.size_bytes for image in node.status.images for name in image.names}
+        self.scores.clear()
 
     def add(self, info: PodInfo) -> None:
         key = info.key
         if key in self.pods:
             self.remove(key)
         self.pods[key] = info
-        if info.has_affinity:
-            self.with_affinity[key] = info
-            if info.anti_affinity:
-                self.with_anti_affinity[key] = info
         self.ports.update(info.ports)
         self._count(info, 1)
 
@@ -68,8 +67,6 @@ class NodeInfo:
         info = self.pods.pop(key, None)
         if info is None:
             return None
-        self.with_affinity.pop(key, None)
-        self.with_anti_affinity.pop(key, None)
         self._count(info, -1)
         if info.ports:
             self.ports = {port for other in self.pods.values() for port in other.ports}
@@ -79,50 +76,64 @@ class NodeInfo:
         """A copy that can be changed without this one changing."""
         other = NodeInfo.__new__(NodeInfo)
         other.node, other.name, other.labels = self.node, self.name, self.labels
-        other.allocatable, other.room = self.allocatable, self.room
+        other.allocatable, other.room, other.images = self.allocatable, self.room, self.images
         other.pods = dict(self.pods)
-        other.with_affinity = dict(self.with_affinity)
-        other.with_anti_affinity = dict(self.with_anti_affinity)
         other.requested, other.usual = dict(self.requested), dict(self.usual)
         other.ports = set(self.ports)
-        other.owners = dict(self.owners)
+        other.scores = {}
         return other
 
     def _count(self, info: PodInfo, sign: int) -> None:
+        self.scores.clear()
         requested = self.requested
         for name, amount in info.requests.items():
             requested[name] = requested.get(name, 0) + sign * amount
         usual = self.usual
         for name in (CPU, MEMORY):
             usual[name] += sign * info.usual[name]
-        if info.owner:
-            self.owners[info.owner] = self.owners.get(info.owner, 0) + sign
+
+
+def no_selector(pod: SimulatedPod) -> Selector:
+    """Of a pod that no Service and no owner selects."""
+    return EVERYTHING
 
 
 class ClusterState:
-    """All nodes. ``namespaces`` has the labels of namespaces, ``nominated`` the pods that await their victims' end."""
+    """All nodes. ``nominated`` has the pods that await their victims' end, by node; ``image_nodes`` how many nodes have
+    an image; ``selector_for`` the pods that a pod's Services and owner count as its like."""
 
-    def __init__(self) -> None:
+    def __init__(self, selector_for: Callable[[SimulatedPod], Selector] = no_selector) -> None:
         self.nodes: dict[str, NodeInfo] = {}
-        self.namespaces: dict[str, Mapping[str, str]] = {}
         self.nominated: dict[str, dict[str, PodInfo]] = {}
+        self.image_nodes: Counter[str] = Counter()
+        self.selector_for = selector_for
         self._placed: dict[str, str] = {}
         self._waiting: dict[str, dict[str, PodInfo]] = {}
+        self._index = PodIndex()
+        self._supposed: tuple[ClusterState, NodeInfo] | None = None
 
     def set_node(self, node: SimulatedNode) -> None:
         """Add or replace a node; pods that were seen before it are put on it."""
         known = self.nodes.get(node.name)
         if known is not None:
+            self.image_nodes.subtract(known.images.keys())
             known.set_node(node)
+            self.image_nodes.update(known.images.keys())
             return
         info = self.nodes[node.name] = NodeInfo(node)
+        self.image_nodes.update(info.images.keys())
         for pod in self._waiting.pop(node.name, {}).values():
-            info.add(pod)
+            self._add(info, pod)
 
     def remove_node(self, name: str) -> None:
         """Forget a node; its pods are kept for when it comes back."""
         info = self.nodes.pop(name, None)
-        if info is not None and info.pods:
+        if info is None:
+            return
+        self.image_nodes.subtract(info.images.keys())
+        for pod in info.pods.values():
+            self._index.remove(name, pod)
+        if info.pods:
             self._waiting[name] = info.pods
 
     def place(self, info: PodInfo, node: str) -> None:
@@ -131,10 +142,13 @@ class ClusterState:
             self.take_off(info.key)
         self._placed[info.key] = node
         on = self.nodes.get(node)
-        if on is not None:
-            on.add(info)
-        else:
+        if on is None:
             self._waiting.setdefault(node, {})[info.key] = info
+        elif not _same_weight(on.pods.get(info.key), info):
+            self._remove(on, info.key)
+            self._add(on, info)
+        else:
+            on.pods[info.key] = info
 
     def take_off(self, key: str) -> bool:
         """Take a pod off its node; whether it was on one."""
@@ -143,7 +157,7 @@ class ClusterState:
             return False
         on = self.nodes.get(node)
         if on is not None:
-            on.remove(key)
+            self._remove(on, key)
         else:
             self._waiting.get(node, {}).pop(key, None)
         return True
@@ -163,16 +177,76 @@ class ClusterState:
             if pods.pop(key, None) is not None and not pods:
                 del self.nominated[node]
 
+    @property
+    def namespaces(self) -> Namespaces:
+        return self._index.namespaces
+
+    @namespaces.setter
+    def namespaces(self, namespaces: Namespaces) -> None:
+        self._index.set_namespaces(namespaces)
+
     def labels_of_namespace(self, name: str) -> Mapping[str, str]:
-        return self.namespaces.get(name, NO_LABELS)
+        return self._index.namespaces.get(name, NO_LABELS)
 
     def with_node(self, info: NodeInfo) -> "ClusterState":
         """The same state with another version of one node."""
         other = ClusterState.__new__(ClusterState)
         other.nodes = {**self.nodes, info.name: info}
-        other.namespaces, other.nominated = self.namespaces, self.nominated
-        other._placed, other._waiting = self._placed, self._waiting
+        other.nominated, other.image_nodes, other.selector_for = self.nominated, self.image_nodes, self.selector_for
+        other._placed, other._waiting, other._index = self._placed, self._waiting, self._index
+        other._supposed = (self, info)
         return other
 
     def all(self) -> Iterable[NodeInfo]:
         return self.nodes.values()
+
+    # -- pods of some kind
+
+    def counts(self, kind: Kind) -> Counts:
+        """How many pods of a kind the nodes have, by name; not to be changed."""
+        if self._supposed is None:
+            return self._index.counts(kind, self._pods())
+        real, node = self._supposed
+        found = _without(real.counts(kind), node.name)
+        count = sum(kind.has(info, self.namespaces) for info in node.pods.values())
+        return {**found, node.name: count} if count else found
+
+    def anti(self) -> Iterator[tuple[Term, Counts]]:
+        """The terms of required anti-affinity that pods carry, with where these are."""
+        if self._supposed is None:
+            yield from self._index.anti.items()
+            return
+        real, node = self._supposed
+        for term, counts in real.anti():
+            yield term, _without(counts, node.name)
+        for info in node.pods.values():
+            for term in info.anti_affinity:
+                yield term, {node.name: 1}
+
+    def drawn(self) -> Iterator[tuple[Term, int, Counts]]:
+        """All other terms that pods carry, with their weight and where the pods are; of what is real."""
+        for (term, weight), counts in self._index.drawn.items():
+            yield term, weight, counts
+
+    def _pods(self) -> Iterator[tuple[str, PodInfo]]:
+        for node in self.nodes.values():
+            for info in node.pods.values():
+                yield node.name, info
+
+    def _add(self, on: NodeInfo, info: PodInfo) -> None:
+        on.add(info)
+        self._index.add(on.name, info)
+
+    def _remove(self, on: NodeInfo, key: str) -> None:
+        removed = on.remove(key)
+        if removed is not None:
+            self._index.remove(on.name, removed)
+
+
+def _same_weight(old: PodInfo | None, new: PodInfo) -> bool:
+    """Whether nothing that is counted differs: the requests are the same object where a pod asks for nothing new."""
+    return old is not None and old.requests is new.requests and old.pod.deleting == new.pod.deleting
+
+
+def _without(counts: Counts, node: str) -> Counts:
+    return {name: count for name, count in counts.items() if name != node} if node in counts else counts

@@ -32,10 +32,12 @@ def pod(name: str, labels: Tree | None = None, *, cpu: str = "", memory: str = "
 
 
 def node_doc(name: str, labels: Tree | None = None, *, cpu: str = "4", pods: str = "110", **spec: Any) -> Tree:
+    """A node; ``images`` are sizes in MiB by name."""
+    images = [{"names": [image], "sizeBytes": size << 20} for image, size in spec.pop("images", {}).items()]
     return {
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
         "spec": spec,
-        "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": pods}},
+        "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": pods}, "images": images},
     }
 
 

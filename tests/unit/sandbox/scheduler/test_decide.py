@@ -2,6 +2,8 @@
 
 import pytest
 
+from kcm_cli.machinery import codec
+from kcm_cli.sandbox.views import NODES
 from tests.unit.sandbox.scheduler.build import choices, node_doc, placed, pod, state_of, volumes_of
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -226,14 +228,6 @@ class TestSpread:
         assert choices(pod("p", {"app": "a"}, topologySpreadConstraints=soft), state) == {"c"}
         assert placed(pod("p", {"app": "a"}, topologySpreadConstraints=soft), state_of(zoned("a", "x"))) == "a"
 
-    def test_pods_of_one_owner_go_to_different_nodes(self):
-        owner = {"ownerReferences": [{"kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}]}
-        state = state_of(*self.nodes)
-        for number in range(3):
-            info = pod(f"p{number}", metadata=owner)
-            state.place(info, placed(info, state))
-        assert [len(node.pods) for node in state.all()] == [1, 1, 1]
-
 
 class TestPreferences:
     def test_the_emptier_node(self):
@@ -254,6 +248,23 @@ class TestPreferences:
     def test_soft_taints(self):
         state = state_of(node_doc("a", taints=[{"key": "k", "effect": "PreferNoSchedule"}]), node_doc("b"))
         assert choices(pod("p"), state) == {"b"}
+
+    def test_the_node_that_has_the_image(self):
+        state = state_of(
+            node_doc("a", images={"img:latest": 500}), node_doc("b", images={"img:latest": 20, "other": 900})
+        )
+        image = [{"name": "c", "image": "img"}]
+        assert choices(pod("p", containers=image), state) == {"a"}
+        assert choices(pod("p", containers=[{"name": "c", "image": "img:2"}]), state) == {"a", "b"}
+
+    def test_small_images_count_as_none(self):
+        state = state_of(node_doc("a", images={"img:1": 20}), node_doc("b"))
+        assert choices(pod("p", containers=[{"name": "c", "image": "img:1"}]), state) == {"a", "b"}
+
+    def test_a_node_that_loses_its_image(self):
+        state = state_of(node_doc("a", images={"img:1": 500}), node_doc("b"))
+        state.set_node(NODES.decode(codec.encode(node_doc("a"))))
+        assert choices(pod("p", containers=[{"name": "c", "image": "img:1"}]), state) == {"a", "b"}
 
     def test_the_nominated_node_comes_first(self):
         state = state_of(node_doc("a"), node_doc("b"), pods={"a": [pod("o", cpu="2")]})

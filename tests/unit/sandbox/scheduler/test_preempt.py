@@ -77,10 +77,10 @@ def test_the_node_whose_pods_started_last():
     assert names(preempted(pod("p", cpu="4", priority=10), state_of(node_doc("a"), node_doc("b"), pods=pods)))[0] == "b"
 
 
-def budget(allowed):
+def budget(allowed, name="b", key="app"):
     doc = {
-        "metadata": {"name": "b", "namespace": "default", "uid": "b"},
-        "spec": {"selector": {"matchLabels": {"app": "a"}}},
+        "metadata": {"name": name, "namespace": "default", "uid": name},
+        "spec": {"selector": {"matchLabels": {key: "a"}}},
         "status": {"disruptionsAllowed": allowed},
     }
     return BUDGETS.decode(codec.encode(doc))
@@ -91,6 +91,14 @@ def test_budgets_are_spared_where_possible():
     state = state_of(node_doc("a"), node_doc("b"), pods=pods)
     assert names(preempted(pod("p", cpu="4", priority=10), state, [budget(0)]))[0] == "b"
     assert names(preempted(pod("p", cpu="4", priority=10), state, [budget(1)]))[0] == "a"
+
+
+def test_a_pod_draws_from_all_of_its_budgets():
+    pods = [running("a1", 5, "2", labels={"app": "a", "tier": "a"}), running("a2", 0, "2", labels={"tier": "a"})]
+    state = state_of(node_doc("n"), pods={"n": pods})
+    found = preempted(pod("p", cpu="4", priority=10), state, [budget(0), budget(1, "c", "tier")])
+    assert isinstance(found, Victims)
+    assert found.violations == 2
 
 
 def test_a_pod_that_keeps_others_away_by_anti_affinity_goes():

@@ -1,0 +1,131 @@
+"""Which nodes have pods of some kind: counts that are kept as pods come and go.
+
+Guarantees: a decision costs what the nodes cost, not what all pods on them do; a kind is counted once, when it is first
+asked for, and the kinds asked for least recently are given up.
+
+upstream: pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread} count all pods anew for each pod.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Term
+
+K = TypeVar("K")
+
+MOST_KINDS = 256
+Namespaces = Mapping[str, Mapping[str, str]]
+"""The labels of namespaces."""
+Counts = dict[str, int]
+"""How many pods of some kind a node has, by its name; nodes without one are not in it."""
+
+
+class Kind(Protocol):
+    """A set of pods; hashable."""
+
+    def has(self, info: PodInfo, namespaces: Namespaces) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """The pods of a namespace that a selector matches and that are not on their way out."""
+
+    namespace: str
+    selector: Selector
+
+    def has(self, info: PodInfo, namespaces: Namespaces) -> bool:
+        meta = info.pod.metadata
+        if meta.namespace != self.namespace or meta.deletion_timestamp is not None:
+            return False
+        return self.selector.matches(meta.labels or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The pods that all of these terms mean."""
+
+    terms: tuple[Term, ...]
+
+    def has(self, info: PodInfo, namespaces: Namespaces) -> bool:
+        return matches_all(self.terms, info, namespaces)
+
+
+def matches_all(terms: tuple[Term, ...], info: PodInfo, namespaces: Namespaces) -> bool:
+    """Whether there are terms and all of them mean this pod."""
+    labels = namespaces.get(info.pod.metadata.namespace, _NO_LABELS)
+    return bool(terms) and all(term.matches(info.pod, labels) for term in terms)
+
+
+_NO_LABELS: Mapping[str, str] = {}
+
+
+class PodIndex:
+    """See the module. Besides, the terms that pods carry about those that come after them: ``anti`` has the required
+    anti-affinity, ``drawn`` all that weighs, with its weight."""
+
+    def __init__(self) -> None:
+        self.namespaces: Namespaces = {}
+        self._counts: OrderedDict[Kind, Counts] = OrderedDict()
+        self.anti: dict[Term, Counts] = {}
+        self.drawn: dict[tuple[Term, int], Counts] = {}
+
+    def set_namespaces(self, namespaces: Namespaces) -> None:
+        """Terms can mean other pods from now on."""
+        self.namespaces = namespaces
+        self._counts.clear()
+
+    def add(self, node: str, info: PodInfo) -> None:
+        self._change(node, info, 1)
+
+    def remove(self, node: str, info: PodInfo) -> None:
+        self._change(node, info, -1)
+
+    def counts(self, kind: Kind, pods: Iterable[tuple[str, PodInfo]]) -> Counts:
+        """The pods of a kind by node; ``pods`` are all there are with their nodes, read for a new kind only."""
+        found = self._counts.get(kind)
+        if found is not None:
+            self._counts.move_to_end(kind)
+            return found
+        found = self._counts[kind] = {}
+        for node, info in pods:
+            if kind.has(info, self.namespaces):
+                found[node] = found.get(node, 0) + 1
+        if len(self._counts) > MOST_KINDS:
+            self._counts.popitem(last=False)
+        return found
+
+    def _change(self, node: str, info: PodInfo, sign: int) -> None:
+        for kind, counts in self._counts.items():
+            if kind.has(info, self.namespaces):
+                _count(counts, node, sign)
+        for term in info.anti_affinity:
+            _count_in(self.anti, term, node, sign)
+        for weighted in _drawn_by(info):
+            _count_in(self.drawn, weighted, node, sign)
+
+
+def _drawn_by(info: PodInfo) -> Iterator[tuple[Term, int]]:
+    for term in info.affinity:  # who has to be near others is drawn to them, with a weight of 1
+        yield term, 1
+    for term in info.preferred:
+        yield term, term.weight
+    for term in info.preferred_anti:
+        yield term, -term.weight
+
+
+def _count(counts: Counts, node: str, sign: int) -> None:
+    left = counts.get(node, 0) + sign
+    if left:
+        counts[node] = left
+    else:
+        counts.pop(node, None)
+
+
+def _count_in(all_counts: dict[K, Counts], key: K, node: str, sign: int) -> None:
+    counts = all_counts.setdefault(key, {})
+    _count(counts, node, sign)
+    if not counts:
+        del all_counts[key]

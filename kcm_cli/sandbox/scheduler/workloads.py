@@ -1,0 +1,79 @@
+"""The pods that count as a pod's like: those that its Services and its controller select.
+
+upstream: pkg/scheduler/framework/plugins/helper/spread.go
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery.labels import EQUALS, LabelSelector, Requirement, Selector
+from kcm_cli.machinery.meta import Object, View, controller_of
+from kcm_cli.runtime.store import Store
+from kcm_cli.sandbox.scheduler.podinfo import selector_of
+from kcm_cli.sandbox.views import SimulatedPod
+
+
+class MapSelector(View, frozen=True, gc=False):
+    selector: dict[str, str] | None = None
+
+
+class SelectingByMap(Object, frozen=True, gc=False, kw_only=True):
+    """A Service or a ReplicationController."""
+
+    spec: MapSelector = msgspec.field(default_factory=MapSelector)
+
+
+class FullSelector(View, frozen=True, gc=False):
+    selector: LabelSelector | None = None
+
+
+class Selecting(Object, frozen=True, gc=False, kw_only=True):
+    """A ReplicaSet or a StatefulSet."""
+
+    spec: FullSelector = msgspec.field(default_factory=FullSelector)
+
+
+SERVICES = Resource(GVR("", "v1", "services"), "Service", SelectingByMap)
+REPLICATION_CONTROLLERS = Resource(GVR("", "v1", "replicationcontrollers"), "ReplicationController", SelectingByMap)
+REPLICA_SETS = Resource(GVR("apps", "v1", "replicasets"), "ReplicaSet", Selecting)
+STATEFUL_SETS = Resource(GVR("apps", "v1", "statefulsets"), "StatefulSet", Selecting)
+
+
+@dataclass(frozen=True, slots=True)
+class Workloads:
+    """What selects pods, and can own them."""
+
+    services: Store[SelectingByMap]
+    replication_controllers: Store[SelectingByMap]
+    replica_sets: Store[Selecting]
+    stateful_sets: Store[Selecting]
+
+    def selector_for(self, pod: SimulatedPod) -> Selector:
+        """Empty where nothing selects the pod."""
+        wanted: dict[str, str] = {}
+        labels = pod.labels
+        for service in self.services.list(pod.namespace):
+            selector = service.spec.selector
+            if selector is not None and selector.items() <= labels.items():
+                wanted.update(selector)
+        owner = controller_of(pod)
+        key = f"{pod.namespace}/{owner.name}" if owner is not None else ""
+        whole: LabelSelector | None = None
+        match (owner.api_version, owner.kind) if owner is not None else ("", ""):
+            case ("v1", "ReplicationController"):
+                controller = self.replication_controllers.get(key)
+                wanted.update((controller.spec.selector if controller is not None else None) or {})
+            case ("apps/v1", "ReplicaSet"):
+                replica_set = self.replica_sets.get(key)
+                whole = replica_set.spec.selector if replica_set is not None else None
+            case ("apps/v1", "StatefulSet"):
+                stateful_set = self.stateful_sets.get(key)
+                whole = stateful_set.spec.selector if stateful_set is not None else None
+        return _joined(wanted, whole)
+
+
+def _joined(wanted: dict[str, str], whole: LabelSelector | None) -> Selector:
+    more = selector_of(whole).requirements if whole is not None else ()
+    return Selector((*(Requirement(key, EQUALS, (value,)) for key, value in sorted(wanted.items())), *more))

@@ -1,0 +1,89 @@
+"""Counts of pods that are kept are those that counting anew gives."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.labels import EQUALS, Requirement, Selector
+from kcm_cli.sandbox.scheduler.podindex import Labelled, Matched
+from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.views import NODES
+from tests.unit.sandbox.scheduler.build import node_doc, pod, state_of
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+TERM = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "zone", "namespaceSelector": {}}
+AWAY = {"podAntiAffinity": {REQUIRED: [TERM]}}
+NEAR = {"podAffinity": {REQUIRED: [TERM]}}
+KIND = Labelled("default", Selector((Requirement("app", EQUALS, ("a",)),)))
+MATCHED = Matched(pod("x", affinity=AWAY).anti_affinity)
+
+steps = st.one_of(
+    st.tuples(
+        st.just("place"),
+        st.sampled_from("pqrs"),
+        st.sampled_from("xyz"),
+        st.sampled_from("ab"),
+        st.sampled_from([None, AWAY, NEAR]),
+        st.booleans(),
+    ),
+    st.tuples(st.just("take"), st.sampled_from("pqrs")),
+    st.tuples(st.sampled_from(["node", "no node"]), st.sampled_from("xyz")),
+)
+
+
+def apply(state: ClusterState, step: tuple) -> None:
+    match step:
+        case ("place", name, node, app, affinity, leaving):
+            metadata = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if leaving else {}
+            spec = {"affinity": affinity} if affinity else {}
+            state.place(pod(name, {"app": app}, metadata=metadata, **spec), node)
+        case ("take", name):
+            state.take_off(f"default/{name}")
+        case ("node", name):
+            state.set_node(NODES.decode(codec.encode(node_doc(name))))
+        case (_, name):
+            state.remove_node(name)
+
+
+def counted(state: ClusterState) -> tuple[dict, dict, Counter]:
+    pods = [(node.name, info) for node in state.all() for info in node.pods.values()]
+    labelled = Counter(name for name, info in pods if KIND.has(info, state.namespaces))
+    matched = Counter(name for name, info in pods if MATCHED.has(info, state.namespaces))
+    anti = Counter((term, name) for name, info in pods for term in info.anti_affinity)
+    return dict(labelled), dict(matched), anti
+
+
+def kept(state: ClusterState) -> tuple[dict, dict, Counter]:
+    anti: Counter = Counter()
+    for term, counts in state.anti():
+        for name, count in counts.items():
+            anti[term, name] += count
+    return state.counts(KIND), state.counts(MATCHED), anti
+
+
+@given(st.lists(steps, max_size=30))
+def test_as_if_counted_anew(changes: list[tuple]) -> None:
+    state = state_of(node_doc("x"), node_doc("y"))
+    for change in changes:
+        apply(state, change)
+        assert kept(state) == counted(state)
+
+
+@given(st.lists(steps, max_size=15), st.sampled_from("xy"))
+def test_with_another_version_of_a_node(changes: list[tuple], name: str) -> None:
+    state = state_of(node_doc("x"), node_doc("y"))
+    for change in changes:
+        apply(state, change)
+    node: NodeInfo | None = state.nodes.get(name)
+    if node is None:
+        return
+    before = kept(state)
+    changed = node.copy()
+    changed.add(pod("new", {"app": "a"}, affinity=AWAY))
+    for key in list(changed.pods)[:1]:
+        changed.remove(key)
+    supposed = state.with_node(changed)
+    assert kept(supposed) == counted(supposed)
+    assert kept(state) == before
