@@ -333,11 +333,17 @@ class PersistentVolumeClaimSpec(View, frozen=True, gc=False):
     selector: LabelSelector | None = None
 
 
+class ModifyVolumeStatus(View, frozen=True, gc=False):
+    target_volume_attributes_class_name: str = ""
+
+
 class PersistentVolumeClaimStatus(View, frozen=True, gc=False):
     phase: str = ""
     access_modes: tuple[str, ...] = ()
     capacity: dict[str, str] | None = None
     conditions: tuple[Condition, ...] = ()
+    current_volume_attributes_class_name: str | None = None
+    modify_volume_status: ModifyVolumeStatus | None = None
 
 
 class PersistentVolumeClaim(Object, frozen=True, gc=False, kw_only=True):

@@ -25,6 +25,7 @@ class PersistentVolumeSpec(View, frozen=True, gc=False):
     claim_ref: ObjectReference | None = None
     node_affinity: VolumeNodeAffinity | None = None
     csi: CsiSource | None = None
+    volume_attributes_class_name: str | None = None
 
 
 class PersistentVolumeStatus(View, frozen=True, gc=False):
@@ -38,4 +39,17 @@ class PersistentVolume(Object, frozen=True, gc=False, kw_only=True):
 
 PERSISTENT_VOLUMES = Resource(
     GVR("", "v1", "persistentvolumes"), "PersistentVolume", PersistentVolume, namespaced=False, keeps_raw=True
+)
+
+
+class VolumeAttributesClass(Object, frozen=True, gc=False, kw_only=True):
+    """Metadata only."""
+
+
+VOLUME_ATTRIBUTES_CLASSES = Resource(
+    GVR("storage.k8s.io", "v1", "volumeattributesclasses"),
+    "VolumeAttributesClass",
+    VolumeAttributesClass,
+    namespaced=False,
+    keeps_raw=True,
 )

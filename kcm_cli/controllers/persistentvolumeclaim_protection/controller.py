@@ -9,10 +9,10 @@ from kcm_cli.controllers.persistentvolumeclaim_protection.plan import FINALIZER
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.machinery.meta import number_of
+from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.protection import is_held, lacks, protection, release
 from kcm_cli.rest.listing import Listed, list_all
 
-_CLAIM = "claim"
 _NOTHING: tuple[str, Listed[Pod]] = ("", Listed([], ""))
 
 
@@ -31,7 +31,7 @@ class ClaimProtectionController:
         self._pods = context.informers.get(PODS)
         self.informers = (self._claims, self._pods)
         self._listed: tuple[str, Listed[Pod]] = _NOTHING
-        self._pods.store.add_index(_CLAIM, plan.claims_of)
+        self._pods.store.add_index(CLAIM, claims_of)
         self._claims.listen(on_add=self._claim, on_update=lambda old, new: self._claim(new))
         self._pods.listen(on_add=self._pod, on_update=self._pod_updated, on_delete=self._free)
 
@@ -48,7 +48,7 @@ class ClaimProtectionController:
 
     async def _is_used(self, claim: PersistentVolumeClaim) -> bool:
         """By a pod of the cache or, as that may lag behind, by one that the server knows."""
-        if any(plan.uses(pod, claim) for pod in self._pods.store.by_index(_CLAIM, claim.key)):
+        if any(plan.uses(pod, claim) for pod in self._pods.store.by_index(CLAIM, claim.key)):
             return True
         if self._known_free(claim):
             return False
@@ -81,5 +81,5 @@ class ClaimProtectionController:
             self._free(old)
 
     def _free(self, pod: Pod) -> None:
-        for key in plan.claims_of(pod):
+        for key in claims_of(pod):
             self.queue.add(key)

@@ -5,6 +5,7 @@ import pytest
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS
 from kcm_cli.controllers.persistentvolumeclaim_protection import plan
 from kcm_cli.machinery import codec
+from kcm_cli.planning.pod_claims import claims_of
 
 NAMED = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
 EPHEMERAL = {"name": "data", "ephemeral": {"volumeClaimTemplate": {}}}
@@ -27,8 +28,8 @@ def claim(name, owner=None):
 
 
 def test_the_claims_of_a_pod_are_those_it_names_and_those_made_for_it():
-    assert plan.claims_of(pod(NAMED, EPHEMERAL)) == ("d/data", "d/p-data")
-    assert plan.claims_of(pod()) == ()
+    assert claims_of(pod(NAMED, EPHEMERAL)) == ("d/data", "d/p-data")
+    assert claims_of(pod()) == ()
 
 
 @pytest.mark.parametrize(

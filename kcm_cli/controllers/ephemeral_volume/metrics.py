@@ -1,0 +1,18 @@
+"""How often claims of ephemeral volumes were to be made.
+
+upstream: pkg/controller/volume/ephemeral/metrics/metrics.go
+"""
+
+from kcm_cli.component.metrics import Registry
+
+
+class EphemeralVolumeMetrics:
+    """ephemeral_volume_controller_*."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.attempts = registry.counter(
+            "ephemeral_volume_controller_create_total", "How often a PersistentVolumeClaim was asked for."
+        ).labels()
+        self.failures = registry.counter(
+            "ephemeral_volume_controller_create_failures_total", "How many of these requests failed."
+        ).labels()

@@ -1,0 +1,61 @@
+"""Which claims a pod's ephemeral volumes still lack.
+
+upstream: pkg/controller/volume/ephemeral/controller.go#handleVolume
+"""
+
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod, Volume
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import Create, Notice, ref_to
+from kcm_cli.planning.pod_claims import claim_name, foreign, made_for
+
+SOURCE = "ephemeral_volume"
+
+
+class NotOwner(Exception):
+    """The claim under the name of an ephemeral volume was made for somebody else."""
+
+    reason = "NotOwner"
+
+
+def ephemeral(pod: Pod) -> list[Volume]:
+    """The ephemeral volumes of a pod that is there to stay."""
+    return [] if pod.deleting else [volume for volume in pod.spec.volumes if volume.ephemeral is not None]
+
+
+def missing(pod: Pod, volume: Volume, claim: PersistentVolumeClaim | None) -> Create | None:
+    """How to make the claim of an ephemeral volume; None where it is there. Raises NotOwner."""
+    if claim is None:
+        return Create(PERSISTENT_VOLUME_CLAIMS, pod.namespace, _claim(pod, volume))
+    if not made_for(claim, pod):
+        raise NotOwner(foreign(claim, pod))
+    return None
+
+
+def failed(pod: Pod, volume: Volume, text: str) -> Notice:
+    """The Event that says why a volume has no claim."""
+    return Notice(ref_to(PODS, pod), "Warning", "FailedBinding", f"ephemeral volume {volume.name}: {text}")
+
+
+def _claim(pod: Pod, volume: Volume) -> Doc:
+    template = (volume.ephemeral.volume_claim_template if volume.ephemeral is not None else None) or {}
+    own = template.get("metadata")
+    metadata: Doc = {"name": claim_name(pod, volume), "ownerReferences": [_owner(pod)]}
+    if isinstance(own, dict):
+        metadata |= {field: own[field] for field in ("annotations", "labels") if own.get(field)}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": template.get("spec") or {},
+    }
+
+
+def _owner(pod: Pod) -> Doc:
+    return {
+        "apiVersion": PODS.api_version,
+        "kind": PODS.kind,
+        "name": pod.name,
+        "uid": pod.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

@@ -1,0 +1,111 @@
+"""The controller in a whole sandbox, on virtual time."""
+
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+CLASSES = resource("volumeattributesclasses", "storage.k8s.io", namespaced=False)
+CLAIMS = resource("persistentvolumeclaims")
+VOLUMES = resource("persistentvolumes", namespaced=False)
+NAME = "volumeattributesclass-protection-controller"
+SIZE = {"requests": {"storage": "1Gi"}}
+
+
+async def make(world: World, name: str, **metadata) -> None:
+    doc = {"metadata": {"name": name, **metadata}, "driverName": "d.example.com", "parameters": {"iops": "1"}}
+    await world.create(CLASSES, doc)
+
+
+async def claim(world: World, name: str, class_: str) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": SIZE, "storageClassName": "none", "volumeName": "none"}
+    await world.create(CLAIMS, {"metadata": {"name": name}, "spec": {**spec, "volumeAttributesClassName": class_}})
+
+
+async def volume(world: World, name: str, class_: str) -> None:
+    source = {"driver": "d.example.com", "volumeHandle": "h"}
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "csi": source}
+    await world.create(VOLUMES, {"metadata": {"name": name}, "spec": {**spec, "volumeAttributesClassName": class_}})
+
+
+async def drop(world: World, kind, name: str) -> None:
+    await world.patch(kind, name, {"metadata": {"finalizers": None}})
+    await world.delete(kind, name)
+
+
+def test_a_class_gets_the_finalizer_beside_others(play):
+    async def life(world: World) -> None:
+        await make(world, "gold", finalizers=["example.com/keep"])
+        async with controllers(world, names=[NAME]):
+            await world.wait(2)
+            made = await world.get(CLASSES, "gold")
+            assert made["metadata"]["finalizers"] == ["example.com/keep", "kubernetes.io/vac-protection"]
+            assert made["parameters"] == {"iops": "1"}
+
+    play(life)
+
+
+def test_a_class_goes_with_the_last_that_uses_it(play):
+    async def life(world: World) -> None:
+        for name in ("free", "claimed", "held", "both"):
+            await make(world, name)
+        await claim(world, "c", "claimed")
+        await volume(world, "v", "held")
+        await claim(world, "c2", "both")
+        await volume(world, "v2", "both")
+
+        async def gone() -> list[str]:
+            await world.wait(2)
+            return [name for name in ("free", "claimed", "held", "both") if await world.gone(name, CLASSES)]
+
+        async with controllers(world, names=[NAME]):
+            await world.wait(2)
+            for name in ("free", "claimed", "held", "both"):
+                await world.delete(CLASSES, name)
+            assert await gone() == ["free"]
+            await drop(world, CLAIMS, "c")
+            assert await gone() == ["free", "claimed"]
+            await drop(world, VOLUMES, "v")
+            await drop(world, CLAIMS, "c2")
+            assert await gone() == ["free", "claimed", "held"]
+            await drop(world, VOLUMES, "v2")
+            assert await gone() == ["free", "claimed", "held", "both"]
+
+    play(life)
+
+
+def test_a_class_is_free_once_its_claim_has_moved_to_another(play):
+    async def life(world: World) -> None:
+        await make(world, "old")
+        await claim(world, "c", "old")
+        moving = {"modifyVolumeStatus": {"status": "InProgress", "targetVolumeAttributesClassName": "new"}}
+        status = {"phase": "Bound", "currentVolumeAttributesClassName": "old", **moving}
+        await world.client.patch(CLAIMS, "default", "c", {"status": status}, subresource="status")
+        async with controllers(world, names=[NAME]):
+            await world.wait(2)
+            await world.delete(CLASSES, "old")
+            await world.patch(CLAIMS, "c", {"spec": {"volumeAttributesClassName": "new"}})
+            await world.wait(2)
+            assert not await world.gone("old", CLASSES)
+            done = {"currentVolumeAttributesClassName": "new", "modifyVolumeStatus": None}
+            await world.client.patch(CLAIMS, "default", "c", {"status": done}, subresource="status")
+            await world.wait(2)
+            assert await world.gone("old", CLASSES)
+
+    play(life)
+
+
+def test_a_lost_write_is_made_again(play):
+    async def life(world: World) -> None:
+        await make(world, "gold")
+        transport = Refusing(
+            world.server.transport(), lambda request: request.method == "PUT" and not transport.refused
+        )
+        async with controllers(world, names=[NAME], transport=transport):
+            await world.wait(2)
+            await world.delete(CLASSES, "gold")
+            await world.wait(2)
+            assert await world.gone("gold", CLASSES)
+            assert transport.refused == 1
+
+    play(life)
