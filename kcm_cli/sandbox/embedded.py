@@ -22,12 +22,14 @@ class EmbeddedServer:
 
     def __init__(self, clock: Clock, rng: random.Random, certificates: Certificates) -> None:
         self._certificates = certificates
+        self._clock = clock
         self.store = Store(None)
         self.api = assemble(self.store, clock, rng, certificates, tokens={}, address="127.0.0.1:6443")
 
     async def start(self) -> None:
         """Make the objects that every cluster has."""
-        await self.api.bootstrap(bootstrap_objects(client_ca=self._certificates.ca.certificate.decode()))
+        ca = self._certificates.ca.certificate.decode()
+        await self.api.bootstrap(bootstrap_objects(client_ca=ca, today=f"{self._clock.now():%Y-%m-%d}"))
 
     def transport(self, user: User = ADMIN) -> Transport:
         """Requests as this user."""

@@ -107,7 +107,8 @@ class Sandbox:
         address = self.url.removeprefix("https://")
         self.api = assemble(self.store, self.clock, self._random, self.certificates, tokens=tokens, address=address)
         ca = self.certificates.ca.certificate.decode()
-        await self.api.bootstrap(bootstrap_objects(client_ca=ca, address=_ADVERTISED, port=self.port))
+        today = f"{self.clock.now():%Y-%m-%d}"
+        await self.api.bootstrap(bootstrap_objects(client_ca=ca, address=_ADVERTISED, port=self.port, today=today))
         self._http = HttpServer(self.api.handle, self.clock)
         await self._http.start([self._listener], tls_context(self.certificates))
 

@@ -24,6 +24,7 @@ from kcm_cli.sandbox.apiserver.openapi.serve import answer as answer_openapi
 from kcm_cli.sandbox.apiserver.refusals import internal
 from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.answers import error_response, indented, text_response, with_warnings
+from kcm_cli.sandbox.apiserver.registry.api_services import CustomApiServices
 from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served
@@ -33,6 +34,7 @@ from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.registry.options import check_timeout
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, NoSuchGroup, route
+from kcm_cli.sandbox.apiserver.registry.service_ranges import DefaultRangeStatus
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
 from kcm_cli.sandbox.apiserver.registry.versions import KindVersions
 from kcm_cli.sandbox.apiserver.schema import Schemas
@@ -106,6 +108,8 @@ class ApiServer:
         self._aggregated: dict[tuple[str, str], AggregatedApi] = {}
         self._verbs = Verbs(self.core, security)
         FlowSchemaStatus(self.core)
+        DefaultRangeStatus(self.core)
+        CustomApiServices(self.core)
         self._metrics = ServerMetrics(parts.store)
         self._discovery = Discovery(self.catalog)
         self._openapi = OpenApi(self.catalog, parts.schemas.builtin, custom)

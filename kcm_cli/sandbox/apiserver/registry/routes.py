@@ -10,6 +10,7 @@ from kcm_cli.sandbox.apiserver.types import RequestInfo
 
 PLAIN_404 = "404 page not found\n"
 _METHODS = frozenset(["GET", "POST", "PUT", "PATCH", "DELETE"])
+_OF_OBJECTS = frozenset(["get", "update", "patch", "delete"])
 
 
 class NoSuchGroup(Exception):
@@ -71,13 +72,15 @@ def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
         verbs = subresource.verbs
     if info.verb == "watch" and "list" in verbs:
         return  # the path is that of the list, whatever becomes of the watch
+    collection = not _has_name(info, info.path)
+    everywhere = collection and served.info.namespaced and not info.namespace
+    if (everywhere and "list" not in verbs) or not (collection or info.subresource or _OF_OBJECTS.intersection(verbs)):
+        raise refusals.no_such_path()
     if method not in _METHODS or info.verb not in verbs:
         raise method_not_allowed()
-    collection = not _has_name(info, info.path)
     if info.verb in ("update", "patch", "delete") and collection:
         raise method_not_allowed()
     if info.verb == "create" and not info.subresource and not collection:
         raise method_not_allowed()
-    everywhere = collection and served.info.namespaced and not info.namespace
     if everywhere and info.verb not in ("list", "watch"):
         raise method_not_allowed()

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.refusals import method_not_allowed, not_found
-from kcm_cli.sandbox.apiserver.registry import kubelet, refusals
+from kcm_cli.sandbox.apiserver.registry import kubelet, objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator
@@ -18,6 +18,7 @@ from kcm_cli.sandbox.apiserver.registry.updating import Updater
 from kcm_cli.sandbox.apiserver.registry.watching import Watching
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.security.assembly import Security
+from kcm_cli.sandbox.apiserver.types import Tree
 
 _PARTS = ("status", "finalize", "approval", "ephemeralcontainers", "resize")
 _TOKEN_REQUEST = Target("authentication.k8s.io", "v1", "TokenRequest")
@@ -79,8 +80,11 @@ class Verbs:
             call.resource, call.request.body, call.content_type, options.validation
         )
         call.warnings += warnings
-        plural = call.resource.gvr.plural
-        made = self._security.reviews.create(plural, call.info.namespace, doc, call.user, call.warnings)
+        meta: Tree = doc.setdefault("metadata", {})
+        objects.wipe_system_fields(meta)
+        objects.match_namespace(meta, call.namespace)
+        self._core.patching.track_update(call.resource, "", None, doc, options.manager, self._core.clock.now())
+        made = self._security.reviews.create(call.resource.gvr.plural, doc, call.user, call.warnings)
         return call.media.document(201, made)
 
     async def _token(self, call: Call) -> Response:

@@ -8,6 +8,7 @@ upstream: pkg/controlplane, pkg/registry/{rbac,scheduling,flowcontrol}/rest
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.security.bootstrap_flows import flow_objects
 from kcm_cli.sandbox.apiserver.security.bootstrap_roles import rbac_objects
+from kcm_cli.sandbox.apiserver.security.bootstrap_services import api_service_objects
 
 NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
 _PRIORITIES = (
@@ -30,19 +31,24 @@ def bootstrap_objects(
     address: str = "",
     port: int = 443,
     service_ip: str = "10.0.0.1",
+    today: str = "",
     gates: frozenset[str] = frozenset(),
 ) -> list[Doc]:
     """In the order in which they can be created.
 
     client_ca: PEM, for the authentication ConfigMap. address, port: where the server is reached; without an
-    address there are no endpoints. gates: those of the server that are on.
+    address there are no endpoints. today: the date from which uses of old tokens are recorded. gates: those of the
+    server that are on.
     """
     docs = [_namespace(name) for name in NAMESPACES]
     docs += rbac_objects(gates)
     docs += [_priority_class(*each) for each in _PRIORITIES]
     docs += flow_objects()
     docs.append(_service_cidr())
+    docs += api_service_objects()
     docs.append(_authentication(client_ca))
+    if today:
+        docs.append(_token_tracking(today))
     docs.append(_service(service_ip, port))
     if address:
         docs += [_endpoints(address, port), _endpoint_slice(address, port)]
@@ -78,6 +84,11 @@ def _authentication(client_ca: str) -> Doc:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
+def _token_tracking(today: str) -> Doc:
+    metadata = {"name": "kube-apiserver-legacy-service-account-token-tracking", "namespace": "kube-system"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"since": today}}
+
+
 def _service(address: str, port: int) -> Doc:
     labels = {"component": "apiserver", "provider": "kubernetes"}
     return {
@@ -86,6 +97,7 @@ def _service(address: str, port: int) -> Doc:
         "metadata": {"name": "kubernetes", "namespace": "default", "labels": labels},
         "spec": {
             "clusterIP": address,
+            "ipFamilyPolicy": "SingleStack",
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}],
             "sessionAffinity": "None",
             "type": "ClusterIP",

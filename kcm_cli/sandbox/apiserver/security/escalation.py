@@ -59,7 +59,7 @@ class EscalationGuard:
             return
         rules = self._authorizer.bindings.role_rules(kind, attrs.namespace, name)
         if rules is None:
-            raise not_found(GROUP, gvr.plural, name)
+            raise not_found(GROUP, attrs.resource.gvr.plural, name)  # upstream names what the request is about
         if why := self._missing(attrs, rules):
             raise self._refusal(attrs, why)
 

@@ -52,8 +52,7 @@ def local(spec: Tree, namespace: str) -> list[FieldError]:
 def metadata(review: Tree, *, local: bool) -> list[FieldError]:
     """Reviews have no metadata, except for the namespace of a local one."""
     given: Tree = {key: value for key, value in (review.get("metadata") or {}).items() if value}
-    given.pop("managedFields", None)
-    if not given.keys() - ({"namespace"} if local else set()):
+    if not given.keys() - ({"managedFields", "namespace"} if local else {"managedFields"}):
         return []
     return [invalid("metadata", given, "must be empty except for namespace" if local else "must be empty")]
 

@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, aggregated
 from kcm_cli.sandbox.apiserver.types import FieldError, RequestInfo, Tree, User
 
 _AUTHORIZATION = "authorization.k8s.io"
-_Handler = Callable[[str, Tree, User, list[str]], Tree]
+_Handler = Callable[[Tree, User, list[str]], Tree]
 
 
 class Reviews:
@@ -40,13 +40,13 @@ class Reviews:
         """Whether a resource is a review."""
         return plural in self._handlers and group in (_AUTHORIZATION, "authentication.k8s.io")
 
-    def create(self, plural: str, namespace: str, doc: Doc, user: User, warnings: list[str]) -> Doc:
-        """The review with its status. The document is the handler's own, decoded and not prepared for
-        storage: without uid and creation time. Raises ApiError.
+    def create(self, plural: str, doc: Doc, user: User, warnings: list[str]) -> Doc:
+        """The review with its status. The document is the handler's own: it has the namespace of the request and
+        managedFields, no uid and no creation time. Raises ApiError.
         """
-        return self._handlers[plural](namespace, doc, user, warnings)
+        return self._handlers[plural](doc, user, warnings)
 
-    def _token(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def _token(self, review: Tree, user: User, warnings: list[str]) -> Tree:
         spec: Tree = review.get("spec") or {}
         if not spec.get("token"):
             raise bad_request("token is required for TokenReview in authentication")
@@ -60,7 +60,7 @@ class Reviews:
                 review["status"]["audiences"] = list(found.audiences)
         return review
 
-    def _self(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def _self(self, review: Tree, user: User, warnings: list[str]) -> Tree:
         return {
             "kind": "SelfSubjectReview",
             "apiVersion": "authentication.k8s.io/v1",
@@ -68,23 +68,21 @@ class Reviews:
             "status": {"userInfo": _user_info(user)},
         }
 
-    def _access(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def _access(self, review: Tree, user: User, warnings: list[str]) -> Tree:
         spec: Tree = review.get("spec") or {}
         _check(review_specs.subject(spec) + review_specs.metadata(review, local=False))
         return self._answered(review, spec, review_specs.user_of(spec))
 
-    def _local_access(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def _local_access(self, review: Tree, user: User, warnings: list[str]) -> Tree:
         spec: Tree = review.get("spec") or {}
-        metadata: Tree = review.setdefault("metadata", {})
-        metadata.setdefault("namespace", namespace)
         _check(
             review_specs.subject(spec)
             + review_specs.metadata(review, local=True)
-            + review_specs.local(spec, metadata["namespace"])
+            + review_specs.local(spec, review["metadata"].get("namespace", ""))
         )
         return self._answered(review, spec, review_specs.user_of(spec))
 
-    def _self_access(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def _self_access(self, review: Tree, user: User, warnings: list[str]) -> Tree:
         spec: Tree = review.get("spec") or {}
         _check(review_specs.attributes(spec) + review_specs.metadata(review, local=False))
         return self._answered(review, spec, user)
@@ -99,7 +97,7 @@ class Reviews:
             status["evaluationError"] = error
         return review
 
-    def _self_rules(self, namespace: str, review: Tree, user: User, warnings: list[str]) -> Tree:
+    def _self_rules(self, review: Tree, user: User, warnings: list[str]) -> Tree:
         spec: Tree = review.get("spec") or {}
         if not spec.get("namespace"):
             raise bad_request("no namespace on request")

@@ -29,6 +29,22 @@ SERVICES = GVR("", "v1", "services")
 _ADDRESSES = GVR("networking.k8s.io", "v1", "ipaddresses")
 _RANGES = GVR("networking.k8s.io", "v1", "servicecidrs")
 _ENDPOINTS = GVR("", "v1", "endpoints")
+_ADDRESS_OWNER: Tree = {
+    "manager": "kube-apiserver",
+    "operation": "Update",
+    "apiVersion": "networking.k8s.io/v1",
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {
+        "f:metadata": {
+            "f:labels": {
+                ".": {},
+                "f:ipaddress.kubernetes.io/ip-family": {},
+                "f:ipaddress.kubernetes.io/managed-by": {},
+            }
+        },
+        "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
+    },
+}
 _FIRST_PORT, _LAST_PORT = 30000, 32767
 _OTHER_NETWORK = "the provided network does not match the current range"
 _NO_RANGE = "the provided IP ({}) is not in the valid range. The range of valid IPs is {}"
@@ -309,7 +325,9 @@ class ServiceAllocator:
             "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
         }
         uid = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
-        own = {"name": ip, "uid": uid, "creationTimestamp": meta.get("creationTimestamp"), "labels": labels}
+        made = meta.get("creationTimestamp")
+        own = {"name": ip, "uid": uid, "creationTimestamp": made, "labels": labels}
+        own["managedFields"] = [{**_ADDRESS_OWNER, "time": made}]
         parent = {"resource": "services", "namespace": meta.get("namespace", ""), "name": meta.get("name", "")}
         return {
             "kind": "IPAddress",

@@ -15,6 +15,7 @@ from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET, Media, PlainJson, YamlMedia, partial
 from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
+from kcm_cli.sandbox.apiserver.tables.cluster import PLAIN
 from kcm_cli.sandbox.apiserver.tables.column import Layout
 from kcm_cli.sandbox.apiserver.tables.layouts import layout_for
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -101,12 +102,13 @@ class TableMedia:
         now = self._core.clock.now()
         if self._served.info.custom:
             docs = [self._core.from_storage(self._served, doc) for doc in docs]
+        rows = [self._row(doc, now) for doc in docs]
         return {
             "kind": "Table",
             "apiVersion": self._version,
             "metadata": metadata,
             "columnDefinitions": self._layout.definitions(),
-            "rows": [self._row(doc, now) for doc in docs],
+            "rows": rows if rows or self._layout is not PLAIN else None,
         }
 
     def _row(self, doc: Tree, now: datetime) -> Doc:

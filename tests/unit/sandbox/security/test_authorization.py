@@ -200,6 +200,14 @@ def test_escalate_and_bind_are_rights_of_their_own(api: Api, grants: Grants) -> 
     assert api.post(f"{RBAC}/clusterrolebindings", doc, user=binding).status == 201
 
 
+def test_a_binding_to_no_role_is_what_is_not_found(api: Api, grants: Grants) -> None:
+    user = grants.user(rule("create", on="rolebindings", groups=GROUP))
+    ref = {"apiGroup": GROUP, "kind": "Role", "name": "none"}
+    doc = {"metadata": {"name": "lift"}, "roleRef": ref, "subjects": []}
+    answer = api.post(f"{RBAC}/namespaces/default/rolebindings", doc, user=user)
+    assert (answer.status, answer.message) == (404, 'rolebindings.rbac.authorization.k8s.io "none" not found')
+
+
 # Impersonation
 
 
@@ -304,6 +312,20 @@ def test_access_reviews_agree_with_the_authorizer(api: Api, grants: Grants, verb
         assert own.doc["status"]["reason"] == (
             f'RBAC: allowed by ClusterRoleBinding "{user.name}" of ClusterRole "{user.name}" to User "{user.name}"'
         )
+
+
+def test_reviews_tell_who_wrote_them(api: Api) -> None:
+    made = review(api, "subjectaccessreviews", {"user": "x", "resourceAttributes": {"verb": "get"}}).doc
+    owned = {"f:spec": {"f:resourceAttributes": {".": {}, "f:verb": {}}, "f:user": {}}}
+    assert [entry["fieldsV1"] for entry in made["metadata"]["managedFields"]] == [owned]
+
+
+def test_a_review_is_of_the_namespace_of_its_path(api: Api) -> None:
+    doc = {"metadata": {"namespace": "other"}, "spec": {"user": "x", "nonResourceAttributes": {"path": "/"}}}
+    base = "/apis/authorization.k8s.io/v1"
+    assert api.post(f"{base}/subjectaccessreviews", doc).status == 201
+    answer = api.post(f"{base}/namespaces/default/localsubjectaccessreviews", doc)
+    assert answer.message == "the namespace of the provided object does not match the namespace sent on the request"
 
 
 def test_rules_reviews_tell_all_rules(api: Api, grants: Grants) -> None:

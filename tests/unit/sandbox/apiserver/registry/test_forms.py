@@ -63,3 +63,15 @@ def test_a_watch_in_a_form_of_lists_ends_with_the_first_event(served: Any) -> No
         assert (await api.call("GET", CONFIG_MAPS, headers=headers, query=query)).body == b""
 
     served(test)
+
+
+@pytest.mark.parametrize(("plural", "rows"), [("limitranges", None), ("pods", [])])
+def test_an_empty_table_of_a_kind_without_columns_of_its_own_has_no_rows(
+    served: Any, plural: str, rows: list[Any] | None
+) -> None:
+    async def test(api: Any) -> None:
+        table = {"accept": FORM.format("Table", "v1")}
+        found = await api.json("GET", f"/api/v1/namespaces/default/{plural}", headers=table)
+        assert found["rows"] == rows
+
+    served(test)

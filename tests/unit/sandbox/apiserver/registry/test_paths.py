@@ -36,6 +36,13 @@ def ask(served: Any, method: str, path: str, **options: Any) -> Any:
         ("GET", "/readyz/poststarthook/rbac/bootstrap-roles", 200),
         ("GET", "/readyz/etcd", 404),
         ("GET", "/livez/etcd", 200),
+        ("GET", "/apis/authorization.k8s.io/v1/subjectaccessreviews", 405),
+        ("GET", "/apis/authorization.k8s.io/v1/subjectaccessreviews/x", 404),
+        ("POST", "/apis/authorization.k8s.io/v1/localsubjectaccessreviews", 404),
+        ("GET", "/api/v1/bindings", 404),
+        ("POST", "/api/v1/pods", 405),
+        ("PUT", "/api/v1/componentstatuses/x", 405),
+        ("GET", "/api/v1/namespaces/default/pods/x/binding", 405),
     ],
 )
 def test_methods(served: Any, method: str, path: str, status: int) -> None:

@@ -1,0 +1,81 @@
+"""The APIServices of groups and versions that CustomResourceDefinitions serve.
+
+upstream: kube-aggregator pkg/controllers/autoregister/autoregister_controller.go,
+pkg/controlplane/controller/crdregistration/crdregistration_controller.go (v1.36)
+"""
+
+import asyncio
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.registry import objects
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.security.bootstrap_services import api_service
+from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.apiserver.strategy import Context
+from kcm_cli.sandbox.apiserver.types import Tree
+
+API_SERVICES = GVR("apiregistration.k8s.io", "v1", "apiservices")
+DEFINITIONS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+_PRIORITIES = (1000, 100)
+_LABEL, _ALWAYS = "kube-aggregator.kubernetes.io/automanaged", "true"
+_MANAGER = "kube-apiserver"
+
+
+class CustomApiServices:
+    """Keeps one for each version of a group that is served, whatever others do to it."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._due = False
+        core.store.subscribe(DEFINITIONS, self._written)
+        core.store.subscribe(API_SERVICES, self._service_written)
+
+    def _service_written(self, event: Event) -> None:
+        if _is_ours(event.stored.doc):
+            self._written(event)
+
+    def _written(self, event: Event) -> None:
+        if not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._settle)
+
+    def _settle(self) -> None:
+        # atomic: no await
+        self._due = False
+        wanted = self._wanted()
+        for stored in self._core.store.list(API_SERVICES):
+            known: Tree = stored.doc
+            doc = wanted.pop(stored.name, None)
+            if not _is_ours(known):
+                continue
+            if doc is None:
+                self._core.store.delete(API_SERVICES, "", stored.name)
+            elif known["spec"] != doc["spec"]:
+                self._core.store.update(API_SERVICES, "", stored.name, stored.copy() | {"spec": doc["spec"]})
+        for doc in wanted.values():
+            self._create(doc)
+
+    def _wanted(self) -> dict[str, Tree]:
+        found: dict[str, Tree] = {}
+        for stored in self._core.store.list(DEFINITIONS):
+            spec: Tree = stored.doc["spec"]  # type: ignore[assignment]
+            for version in spec["versions"]:
+                if version.get("served"):
+                    doc: Tree = dict(api_service(spec["group"], version["name"], _PRIORITIES, _ALWAYS))
+                    found[doc["metadata"]["name"]] = doc
+        return found
+
+    def _create(self, doc: Tree) -> None:
+        core = self._core
+        served = core.catalog.by_gvr(API_SERVICES)
+        assert served is not None
+        now = core.clock.now()
+        core.patching.track_update(served.info, "", None, doc, _MANAGER, now)
+        objects.fill_system_fields(doc["metadata"], core.random, now)
+        core.rules(served.info).prepare_create(doc, Context(format_time(now)))
+        core.store.create(API_SERVICES, "", doc["metadata"]["name"], objects.ordered(served.info, doc))
+
+
+def _is_ours(doc: Tree) -> bool:
+    return (doc["metadata"].get("labels") or {}).get(_LABEL) == _ALWAYS

@@ -1,0 +1,49 @@
+"""What the server itself writes into the range of service addresses that it made: that it is ready.
+
+upstream: pkg/controlplane/controller/defaultservicecidr/default_servicecidr_controller.go (v1.36)
+"""
+
+import asyncio
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.apiserver.types import Tree
+
+SERVICE_CIDRS = GVR("networking.k8s.io", "v1", "servicecidrs")
+_NAME, _MANAGER = "kubernetes", "kubernetes-service-cidr-controller"
+_MESSAGE = "Kubernetes default Service CIDR is ready"
+
+
+class DefaultRangeStatus:
+    """Keeps the Ready condition of the default ServiceCIDR."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        core.store.subscribe(SERVICE_CIDRS, self._written)
+
+    def _written(self, event: Event) -> None:
+        if event.stored.name == _NAME and event.type != "DELETED":
+            asyncio.get_running_loop().call_soon(self._settle)
+
+    def _settle(self) -> None:
+        # atomic: no await
+        core = self._core
+        current, served = core.store.get(SERVICE_CIDRS, "", _NAME), core.catalog.by_gvr(SERVICE_CIDRS)
+        if current is None or served is None or _has_status(current.doc):
+            return
+        now = core.clock.now()
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(now), "message": _MESSAGE}
+        wanted: Tree = {"apiVersion": served.info.api_version, "kind": served.info.kind, "metadata": {"name": _NAME}}
+        wanted["status"] = {"conditions": [ready]}
+        doc = core.patching.apply(served.info, "status", current.copy(), wanted, _MANAGER, True, now)
+        core.store.update(SERVICE_CIDRS, "", _NAME, doc)
+
+
+def _has_status(doc: Tree) -> bool:
+    """Whether it is being deleted, or was found ready before."""
+    if doc["metadata"].get("deletionTimestamp"):
+        return True
+    conditions: list[Tree] = (doc.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Ready" for one in conditions)

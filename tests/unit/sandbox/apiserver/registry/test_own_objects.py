@@ -1,0 +1,131 @@
+"""Objects that the server itself makes and keeps."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MERGE = {"headers": {"content-type": "application/merge-patch+json"}}
+
+
+def definition(plural: str, *versions: str) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    return {
+        "metadata": {"name": f"{plural}.x.test"},
+        "spec": {
+            "group": "x.test",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": plural.capitalize()},
+            "versions": [
+                {"name": name, "served": name != "v0", "storage": name == "v1", "schema": schema} for name in versions
+            ],
+        },
+    }
+
+
+async def custom_services(api: Any) -> dict[str, Any]:
+    await asyncio.sleep(0.1)
+    listed = await api.json("GET", SERVICES)
+    return {one["metadata"]["name"]: one for one in listed["items"] if one["metadata"]["name"].endswith(".x.test")}
+
+
+def test_each_built_in_version_has_an_api_service(served: Any) -> None:
+    async def test(api: Any) -> None:
+        listed = await api.json("GET", SERVICES)
+        groups = (await api.json("GET", "/apis"))["groups"]
+        versions = {f"{v['version']}.{group['name']}" for group in groups for v in group["versions"]}
+        own = {"v1.apiregistration.k8s.io"}  # of the aggregator, which has none for itself
+        assert {one["metadata"]["name"] for one in listed["items"]} == (versions - own) | {"v1."}
+        core = await api.json("GET", f"{SERVICES}/v1.")
+        assert core["spec"] == {"version": "v1", "groupPriorityMinimum": 18000, "versionPriority": 1}
+        assert core["status"]["conditions"][0]["reason"] == "Local"
+        await api.json("DELETE", f"{SERVICES}/v1.apps")
+        await asyncio.sleep(0.1)
+        assert (await api.call("GET", f"{SERVICES}/v1.apps")).status == 404
+
+    served(test)
+
+
+def test_served_versions_of_definitions_have_api_services(served: Any) -> None:
+    async def test(api: Any) -> None:
+        await api.json("POST", DEFINITIONS, definition("cats", "v0", "v1"), status=201)
+        await api.json("POST", DEFINITIONS, definition("dogs", "v1", "v2"), status=201)
+        found = await custom_services(api)
+        assert sorted(found) == ["v1.x.test", "v2.x.test"]
+        wanted = {"group": "x.test", "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 100}
+        assert found["v1.x.test"]["spec"] == wanted
+        assert found["v1.x.test"]["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "true"}
+        assert found["v1.x.test"]["metadata"]["managedFields"][0]["manager"] == "kube-apiserver"
+        assert found["v1.x.test"]["status"]["conditions"][0]["type"] == "Available"
+        await api.json("DELETE", f"{DEFINITIONS}/dogs.x.test")
+        assert sorted(await custom_services(api)) == ["v1.x.test"]
+        await api.json("DELETE", f"{DEFINITIONS}/cats.x.test")
+        assert not await custom_services(api)
+
+    served(test)
+
+
+def test_what_others_do_to_those_api_services_is_undone(served: Any) -> None:
+    async def test(api: Any) -> None:
+        await api.json("POST", DEFINITIONS, definition("cats", "v1"), status=201)
+        first = (await custom_services(api))["v1.x.test"]
+        await api.json("PATCH", f"{SERVICES}/v1.x.test", {"spec": {"versionPriority": 7}}, **MERGE)
+        changed = (await custom_services(api))["v1.x.test"]
+        assert changed["spec"] == first["spec"]
+        assert changed["metadata"]["uid"] == first["metadata"]["uid"]
+        await api.json("DELETE", f"{SERVICES}/v1.x.test")
+        again = (await custom_services(api))["v1.x.test"]
+        assert again["metadata"]["uid"] != first["metadata"]["uid"]
+
+    served(test)
+
+
+def test_an_api_service_of_somebody_else_is_left_alone(served: Any) -> None:
+    async def test(api: Any) -> None:
+        own = {"group": "x.test", "version": "v1", "groupPriorityMinimum": 5, "versionPriority": 6}
+        await api.json("POST", SERVICES, {"metadata": {"name": "v1.x.test"}, "spec": own}, status=201)
+        await api.json("POST", DEFINITIONS, definition("cats", "v1"), status=201)
+        assert (await custom_services(api))["v1.x.test"]["spec"] == own
+        await api.json("DELETE", f"{DEFINITIONS}/cats.x.test")
+        assert sorted(await custom_services(api)) == ["v1.x.test"]
+
+    served(test)
+
+
+def test_the_default_range_of_addresses_is_ready(served: Any) -> None:
+    async def test(api: Any) -> None:
+        found = await api.json("GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")
+        (condition,) = found["status"]["conditions"]
+        assert (condition["type"], condition["status"], condition["reason"]) == ("Ready", "True", "")
+        owners = [
+            (one["manager"], one["operation"], one.get("subresource")) for one in found["metadata"]["managedFields"]
+        ]
+        assert owners == [("kubernetes-service-cidr-controller", "Apply", "status"), ("kube-apiserver", "Update", None)]
+
+    served(test)
+
+
+@pytest.mark.parametrize(
+    ("path", "manager"),
+    [
+        ("/apis/networking.k8s.io/v1/ipaddresses/10.0.0.1", "kube-apiserver"),
+        ("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/exempt", "api-priority-and-fairness-config-producer-v1"),
+        ("/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication", "kube-apiserver"),
+    ],
+)
+def test_own_objects_tell_who_wrote_them(served: Any, path: str, manager: str) -> None:
+    async def test(api: Any) -> None:
+        found = await api.json("GET", path)
+        assert manager in [one["manager"] for one in found["metadata"]["managedFields"]]
+
+    served(test)
+
+
+def test_the_use_of_old_tokens_is_recorded_from_the_first_start_on(served: Any) -> None:
+    async def test(api: Any) -> None:
+        path = "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
+        assert (await api.json("GET", path))["data"] == {"since": "2030-01-01"}
+
+    served(test)
