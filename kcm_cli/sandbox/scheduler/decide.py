@@ -74,7 +74,9 @@ def decide(
     refusals: dict[str, Refusal] = {}
     enough = _enough(total)
     for node in _in_turn(state, named, start):
-        refusal = check_with_nominated(info, state, volumes, made, node)
+        refusal = (
+            check_with_nominated(info, state, volumes, made, node) if node.name in state.nominated else made.check(node)
+        )
         if refusal is not None:
             refusals[node.name] = refusal
             continue

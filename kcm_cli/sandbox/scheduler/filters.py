@@ -27,25 +27,18 @@ TOO_MANY = "Too many pods"
 ELSEWHERE = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 
 
-def unschedulable(info: PodInfo) -> Filter:
-    """Cordoned nodes."""
-    tolerant = untolerated((UNSCHEDULABLE_TAINT,), info.pod.spec.tolerations, _REPELLING) is None
-
-    def check(node: NodeInfo) -> Refusal | None:
-        return UNSCHEDULABLE if node.node.spec.unschedulable and not tolerant else None
-
-    return check
-
-
-def taints(info: PodInfo) -> Filter:
-    """Taints that repel."""
+def repelling(info: PodInfo) -> Filter:
+    """Cordoned nodes, and taints that repel."""
     tolerations = info.pod.spec.tolerations
+    tolerant = untolerated((UNSCHEDULABLE_TAINT,), tolerations, _REPELLING) is None
 
     def check(node: NodeInfo) -> Refusal | None:
-        found = node.node.spec.taints
-        if not found:
+        if not node.repels:
             return None
-        return TAINTED if untolerated(found, tolerations, _REPELLING) is not None else None
+        spec = node.node.spec
+        if spec.unschedulable and not tolerant:
+            return UNSCHEDULABLE
+        return TAINTED if untolerated(spec.taints, tolerations, _REPELLING) is not None else None
 
     return check
 
@@ -99,20 +92,28 @@ def ports(info: PodInfo) -> Filter | None:
 
 
 def resources(info: PodInfo) -> Filter:
-    """Room for one more pod, and for what it asks."""
+    """Room for one more pod, and for what it asks. Known of a node for all pods that ask for the same."""
     wanted = _ordered({name: amount for name, amount in info.requests.items() if amount > 0})
 
     def check(node: NodeInfo) -> Refusal | None:
-        requested, allocatable = node.requested, node.allocatable
-        lacking = [n for n, amount in wanted if amount > allocatable.get(n, 0) - requested.get(n, 0)]
-        full = len(node.pods) >= node.room
-        if not lacking and not full:
-            return None
-        reasons = ([TOO_MANY] if full else []) + [f"Insufficient {name}" for name in lacking]
-        hopeless = any(amount > allocatable.get(name, 0) for name, amount in wanted if name in lacking)
-        return Refusal(FIT, tuple(reasons), resolvable=not hopeless)
+        try:
+            return node.fits[wanted]
+        except KeyError:
+            refusal = node.fits[wanted] = _lacking(node, wanted)
+            return refusal
 
     return check
+
+
+def _lacking(node: NodeInfo, wanted: tuple[tuple[str, int], ...]) -> Refusal | None:
+    requested, allocatable = node.requested, node.allocatable
+    lacking = [n for n, amount in wanted if amount > allocatable.get(n, 0) - requested.get(n, 0)]
+    full = len(node.pods) >= node.room
+    if not lacking and not full:
+        return None
+    reasons = ([TOO_MANY] if full else []) + [f"Insufficient {name}" for name in lacking]
+    hopeless = any(amount > allocatable.get(name, 0) for name, amount in wanted if name in lacking)
+    return Refusal(FIT, tuple(reasons), resolvable=not hopeless)
 
 
 _FIRST = {CPU: 0, MEMORY: 1, STORAGE: 2}
@@ -124,8 +125,7 @@ def _ordered(wanted: dict[str, int]) -> tuple[tuple[str, int], ...]:
 
 def basic(info: PodInfo) -> Iterable[Filter]:
     """The filters that look at one node alone, in upstream's order."""
-    yield unschedulable(info)
-    yield taints(info)
+    yield repelling(info)
     for made in (node_affinity(info), ports(info)):
         if made is not None:
             yield made

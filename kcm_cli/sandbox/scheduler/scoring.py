@@ -85,14 +85,13 @@ def _evenness(node: NodeInfo, more: dict[str, int]) -> int:
 
 def _taint_scores(info: PodInfo, feasible: Sequence[NodeInfo]) -> Scores | None:
     """Fewer taints that would rather not have the pod are better."""
+    if not any(node.soft_taints for node in feasible):
+        return None
     tolerations = [t for t in info.pod.spec.tolerations if t.effect in ("", PREFER_NO_SCHEDULE)]
-    raw: Scores = {}
-    for node in feasible:
-        taints = node.node.spec.taints
-        raw[node.name] = sum(
-            taint.effect == PREFER_NO_SCHEDULE and not any(tolerates(item, taint) for item in tolerations)
-            for taint in taints
-        )
+    raw = {
+        node.name: sum(not any(tolerates(item, taint) for item in tolerations) for taint in node.soft_taints)
+        for node in feasible
+    }
     return _scaled(raw, reverse=True) if any(raw.values()) else None
 
 

@@ -10,21 +10,27 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kcm_cli.machinery.labels import EVERYTHING, Selector
+from kcm_cli.planning.tolerations import PREFER_NO_SCHEDULE
 from kcm_cli.sandbox.scheduler import requests
 from kcm_cli.sandbox.scheduler.podindex import Counts, Kind, Namespaces, PodIndex
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Port, Term
 from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY, PODS, Amounts
+from kcm_cli.sandbox.scheduler.verdict import Refusal
 from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 NO_LABELS: Mapping[str, str] = {}
 
 
 class NodeInfo:
-    """A node, its pods by key, and sums over them. ``images`` are sizes by name; ``scores`` is for who scores: it is
-    emptied when the node or what its pods ask for changes."""
+    """A node, its pods by key, and sums over them.
+
+    ``images`` are sizes by name; ``repels`` is whether anything keeps pods away. ``fits`` and ``scores`` are for who
+    filters and scores by what pods ask for: they are emptied when the node or what is on it changes.
+    """
 
     __slots__ = (
         "allocatable",
+        "fits",
         "images",
         "labels",
         "name",
@@ -33,7 +39,9 @@ class NodeInfo:
         "ports",
         "requested",
         "room",
+        "repels",
         "scores",
+        "soft_taints",
         "usual",
     )
 
@@ -42,6 +50,7 @@ class NodeInfo:
         self.requested: Amounts = {}
         self.usual: Amounts = {CPU: 0, MEMORY: 0}
         self.ports: set[Port] = set()
+        self.fits: dict[object, Refusal | None] = {}
         self.scores: dict[object, int] = {}
         self.set_node(node)
 
@@ -53,7 +62,10 @@ class NodeInfo:
         self.allocatable = requests.amounts(node.status.allocatable)
         self.room = self.allocatable.get(PODS, 0)
         self.images = {name: image.size_bytes for image in node.status.images for name in image.names}
-        self.scores.clear()
+        taints = node.spec.taints
+        self.soft_taints = tuple(taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
+        self.repels = node.spec.unschedulable or len(taints) > len(self.soft_taints)
+        self._forget()
 
     def add(self, info: PodInfo) -> None:
         key = info.key
@@ -80,11 +92,16 @@ class NodeInfo:
         other.pods = dict(self.pods)
         other.requested, other.usual = dict(self.requested), dict(self.usual)
         other.ports = set(self.ports)
-        other.scores = {}
+        other.soft_taints, other.repels = self.soft_taints, self.repels
+        other.fits, other.scores = {}, {}
         return other
 
-    def _count(self, info: PodInfo, sign: int) -> None:
+    def _forget(self) -> None:
+        self.fits.clear()
         self.scores.clear()
+
+    def _count(self, info: PodInfo, sign: int) -> None:
+        self._forget()
         requested = self.requested
         for name, amount in info.requests.items():
             requested[name] = requested.get(name, 0) + sign * amount

@@ -6,8 +6,10 @@ upstream: pkg/scheduler/framework/types.go#FitError
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kcm_cli.sandbox.scheduler.state import NodeInfo
+if TYPE_CHECKING:
+    from kcm_cli.sandbox.scheduler.state import NodeInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,7 @@ class Refusal:
     resolvable: bool = False
 
 
-Filter = Callable[[NodeInfo], Refusal | None]
-Score = Callable[[NodeInfo], int]
+Filter = Callable[["NodeInfo"], Refusal | None]
 
 
 @dataclass(frozen=True, slots=True)
