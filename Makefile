@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 LOCK   := configs/requirements.lock
 READY  := $(VENV)/.ready
 
-.PHONY: sandbox test lint unit e2e bench simulate kills fuzz lock docs clean
+.PHONY: sandbox test lint unit e2e bench compare simulate kills fuzz lock docs clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
 	$(BIN)/kcm sandbox $(ARGS)
@@ -48,6 +48,9 @@ fuzz: $(READY) ## odd requests for so many seconds, and what schemathesis thinks
 
 bench: $(READY) ## cost as JSON lines, beside the Go binary's figures
 	$(BIN)/python -m tests.bench.run $(ARGS)
+
+compare: $(READY) ## where a sandbox answers differently from the kube-apiserver in the folder KUBEBUILDER_ASSETS
+	$(BIN)/python -m tests.differential.run $(ARGS)
 
 lock: ## renew the lock file; no download address is recorded in it
 	$(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install -q uv

@@ -1,18 +1,22 @@
-"""The recorded behaviour on a real kube-apiserver, where KUBEBUILDER_ASSETS names a folder with one and etcd."""
+"""On a real kube-apiserver, where KUBEBUILDER_ASSETS names a folder with one and etcd: the recorded behaviour, and
+whether a sandbox answers as it does."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from tests.differential.compare import MODES
+from tests.differential.run import compare, told
 from tests.e2e.test_recorded import GOLDEN_FLAGS, judge, known, run
-from tests.processes import KCM, Processes, ask, free_port, until
-from tests.simulation.world import EPOCH
+from tests.processes import KCM, Processes
+from tests.servers import TOKEN, real_server, sandbox_server
 
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
-TOKEN = "admin-token"
+SAMPLE, AT_LEAST = 0.1, 0.97
+"""Of the variations of every kind of object, so many are tried, and answered alike."""
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(not ASSETS, reason="KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver"),
@@ -31,40 +35,20 @@ current-context: x
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A real API server: its address, and the folder with its keys."""
     folder = tmp_path_factory.mktemp("real")
-    Certificates.load(None, EPOCH).write(folder)
-    (folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
-    port, client, peer = free_port(), free_port(), free_port()
-    etcd = [f"{ASSETS}/etcd", f"--data-dir={folder}/etcd", f"--listen-client-urls=http://127.0.0.1:{client}"]
-    etcd += [f"--advertise-client-urls=http://127.0.0.1:{client}", f"--listen-peer-urls=http://127.0.0.1:{peer}"]
-    api = [
-        f"{ASSETS}/kube-apiserver",
-        f"--etcd-servers=http://127.0.0.1:{client}",
-        f"--secure-port={port}",
-        "--bind-address=127.0.0.1",
-        f"--cert-dir={folder}/serving",
-        f"--token-auth-file={folder}/tokens.csv",
-        f"--service-account-key-file={folder}/sa.key",
-        f"--service-account-signing-key-file={folder}/sa.key",
-        "--service-account-issuer=https://kubernetes.default.svc",
-        "--service-cluster-ip-range=10.0.0.0/16",
-        "--authorization-mode=RBAC",
-        f"--client-ca-file={folder}/ca.crt",
-        "--allow-privileged=true",
-    ]
-    url = f"https://127.0.0.1:{port}"
-    with Processes() as below, Processes() as processes:  # the API server does not end without its etcd
-        below.start(*etcd, log=folder / "etcd.log")
-        processes.start(*api, log=folder / "log")
-        until(lambda: ask(f"{url}/readyz", token=TOKEN).status == 200, 90, why=lambda: _tail(folder / "log"))
+    with real_server(Path(ASSETS), folder) as url:
         (folder / "kubeconfig").write_text(KUBECONFIG.format(url=url, token=TOKEN))
         yield url, folder
 
 
-def _tail(log: Path) -> str:
-    return log.read_text()[-4000:]
+@pytest.mark.parametrize("mode", MODES)
+def test_a_sandbox_answers_as_it_does(server: tuple[str, Path], tmp_path: Path, mode: str) -> None:
+    with sandbox_server(tmp_path) as ours:
+        tallies = asyncio.run(compare(server[0], ours, mode, ("*",), SAMPLE))
+    asked, found = sum(one.asked for one in tallies), sum(len(one.found) for one in tallies)
+    assert 1 - found / asked > AT_LEAST, told(tallies)
 
 
-def test_controllers_behave_as_recorded_on_a_real_server(shared: Path, server: tuple[str, Path]) -> None:
+def test_controllers_behave_as_recorded(shared: Path, server: tuple[str, Path]) -> None:
     url, folder = server
     files = ("root-ca-file=ca.crt", "service-account-private-key-file=sa.key")
     files += ("cluster-signing-cert-file=ca.crt", "cluster-signing-key-file=ca.key")

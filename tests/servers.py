@@ -1,0 +1,71 @@
+"""API servers for tests, each in its own process: a real kube-apiserver with etcd, and a sandbox without a manager."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from tests.processes import KCM, Processes, ask, free_port, until
+from tests.simulation.world import EPOCH
+
+TOKEN = "admin-token"
+READY_S = 90
+
+
+@contextmanager
+def real_server(assets: Path, folder: Path) -> Iterator[str]:
+    """The URL of a kube-apiserver on an etcd of its own. ``assets``: the folder of both programs; ``folder`` gets
+    the keys of a cluster (ca.crt, sa.key, ...)."""
+    Certificates.load(None, EPOCH).write(folder)
+    (folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+    port, client, peer = free_port(), free_port(), free_port()
+    url = f"https://127.0.0.1:{port}"
+    with Processes() as below, Processes() as processes:  # the API server does not end without its etcd
+        below.start(*_etcd(assets, folder, client, peer), log=folder / "etcd.log")
+        processes.start(*_api_server(assets, folder, port, client), log=folder / "log")
+        _ready(url, folder / "log")
+        yield url
+
+
+@contextmanager
+def sandbox_server(folder: Path) -> Iterator[str]:
+    """The URL of a sandbox that has neither nodes nor a manager."""
+    port = free_port()
+    url = f"https://127.0.0.1:{port}"
+    options = ["--nodes=0", "--no-manager", f"--port={port}", f"--token={TOKEN}", f"--kubeconfig={folder}/sandbox"]
+    with Processes() as processes:
+        processes.start(*KCM, "sandbox", *options, log=folder / "sandbox.log")
+        _ready(url, folder / "sandbox.log")
+        yield url
+
+
+def _etcd(assets: Path, folder: Path, client: int, peer: int) -> list[str]:
+    return [
+        f"{assets}/etcd",
+        f"--data-dir={folder}/etcd",
+        f"--listen-client-urls=http://127.0.0.1:{client}",
+        f"--advertise-client-urls=http://127.0.0.1:{client}",
+        f"--listen-peer-urls=http://127.0.0.1:{peer}",
+    ]
+
+
+def _api_server(assets: Path, folder: Path, port: int, etcd: int) -> list[str]:
+    return [
+        f"{assets}/kube-apiserver",
+        f"--etcd-servers=http://127.0.0.1:{etcd}",
+        f"--secure-port={port}",
+        "--bind-address=127.0.0.1",
+        f"--cert-dir={folder}/serving",
+        f"--token-auth-file={folder}/tokens.csv",
+        f"--service-account-key-file={folder}/sa.key",
+        f"--service-account-signing-key-file={folder}/sa.key",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        "--service-cluster-ip-range=10.0.0.0/16",
+        "--authorization-mode=RBAC",
+        f"--client-ca-file={folder}/ca.crt",
+        "--allow-privileged=true",
+    ]
+
+
+def _ready(url: str, log: Path) -> None:
+    until(lambda: ask(f"{url}/readyz", token=TOKEN).status == 200, READY_S, why=lambda: log.read_text()[-4000:])
