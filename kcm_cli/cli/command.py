@@ -6,6 +6,7 @@ completion reads; they are made only when something asks for them.
 """
 
 import importlib
+from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -13,8 +14,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from kcm_cli.cli.manager import run_manager
 from kcm_cli.cli.subcommands import SUBCOMMANDS, Subcommand
+from kcm_cli.component.flagset import Parsed
 from kcm_cli.manager.options import flag_set
 
+INSTALL = "pip install 'kcm-cli[sandbox]'"
+"""Brings all that the commands beside the manager need."""
 _COMPLETION_FLAGS = frozenset({"--install-completion", "--show-completion"})
 
 
@@ -26,6 +30,7 @@ class ManagerGroup(TyperGroup):
         if ctx.resilient_parsing or names_command or not _COMPLETION_FLAGS.isdisjoint(args):
             return list(super().parse_args(ctx, args))
         ctx.obj = flag_set().parse(args)
+        _look_for_commands(ctx.obj)
         ctx.args = []
         return []
 
@@ -56,7 +61,27 @@ class PlainCommand(TyperCommand):
         return []
 
     def invoke(self, ctx: Any) -> Any:
-        raise typer.Exit(importlib.import_module(self.module).main(ctx.args))
+        try:
+            raise typer.Exit(importlib.import_module(self.module).main(ctx.args))
+        except ModuleNotFoundError as error:
+            raise _missing(str(self.name), error) from error
+
+
+def _missing(command: str, error: ModuleNotFoundError) -> Exception:
+    """A package that is not installed is a mistake of the set-up, any other module that is missing one of ours."""
+    if (error.name or "").partition(".")[0] in ("", "kcm_cli"):
+        return error
+    return typer.TyperException(f"kcm {command} needs the package {error.name}, which is not installed: {INSTALL}")
+
+
+def _look_for_commands(parsed: Parsed) -> None:
+    """Words that are meant as commands get a mistake that says how to give them."""
+    names = [command.name for command in SUBCOMMANDS]
+    for word in list(parsed.rest):
+        if near := get_close_matches(word, names, n=1):
+            parsed.rest.remove(word)
+            hint = f"did you mean kcm {near[0]}?" if word != near[0] else f"it goes first: kcm {word} [flags]"
+            parsed.problems.append(f"unexpected argument: {word} ({hint})")
 
 
 def _load(command: Subcommand) -> Any:

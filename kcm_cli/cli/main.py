@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -13,6 +14,8 @@ _SHOW = "--show-completion="
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run kcm; the exit code. Mistakes are one line each on standard error and exit code 1."""
+    if arguments is None:
+        _end_on_interrupt()
     args = list(sys.argv[1:] if arguments is None else arguments)
     if args == ["--version"]:
         sys.stdout.write(f"Kubernetes {GIT_VERSION}\n")
@@ -21,8 +24,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ[_COMPLETE] = f"source_{args[0].removeprefix(_SHOW)}"  # what the script itself would ask for
     code = _run(args)
     if arguments is None:
+        _end_on_interrupt()
         gc.freeze()  # the process ends: its objects need not be collected one by one, which takes seconds for many pods
     return code
+
+
+def _end_on_interrupt() -> None:
+    """Ctrl-C ends a process that still loads its modules, or that is done, without a traceback."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _run(args: Sequence[str]) -> int:

@@ -49,8 +49,9 @@ def main(arguments: Sequence[str]) -> int:
 
 async def _run(command: Command) -> int:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            loop.add_signal_handler(number, stop.set)
     sandbox = Sandbox(command.options)
     try:
         problem = _prepare(sandbox)

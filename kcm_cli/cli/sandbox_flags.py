@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kcm_cli.cli import usage
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.component.kinds import BOOL, INT, IP, STRING
+from kcm_cli.manager.options import flag_set
 from kcm_cli.sandbox.nodes.shape import MOST_NODES
 from kcm_cli.sandbox.run import SandboxOptions
 
@@ -17,7 +18,8 @@ _FLAGS = (
         "kubeconfig",
         STRING,
         "",
-        "Where the administrator's kubeconfig goes, beside what the file has already; without it, where the data is.",
+        "The file that the administrator's kubeconfig is written to, beside what it has of other clusters; without it "
+        "kubeconfig in --data-dir, or a temporary file.",
         "Sandbox",
     ),
     Flag("data-dir", STRING, "", "A directory that keeps the cluster; without one it is gone at the end.", "Sandbox"),
@@ -33,6 +35,16 @@ Usage:
   kcm sandbox [flags] [-- manager flags]
   kcm sandbox nodes add|remove|fail|recover [NAME...]"""
 _LAST_PORT = 65535
+
+
+class _Flags(FlagSet):
+    """Knows a flag of the manager that was given before --."""
+
+    def hint(self, name: str) -> str:
+        flags = flag_set()
+        if flags.get(name) is not None or flags.letter(name) is not None:
+            return " (a flag of the manager goes after --: kcm sandbox -- [manager flags])"
+        return super().hint(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,7 @@ def help_text() -> str:
 def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     """The command, and all that is wrong with it."""
     words, manager_flags = _split(arguments)
-    parsed = FlagSet(_FLAGS).parse(words)
+    parsed = _Flags(_FLAGS).parse(words)
     problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in _FLAGS}
     options = SandboxOptions(

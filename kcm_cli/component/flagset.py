@@ -83,6 +83,11 @@ class FlagSet:
         near = get_close_matches(normalize(name), visible, n=1, cutoff=0.6)
         return near[0] if near else ""
 
+    def hint(self, name: str) -> str:
+        """What goes behind the mistake of a flag that is unknown, given by its name or letter."""
+        near = self.nearest(name)
+        return f" (did you mean --{near}?)" if near else ""
+
 
 class _Parser:
     """One run over the arguments."""
@@ -124,7 +129,8 @@ class _Parser:
             letter, body = body[0], body[1:]
             flag = self._flags.letter(letter)
             if flag is None:
-                self._found.problems.append(f"unknown shorthand flag: {quote(letter)} in -{letter}{body}")
+                hint = self._flags.hint(letter)
+                self._found.problems.append(f"unknown shorthand flag: {quote(letter)} in -{letter}{body}{hint}")
                 return
             shown = f"-{letter}, --{flag.name}"
             if body.startswith("="):
@@ -163,9 +169,7 @@ class _Parser:
         values[flag.name] = value
 
     def _unknown(self, name: str, has_value: bool) -> None:
-        near = self._flags.nearest(name)
-        hint = f" (did you mean --{near}?)" if near else ""
-        self._found.problems.append(f"unknown flag: --{name}{hint}")
+        self._found.problems.append(f"unknown flag: --{name}{self._flags.hint(name)}")
         following = self._args[self._at : self._at + 1]
         if not has_value and following and not following[0].startswith("-"):
             self._at += 1  # most likely its value, not a mistake of its own

@@ -51,11 +51,13 @@ class Tasks:
         return task
 
     async def stop(self) -> None:
-        """Cancel all tasks, last started first, and wait for each."""
-        for task in reversed(self._tasks.copy()):
+        """Cancel all tasks, last started first, and wait for each; those, too, that another one starts meanwhile."""
+        while self._tasks:
+            task = self._tasks[-1]
             task.cancel()
             await asyncio.wait([task])
-        self._tasks.clear()
+            if task in self._tasks:  # it had ended before, and has not been told yet
+                self._tasks.remove(task)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if task in self._tasks:

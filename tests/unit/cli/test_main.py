@@ -30,6 +30,12 @@ def run(*args: str, env: Mapping[str, str] | None = None) -> subprocess.Complete
             id="unknown flag",
         ),
         pytest.param(["start"], "Error: unexpected argument: start (kcm takes flags only)", id="positional"),
+        pytest.param(["sandbx"], "Error: unexpected argument: sandbx (did you mean kcm sandbox?)", id="command"),
+        pytest.param(
+            ["-v2", "sandbox"],
+            "Error: unexpected argument: sandbox (it goes first: kcm sandbox [flags])",
+            id="command behind flags",
+        ),
         pytest.param(
             ["--leader-elect", "false"], "Error: unexpected argument: false (kcm takes flags only)", id="bool"
         ),
@@ -49,6 +55,35 @@ def test_a_mistake_is_one_line_and_exit_1(args: list[str], line: str, capsys: py
     out = capsys.readouterr()
     assert out.out == ""
     assert out.err.splitlines() == [line]
+
+
+@pytest.mark.parametrize("command", [["sandbox"], ["sandbox", "nodes", "add"]])
+def test_a_package_that_is_not_installed_is_named_with_the_way_to_get_it(command: list[str]) -> None:
+    code = "import sys; sys.modules['sortedcontainers'] = None; from kcm_cli.cli.main import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "Error: kcm sandbox needs the package sortedcontainers, which is not installed: "
+        "pip install 'kcm-cli[sandbox]'\n"
+    )
+
+
+def test_a_module_of_our_own_that_is_missing_is_no_mistake_of_the_set_up() -> None:
+    code = "import sys; sys.modules['kcm_cli.sandbox.run'] = None; from kcm_cli.cli.main import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", code, "sandbox"], capture_output=True, text=True, timeout=60)
+    assert done.stderr.splitlines()[0].startswith("Traceback")
+
+
+def test_ctrl_c_at_any_time_leaves_no_traceback() -> None:
+    code = "import signal, sys; sys.argv[1:] = ['--version']; from kcm_cli.cli.main import main; main();"
+    code += "print(signal.getsignal(signal.SIGINT) == signal.SIG_DFL)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[1] == "True"
+
+
+def test_the_package_can_be_run() -> None:
+    done = subprocess.run([sys.executable, "-m", "kcm_cli", "--version"], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr, done.returncode) == ("Kubernetes v1.36.0\n", "", 0)
 
 
 def test_mistakes_are_reported_together(capsys: pytest.CaptureFixture[str]) -> None:

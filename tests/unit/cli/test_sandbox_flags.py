@@ -34,6 +34,15 @@ def test_all_is_said() -> None:
         ("--data-dir=", "--data-dir: name a path"),
         ("--no-manager -- -v=2", "--no-manager: there is no manager to take the flags after --"),
         ("word", 'unexpected argument "word"'),
+        ("--prt 1", "unknown flag: --prt (did you mean --port?)"),
+        (
+            "--node_monitor_period 1s",
+            "unknown flag: --node_monitor_period (a flag of the manager goes after --: kcm sandbox -- [manager flags])",
+        ),
+        (
+            "-v2",
+            'unknown shorthand flag: "v" in -v2 (a flag of the manager goes after --: kcm sandbox -- [manager flags])',
+        ),
     ],
 )
 def test_what_is_wrong_names_the_flag(words: str, problem: str) -> None:

@@ -1,6 +1,38 @@
-from kcm_cli.runtime.tasks import innermost
+import asyncio
+
+from kcm_cli.runtime.tasks import Tasks, innermost
 
 
 def test_the_first_error_of_nested_groups() -> None:
     error = ValueError("x")
     assert innermost(ExceptionGroup("a", [ExceptionGroup("b", [error])])) is error
+
+
+def test_what_is_started_during_the_end_ends_too() -> None:
+    async def main() -> set[str]:
+        tasks = Tasks(lambda name, error: None)
+
+        async def starts_another() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                tasks.start("late", asyncio.sleep(3600))
+
+        tasks.start("early", starts_another())
+        await asyncio.sleep(0)
+        await tasks.stop()
+        return {task.get_name() for task in asyncio.all_tasks()} & {"early", "late"}
+
+    assert asyncio.run(main()) == set()
+
+
+def test_one_that_has_just_ended_holds_nothing_up() -> None:
+    async def main() -> None:
+        tasks = Tasks(lambda name, error: None)
+        ended = tasks.start("short", asyncio.sleep(0))
+        asyncio.get_running_loop().call_later(0.0, ended.cancel)
+        await asyncio.wait([ended])
+        await tasks.stop()
+        assert ended.done()
+
+    asyncio.run(main())
