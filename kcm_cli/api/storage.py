@@ -4,6 +4,7 @@ import msgspec
 
 from kcm_cli.api.core import NodeSelector, ObjectReference
 from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, View
 
 
@@ -26,6 +27,15 @@ class PersistentVolumeSpec(View, frozen=True, gc=False):
     node_affinity: VolumeNodeAffinity | None = None
     csi: CsiSource | None = None
     volume_attributes_class_name: str | None = None
+    aws_elastic_block_store: Doc | None = None
+    azure_disk: Doc | None = None
+    azure_file: Doc | None = None
+    cinder: Doc | None = None
+    fc: Doc | None = None
+    gce_persistent_disk: Doc | None = None
+    iscsi: Doc | None = None
+    portworx_volume: Doc | None = None
+    vsphere_volume: Doc | None = None
 
 
 class PersistentVolumeStatus(View, frozen=True, gc=False):
