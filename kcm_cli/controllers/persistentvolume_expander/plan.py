@@ -8,6 +8,7 @@ upstream: pkg/controller/volume/expand/expand_controller.go
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume
 from kcm_cli.machinery import quantity
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.actions import Notice, Patch, ref_to
 from kcm_cli.planning.csi_migration import DRIVERS, migrated_plugin
@@ -63,7 +64,7 @@ def resizer(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Patch | N
     if not plugin or claim.annotations.get(RESIZER) == DRIVERS[plugin]:
         return None
     version = claim.metadata.resource_version
-    body = {"metadata": {"annotations": {RESIZER: DRIVERS[plugin]}, "resourceVersion": version, "uid": claim.uid}}
+    body: Doc = {"metadata": {"annotations": {RESIZER: DRIVERS[plugin]}, "resourceVersion": version, "uid": claim.uid}}
     return Patch(PERSISTENT_VOLUME_CLAIMS, claim.namespace, claim.name, body, subresource="status")
 
 
