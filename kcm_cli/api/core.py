@@ -142,6 +142,23 @@ class PodResourceClaim(View, frozen=True, gc=False):
     resource_claim_template_name: str | None = None
 
 
+class PodResourceClaimStatus(View, frozen=True, gc=False):
+    """Without a claim's name: it was found that none is needed."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class ExtendedResourceClaimStatus(View, frozen=True, gc=False):
+    """The claim that the scheduler made for extended resources."""
+
+    resource_claim_name: str = ""
+
+
+class SchedulingGroup(View, frozen=True, gc=False):
+    pod_group_name: str | None = None
+
+
 class Named(View, frozen=True, gc=False):
     name: str = ""
 
@@ -166,6 +183,7 @@ class PodSpec(View, frozen=True, gc=False):
     resources: ResourceRequirements | None = None
     scheduling_gates: tuple[Named, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
 
 
 class Terminated(View, frozen=True, gc=False):
@@ -219,6 +237,8 @@ class PodStatus(View, frozen=True, gc=False):
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
 
 
 class Pod(Object, frozen=True, gc=False, kw_only=True):

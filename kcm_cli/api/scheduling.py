@@ -2,6 +2,7 @@
 
 import msgspec
 
+from kcm_cli.api.core import PodResourceClaim, PodResourceClaimStatus
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, View
@@ -45,10 +46,16 @@ class TemplateReference(View, frozen=True, gc=False):
 
 class PodGroupSpec(View, frozen=True, gc=False):
     pod_group_template_ref: TemplateReference | None = None
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+
+
+class PodGroupStatus(View, frozen=True, gc=False):
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
 class PodGroup(Object, frozen=True, gc=False, kw_only=True):
     spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)
+    status: PodGroupStatus = msgspec.field(default_factory=PodGroupStatus)
 
 
 WORKLOADS = Resource(GVR("scheduling.k8s.io", "v1alpha2", "workloads"), "Workload", Workload)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 _CACHES = "it is about how the caches of Go's client library work inside"
 _CBOR = "kcm speaks JSON"
-_CLAIMS = "resourceclaim-controller is not built yet"
 _VOLUMES = "the controllers of volumes are not built yet"
 
 INERT: Mapping[str, str] = {
@@ -21,8 +20,6 @@ INERT: Mapping[str, str] = {
     "ContextualLogging": "kcm's log lines always carry their context",
     "DRADeviceTaintRules": "device-taint-eviction-controller is not built yet",
     "DRAExtendedResource": "resource quotas do not know device classes by the names of extended resources yet",
-    "DRAPrioritizedList": _CLAIMS,
-    "DRAWorkloadResourceClaims": _CLAIMS,
     "InOrderInformersBatchProcess": _CACHES,
     "PersistentVolumeClaimUnusedSinceTime": "the condition Unused of claims is not kept yet",
     "RestartAllContainersOnContainerExits": "it is about what kubelets do with a pod's containers",

@@ -158,6 +158,7 @@ CONTROLLERS: tuple[Descriptor, ...] = (
         name="resourceclaim-controller",
         alias="resource-claim-controller",
         client="resource-claim-controller",
+        source="resource_claim",
         gates=("DynamicResourceAllocation",),
     ),
     Descriptor(

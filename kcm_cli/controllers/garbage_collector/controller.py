@@ -13,7 +13,6 @@ import logging
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.garbage_collector import plan
-from kcm_cli.controllers.garbage_collector.absent import AbsentOwners
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.garbage_collector.dump import dot
 from kcm_cli.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Effects, Graph, Identity, Node
@@ -23,6 +22,7 @@ from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remo
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import Loop, Together
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
+from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.mapper import Mapper
@@ -69,7 +69,7 @@ class GarbageCollector:
     def __init__(self, context: ControllerContext, ignored: frozenset[tuple[str, str]]) -> None:
         self._clock: Clock = context.clock
         self._recorder = context.recorder
-        self._absent = AbsentOwners()
+        self._absent = Recent()
         self.graph = Graph(self._absent)
         self._mapper = Mapper(context.client, context.clock)
         self._objects = Objects(context.client, self._mapper)

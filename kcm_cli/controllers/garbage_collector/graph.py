@@ -12,8 +12,8 @@ upstream: pkg/controller/garbagecollector/graph_builder.go#processGraphChanges
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kcm_cli.controllers.garbage_collector.absent import AbsentOwners
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
+from kcm_cli.machinery.recent import Recent
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
@@ -72,7 +72,7 @@ class Effects:
 class Graph:
     """All nodes by uid."""
 
-    def __init__(self, absent: AbsentOwners) -> None:
+    def __init__(self, absent: Recent) -> None:
         self._nodes: dict[str, Node] = {}
         self._absent = absent
 

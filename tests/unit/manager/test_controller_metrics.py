@@ -10,13 +10,14 @@ import pytest
 import kcm_cli.controllers
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.instruments import Description
+from kcm_cli.runtime.store import Store
 
 MODULES = [
     f"kcm_cli.controllers.{package.name}.metrics"
     for package in pkgutil.iter_modules(kcm_cli.controllers.__path__)
     if importlib.util.find_spec(f"kcm_cli.controllers.{package.name}.metrics") is not None
 ]
-OTHERS = {"limit": 100}
+OTHERS = {"limit": 100, "claims": Store()}
 """What the classes take besides the registry."""
 
 

@@ -13,6 +13,7 @@ from kcm_cli.manager.options import flag_set
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.runtime.leader import ElectionConfig, Elector
 from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.devices import make_claim
 from tests.unit.manager.test_observability import shown, touch
 from tests.unit.sandbox.nodes.world import World, certificates, play
 
@@ -50,6 +51,7 @@ def test_what_is_lacking_is_known(play: Callable[..., None], reference: Callable
         show.informers.add(lambda: [CacheState("", "v1", "pods", 7, Histogram(HANDLING_BUCKETS))])
         parts = config.by_type().values()
         names = [controller.name for controller in CONTROLLERS if controller.built]
+        await make_claim(world)
         async with controllers(world, *parts, names=names, metrics=show.registry):
             await world.wait(5)
             touch(show.registry)

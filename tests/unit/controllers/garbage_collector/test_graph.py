@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.controllers.garbage_collector.absent import AbsentOwners
 from kcm_cli.controllers.garbage_collector.dump import dot
 from kcm_cli.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Effects, Graph, Identity, partition
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
+from kcm_cli.machinery.recent import Recent
 
 DELETED = "2026-01-01T00:00:00Z"
 
@@ -30,7 +30,7 @@ class Scene:
     """A graph, and what came of each event as sets: delete, delete_later, orphan, wrong_namespace."""
 
     def __init__(self) -> None:
-        self.absent = AbsentOwners()
+        self.absent = Recent()
         self.graph = Graph(self.absent)
         self._last: dict[str, ObjectMeta] = {}
 
@@ -367,18 +367,6 @@ def test_a_child_may_mean_both(scene: Scene) -> None:
     assert node is not None
     matching, others = partition(node.dependents.values(), identity("owner", name="a"))
     assert [n.identity.uid for n in matching] == [n.identity.uid for n in others] == ["child"]
-
-
-# -- absent owners
-
-
-def test_the_absent_owner_that_was_not_asked_for_longest_is_forgotten() -> None:
-    known = AbsentOwners(2)
-    known.add("a")
-    known.add("b")
-    assert "a" in known
-    known.add("c")
-    assert ("a" in known, "b" in known, "c" in known) == (True, False, True)
 
 
 # -- properties

@@ -1,0 +1,99 @@
+"""Views of resource.k8s.io: claims of devices, and the devices that drivers publish."""
+
+import msgspec
+
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object, View
+
+GROUP = "resource.k8s.io"
+
+
+class DeviceToleration(View, frozen=True, gc=False):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class ExactDeviceRequest(View, frozen=True, gc=False):
+    admin_access: bool = False
+
+
+class DeviceSubRequest(View, frozen=True, gc=False):
+    name: str = ""
+
+
+class DeviceRequest(View, frozen=True, gc=False):
+    """Alternatives have no access of administrators; only whether there are some is asked for."""
+
+    exactly: ExactDeviceRequest | None = None
+    first_available: tuple[DeviceSubRequest, ...] = ()
+
+
+class DeviceClaim(View, frozen=True, gc=False):
+    requests: tuple[DeviceRequest, ...] = ()
+
+
+class ResourceClaimSpec(View, frozen=True, gc=False):
+    devices: DeviceClaim = DeviceClaim()
+
+
+class AllocatedDevice(View, frozen=True, gc=False):
+    """DeviceRequestAllocationResult."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    admin_access: bool = False
+    tolerations: tuple[DeviceToleration, ...] = ()
+
+
+class AllocatedDevices(View, frozen=True, gc=False):
+    results: tuple[AllocatedDevice, ...] = ()
+
+
+class Allocation(View, frozen=True, gc=False):
+    devices: AllocatedDevices = AllocatedDevices()
+
+
+class Consumer(View, frozen=True, gc=False):
+    """ResourceClaimConsumerReference."""
+
+    api_group: str = ""
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ResourceClaimStatus(View, frozen=True, gc=False):
+    allocation: Allocation | None = None
+    reserved_for: tuple[Consumer, ...] = ()
+
+
+class ResourceClaim(Object, frozen=True, gc=False, kw_only=True):
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: ResourceClaimStatus = ResourceClaimStatus()
+
+
+class TemplateMeta(View, frozen=True, gc=False):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class ResourceClaimTemplateSpec(View, frozen=True, gc=False):
+    """``spec`` is copied whole."""
+
+    metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
+    spec: Doc = msgspec.field(default_factory=dict)
+
+
+class ResourceClaimTemplate(Object, frozen=True, gc=False, kw_only=True):
+    spec: ResourceClaimTemplateSpec = msgspec.field(default_factory=ResourceClaimTemplateSpec)
+
+
+RESOURCE_CLAIMS = Resource(GVR(GROUP, "v1", "resourceclaims"), "ResourceClaim", ResourceClaim, keeps_raw=True)
+RESOURCE_CLAIM_TEMPLATES = Resource(
+    GVR(GROUP, "v1", "resourceclaimtemplates"), "ResourceClaimTemplate", ResourceClaimTemplate
+)

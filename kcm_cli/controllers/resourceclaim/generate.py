@@ -1,0 +1,129 @@
+"""Makes the claims that pods and PodGroups name by template, and records them in the owner's status.
+
+upstream: pkg/controller/resourceclaim/controller.go#handleClaim, #handlePodGroupClaim
+"""
+
+from typing import Any
+
+import msgspec
+
+from kcm_cli.api.core import PODS, Pod, PodResourceClaim
+from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, ResourceClaimSpec, ResourceClaimTemplate
+from kcm_cli.api.resource import Resource
+from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
+from kcm_cli.controllers.resourceclaim import plan
+from kcm_cli.controllers.resourceclaim.made import MadeClaims
+from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
+from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import Notice, ref_to
+from kcm_cli.planning.resource_claims import NotCreated, NotNeeded, Unsupported, named, shares
+from kcm_cli.rest.client import APPLY
+from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.transport import TransportError
+
+FIELD_MANAGER = "ResourceClaimController"
+_APPLY_QUERY = (("fieldManager", FIELD_MANAGER), ("force", "true"))
+
+
+class NoClaim(Exception):
+    """A claim cannot be made; the text says why."""
+
+    reason = "FailedResourceClaimCreation"
+
+
+class Generator:
+    """See the module."""
+
+    def __init__(self, context: ControllerContext, seen: Snapshot, made: MadeClaims, metrics: ResourceClaimMetrics):
+        self._client, self._recorder = context.client, context.recorder
+        self._alternatives = context.gates.enabled("DRAPrioritizedList")
+        self._seen, self._made, self._metrics = seen, made, metrics
+        self._templates = context.informers.get(RESOURCE_CLAIM_TEMPLATES).store
+
+    async def sync(self, user: Pod | PodGroup, group: PodGroup | None) -> None:
+        """Make what is missing. Raises NoClaim, and what a request raises."""
+        new: dict[str, str] = {}
+        for entry in user.spec.resource_claims:
+            try:
+                name = await self._claim_for(user, group, entry)
+            except (NoClaim, ApiError, TransportError) as error:
+                self._tell(user, entry, error)
+                raise
+            if name is not None and name != plan.recorded(user).get(entry.name):
+                new[entry.name] = name
+        if new:
+            await self._record(user, new)
+
+    async def _claim_for(self, user: Pod | PodGroup, group: PodGroup | None, entry: PodResourceClaim) -> str | None:
+        """The name of a claim that is not recorded yet; None where there is nothing to record."""
+        if self._is_settled(user, entry) or entry.resource_claim_template_name is None:
+            return None
+        if group is not None and isinstance(user, Pod) and shares(user, group, entry):
+            claim = await self._made.find(group, entry.name)  # made when the group is synced
+            return None if claim is None else claim.name
+        claim = await self._made.find(user, entry.name)
+        return claim.name if claim is not None else await self._create(user, entry)
+
+    def _is_settled(self, user: Pod | PodGroup, entry: PodResourceClaim) -> bool:
+        """Whether a claim is recorded, and is there: one that was deleted meanwhile is made again."""
+        try:
+            found = named(user, entry)
+        except Unsupported as error:
+            raise NoClaim(f"checking for claim before creating it: {error}") from error
+        if isinstance(found, NotCreated):
+            return False
+        if isinstance(found, NotNeeded):
+            return True
+        claim = self._seen.claim(user.namespace, found.name)
+        return claim is not None and not plan.not_owned(user, found, claim, groups=self._seen.groups)
+
+    async def _create(self, user: Pod | PodGroup, entry: PodResourceClaim) -> str:
+        template = self._template(user.namespace, entry.resource_claim_template_name or "")
+        requests = msgspec.convert(template.spec.spec, ResourceClaimSpec).devices.requests
+        if not self._alternatives and plan.has_alternatives(requests):
+            raise NoClaim("template includes a prioritized list of subrequests, but the feature is disabled")
+        body, admin_access = plan.claim_from(template, _kind(user), user, entry.name), plan.has_admin_access(requests)
+        try:
+            claim = await self._made.create(user, entry.name, body)
+        except (ApiError, TransportError) as error:
+            self._metrics.created(admin_access=admin_access, success=False)
+            raise NoClaim(f"create ResourceClaim : {error}") from error
+        self._metrics.created(admin_access=admin_access, success=True)
+        return claim.name
+
+    def _template(self, namespace: str, name: str) -> ResourceClaimTemplate:
+        template = self._templates.get(f"{namespace}/{name}")
+        if template is None:
+            missing = f'resourceclaimtemplate.resource.k8s.io "{name}" not found'
+            raise NoClaim(f'resource claim template "{name}": {missing}')
+        return template
+
+    async def _record(self, user: Pod | PodGroup, new: dict[str, str]) -> None:
+        """Apply the whole list to this very object: the uid is a precondition."""
+        resource = _kind(user)
+        body: Doc = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": {"name": user.name, "namespace": user.namespace, "uid": user.uid},
+            "status": {"resourceClaimStatuses": plan.statuses(user, new)},
+        }
+        await self._client.patch(
+            resource,
+            user.namespace,
+            user.name,
+            body,
+            content_type=APPLY,
+            subresource="status",
+            query=_APPLY_QUERY,
+        )
+
+    def _tell(self, user: Pod | PodGroup, entry: PodResourceClaim, error: Exception) -> None:
+        resource = _kind(user)
+        text = f"{resource.kind}ResourceClaim {entry.name}: {error}"
+        self._recorder.emit(Notice(ref_to(resource, user), "Warning", NoClaim.reason, text))
+
+
+def _kind(user: Pod | PodGroup) -> Resource[Any]:
+    return POD_GROUPS if isinstance(user, PodGroup) else PODS

@@ -1,0 +1,160 @@
+"""What pods and PodGroups need of the controller, and the claim that is made from a template.
+
+upstream: pkg/controller/resourceclaim/controller.go
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kcm_cli.api.core import Pod, PodResourceClaim
+from kcm_cli.api.devices import DeviceRequest, ResourceClaim, ResourceClaimTemplate
+from kcm_cli.api.resource import Resource
+from kcm_cli.api.scheduling import PodGroup
+from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import OwnerReference
+from kcm_cli.planning.pods import is_terminal
+from kcm_cli.planning.resource_claims import (
+    POD_CLAIM,
+    NotCreated,
+    NotNeeded,
+    Reference,
+    Unsupported,
+    claim_keys,
+    group_key,
+    is_reserved_for,
+    named,
+    not_for,
+    shares,
+)
+
+_BASE_MAX = 57
+"""Leaves room for a hyphen and five random characters in a name of 63."""
+
+
+def is_done(pod: Pod) -> bool:
+    """None of its containers runs, or ever will."""
+    return is_terminal(pod) or (pod.deleting and not pod.spec.node_name)
+
+
+def has_claims(pod: Pod) -> bool:
+    return bool(pod.spec.resource_claims) or pod.status.extended_resource_claim_status is not None
+
+
+def claims_of(pod: Pod) -> Iterator[str]:
+    """The keys of the claims of a pod, the one for extended resources included."""
+    yield from claim_keys(pod)
+    extended = pod.status.extended_resource_claim_status
+    if extended is not None:
+        yield f"{pod.namespace}/{extended.resource_claim_name}"
+
+
+def template_keys(user: Pod | PodGroup) -> tuple[str, ...]:
+    """Index: the keys of the templates of a pod or PodGroup."""
+    names = {entry.resource_claim_template_name for entry in user.spec.resource_claims}
+    return tuple(f"{user.namespace}/{name}" for name in names if name is not None)
+
+
+def member_of(pod: Pod) -> tuple[str, ...]:
+    """Index: the key of the PodGroup of a pod."""
+    key = group_key(pod)
+    return (key,) if key else ()
+
+
+def needs_work(user: Pod | PodGroup, seen: Snapshot) -> bool:
+    """Whether a claim has to be made, recorded or reserved.
+
+    Not for a pod that has ended: upstream makes and reserves claims for it, to take them away at once, over and over.
+    """
+    if user.deleting or (isinstance(user, Pod) and is_done(user)):
+        return False
+    return any(_entry_needs_work(user, entry, seen) for entry in user.spec.resource_claims)
+
+
+def _entry_needs_work(user: Pod | PodGroup, entry: PodResourceClaim, seen: Snapshot) -> bool:
+    try:
+        found = named(user, entry)
+    except Unsupported:
+        return True
+    match found:
+        case NotCreated():
+            return True
+        case NotNeeded():
+            return False
+        case Reference(name):
+            claim = seen.claim(user.namespace, name)
+            if claim is None:
+                return entry.resource_claim_template_name is not None and not _is_the_groups(user, entry, seen)
+            if not_owned(user, found, claim, groups=seen.groups):
+                return False
+            return isinstance(user, Pod) and to_reserve(user, claim, groups=seen.groups)
+
+
+def _is_the_groups(user: Pod | PodGroup, entry: PodResourceClaim, seen: Snapshot) -> bool:
+    return isinstance(user, Pod) and shares(user, seen.group(user), entry)
+
+
+def not_owned(user: Pod | PodGroup, found: Reference, claim: ResourceClaim, *, groups: bool) -> str:
+    """Why the claim that is recorded for a template is not the user's own; empty if it is, or if it was named."""
+    return not_for(user, claim, groups=groups) if found.generated else ""
+
+
+def to_reserve(pod: Pod, claim: ResourceClaim, *, groups: bool) -> bool:
+    """Whether a claim is still to be reserved for a pod that was bound without the scheduler's doing so."""
+    allocated = claim.status.allocation is not None
+    return bool(pod.spec.node_name) and allocated and not is_reserved_for(pod, claim, groups=groups)
+
+
+def recorded(user: Pod | PodGroup) -> dict[str, str | None]:
+    """The names of the claims by entry; None where none is needed."""
+    return {status.name: status.resource_claim_name for status in user.status.resource_claim_statuses}
+
+
+def statuses(user: Pod | PodGroup, new: dict[str, str]) -> list[Doc]:
+    """What is recorded from now on: all entries, since the apply takes away those it does not name."""
+    known = recorded(user)
+    found: list[Doc] = []
+    for entry in user.spec.resource_claims:
+        name = new.get(entry.name, known.get(entry.name))
+        if name is not None:
+            found.append({"name": entry.name, "resourceClaimName": name})
+        elif entry.name in known:
+            found.append({"name": entry.name})
+    return found
+
+
+def claim_from(template: ResourceClaimTemplate, resource: Resource[Any], owner: Pod | PodGroup, entry: str) -> Doc:
+    """The claim for an entry of its owner; the server makes its name."""
+    meta = template.spec.metadata
+    ref = {"apiVersion": resource.api_version, "kind": resource.kind, "name": owner.name, "uid": owner.uid}
+    metadata: Doc = {
+        "generateName": generated_name(owner.name, entry),
+        "annotations": {**(meta.annotations or {}), POD_CLAIM: entry},
+        "ownerReferences": [{**ref, "controller": True}],
+    }
+    if meta.labels:
+        metadata["labels"] = meta.labels
+    return {"metadata": metadata, "spec": template.spec.spec}
+
+
+def generated_name(owner: str, entry: str) -> str:
+    """The base of a claim's name; where it would be too long, both parts are cut in proportion."""
+    whole = f"{owner}-{entry}-"
+    if len(whole) <= _BASE_MAX:
+        return whole
+    return f"{owner[: len(owner) * _BASE_MAX // len(whole)]}-{entry[: len(entry) * _BASE_MAX // len(whole)]}"
+
+
+def has_admin_access(requests: tuple[DeviceRequest, ...]) -> bool:
+    """Whether a request is one of an administrator, who gets devices that others use."""
+    return any(request.exactly is not None and request.exactly.admin_access for request in requests)
+
+
+def has_alternatives(requests: tuple[DeviceRequest, ...]) -> bool:
+    return any(request.first_available for request in requests)
+
+
+def owning_pod(claim: ResourceClaim) -> OwnerReference | None:
+    """The pod that a claim was made for."""
+    refs = claim.metadata.owner_references
+    return next((ref for ref in refs if ref.controller and (ref.api_version, ref.kind) == ("v1", "Pod")), None)

@@ -1,0 +1,128 @@
+"""Who a claim is reserved for: takes away who is gone, and with the last one the devices.
+
+Every write carries the version that it was decided on, so that a reservation made meanwhile by the scheduler is
+never lost.
+
+upstream: pkg/controller/resourceclaim/controller.go#syncClaim, #reserveFor
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.api.devices import RESOURCE_CLAIMS, Consumer, ResourceClaim
+from kcm_cli.api.resource import Resource
+from kcm_cli.api.scheduling import POD_GROUPS
+from kcm_cli.controllers.resourceclaim.plan import is_done, owning_pod
+from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
+from kcm_cli.engine import writes
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.recent import Recent
+from kcm_cli.planning.actions import ABSENT, Path, Value
+from kcm_cli.planning.protection import release
+from kcm_cli.planning.resource_claims import FINALIZER, is_group, is_pod
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.runtime.store import Store
+
+_RESERVED: Path = ("status", "reservedFor")
+_ALLOCATION: Path = ("status", "allocation")
+
+
+class Reservations:
+    """``gone``: the uids of pods and PodGroups that were seen to go."""
+
+    def __init__(self, client: Client, seen: Snapshot, pods: Store[Pod], gone: Recent) -> None:
+        self._client = client
+        self._seen = seen
+        self._pods = pods
+        self._gone = gone
+
+    async def sync(self, claim: ResourceClaim) -> None:
+        """Drop the reservations that are over, then what nobody needs any longer."""
+        reserved = claim.status.reserved_for
+        held = await asyncio.gather(*(self._is_held(claim, consumer) for consumer in reserved))
+        remaining = [consumer.uid for consumer, is_held in zip(reserved, held, strict=True) if is_held]
+        if len(remaining) < len(reserved):
+            claim = await self._drop(claim, remaining)
+        elif claim.deleting and not remaining and FINALIZER in claim.metadata.finalizers:
+            if claim.status.allocation is not None:
+                claim = await self._put(claim, {_ALLOCATION: ABSENT})
+            claim = await self._free(claim)
+        if not remaining:
+            await self._remove_unused(claim)
+
+    async def add(self, claim: ResourceClaim, consumer: Consumer) -> None:
+        """Reserve an allocated claim. Raises Conflict where it has changed since."""
+        user: Doc = {"resource": consumer.resource, "name": consumer.name, "uid": consumer.uid}
+        if consumer.api_group:
+            user["apiGroup"] = consumer.api_group
+        await self._put(claim, {_RESERVED: [*_consumers(claim), user]})
+
+    async def _is_held(self, claim: ResourceClaim, consumer: Consumer) -> bool:
+        """Whether a consumer may still use the claim; one of a kind that is not known here may."""
+        if is_pod(consumer):
+            return await self._exists(PODS, self._pods, claim.namespace, consumer)
+        if is_group(consumer) and self._seen.pod_groups is not None:
+            return await self._exists(POD_GROUPS, self._seen.pod_groups, claim.namespace, consumer)
+        return True
+
+    async def _exists(self, resource: Resource[Any], store: Store[Any], namespace: str, consumer: Consumer) -> bool:
+        if consumer.uid in self._gone:
+            return False
+        user: Object | None = store.get(f"{namespace}/{consumer.name}")
+        if user is None:  # the scheduler may know one that the cache does not show yet
+            try:
+                user = await self._client.get(resource, namespace, consumer.name, metadata_only=True)
+            except NotFound:
+                return False
+            return user.uid == consumer.uid
+        return user.uid == consumer.uid and not (isinstance(user, Pod) and is_done(user))
+
+    async def _drop(self, claim: ResourceClaim, remaining: Sequence[str]) -> ResourceClaim:
+        """Only when the last reservation ends are the devices given back: a driver may allocate before it reserves."""
+        users = [user for user in _consumers(claim) if user.get("uid") in remaining]
+        changes: dict[Path, Value] = {_RESERVED: users or ABSENT}
+        if not users and FINALIZER in claim.metadata.finalizers:
+            changes[_ALLOCATION] = ABSENT
+        claim = await self._put(claim, changes)
+        if claim.status.allocation is None and FINALIZER in claim.metadata.finalizers:
+            claim = await self._free(claim)
+        return claim
+
+    async def _put(self, claim: ResourceClaim, changes: dict[Path, Value]) -> ResourceClaim:
+        body = writes.edited(claim, changes)
+        return await self._client.update(RESOURCE_CLAIMS, claim.namespace, claim.name, body, subresource="status")
+
+    async def _free(self, claim: ResourceClaim) -> ResourceClaim:
+        """Take the finalizer off a claim that holds no devices."""
+        changes = release(RESOURCE_CLAIMS, claim, FINALIZER).changes
+        body = writes.edited(claim, changes)
+        return await self._client.update(RESOURCE_CLAIMS, claim.namespace, claim.name, body)
+
+    async def _remove_unused(self, claim: ResourceClaim) -> None:
+        """Delete a claim that was made for a pod which does not run any more, though it is still there.
+
+        A pod that the cache does not show may be one that it does not show yet: that is the collector's business.
+        """
+        ref = owning_pod(claim)
+        pod = self._pods.get(f"{claim.namespace}/{ref.name}") if ref is not None else None
+        if claim.deleting or ref is None or pod is None or (pod.uid == ref.uid and not is_done(pod)):
+            return
+        version = claim.metadata.resource_version
+        try:
+            await self._client.delete(
+                RESOURCE_CLAIMS, claim.namespace, claim.name, uid=claim.uid, resource_version=version
+            )
+        except NotFound:
+            return
+
+
+def _consumers(claim: ResourceClaim) -> list[Doc]:
+    """The entries as they came, with what this version does not know of."""
+    status = codec.decode_doc(claim.raw or b"{}").get("status")
+    users = status.get("reservedFor") if isinstance(status, dict) else None
+    return [user for user in users if isinstance(user, dict)] if isinstance(users, list) else []

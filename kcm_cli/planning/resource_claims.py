@@ -1,0 +1,160 @@
+"""Which claims of devices pods and groups of pods use, and whose a claim is.
+
+A pod of a PodGroup shares the claims that its group names in the same way (gate DRAWorkloadResourceClaims): these are
+made for the group and reserved for it.
+
+upstream: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kcm_cli.api.core import PODS, Pod, PodResourceClaim, PodResourceClaimStatus
+from kcm_cli.api.devices import Consumer, DeviceToleration, ResourceClaim
+from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
+from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
+
+POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
+"""The annotation of a claim that was made from a template: which entry of its owner it is for."""
+EXTENDED = "resource.kubernetes.io/extended-resource-claim"
+FINALIZER = "resource.kubernetes.io/delete-protection"
+
+
+class Unsupported(Exception):
+    """An entry that names neither a claim nor a template: of a newer API."""
+
+    reason = "ResourceClaimUnsupported"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A claim that is used. ``generated``: made from a template, so that its owner has to be looked at."""
+
+    name: str
+    generated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotNeeded:
+    """It was found that the claim is not needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotCreated:
+    """No claim is recorded for the template yet."""
+
+
+Found = Reference | NotNeeded | NotCreated
+
+
+def named(user: Pod | PodGroup, entry: PodResourceClaim) -> Found:
+    """The claim behind an entry of a pod or a PodGroup. Raises Unsupported."""
+    if entry.resource_claim_name is not None:
+        return Reference(entry.resource_claim_name, generated=False)
+    if entry.resource_claim_template_name is None:
+        raise Unsupported(_unsupported(user, entry))
+    recorded = _recorded(user.status.resource_claim_statuses, entry.name)
+    if recorded is None:
+        return NotCreated()
+    if recorded.resource_claim_name is None:
+        return NotNeeded()
+    return Reference(recorded.resource_claim_name, generated=True)
+
+
+def references(user: Pod | PodGroup) -> Iterator[Reference]:
+    """The claims that are known by now."""
+    for entry in user.spec.resource_claims:
+        if entry.resource_claim_name is None and entry.resource_claim_template_name is None:
+            continue
+        found = named(user, entry)
+        if isinstance(found, Reference):
+            yield found
+
+
+def claim_keys(user: Pod | PodGroup) -> tuple[str, ...]:
+    """Index: the keys of the claims that are known by now."""
+    if not user.spec.resource_claims:
+        return ()
+    return tuple(dict.fromkeys(f"{user.namespace}/{found.name}" for found in references(user)))
+
+
+def group_key(pod: Pod) -> str:
+    """The key of the PodGroup that a pod belongs to; empty for none."""
+    group = pod.spec.scheduling_group
+    return f"{pod.namespace}/{group.pod_group_name}" if group is not None and group.pod_group_name is not None else ""
+
+
+def not_for(user: Pod | PodGroup, claim: ResourceClaim, *, groups: bool) -> str:
+    """Why a generated claim is not this user's; empty if it is. ``groups``: a pod takes its group's for its own."""
+    ref = controller_of(claim)
+    if ref is not None and ref.uid == user.uid:
+        return ""
+    kind, key = _kind(user), user.key
+    if kind == PODS.kind and groups:
+        if ref is not None and _is_group_of(user, ref):
+            return ""
+        group = group_key(user).rpartition("/")[2] if isinstance(user, Pod) else ""
+        owners = f"neither Pod nor PodGroup {group} is the owner"
+    else:
+        owners = f"{kind} is not owner"
+    return f"ResourceClaim {claim.key} was not created for {kind} {key} ({owners})"
+
+
+def is_reserved_for(pod: Pod, claim: ResourceClaim, *, groups: bool) -> bool:
+    """Whether a pod may use a claim. A pod does not know its group's uid, so the name has to do."""
+    group = group_key(pod).rpartition("/")[2] if groups else ""
+    return any(
+        consumer.uid == pod.uid or (group and is_group(consumer) and consumer.name == group)
+        for consumer in claim.status.reserved_for
+    )
+
+
+def is_pod(consumer: Consumer) -> bool:
+    return consumer.api_group == "" and consumer.resource == PODS.plural
+
+
+def is_group(consumer: Consumer) -> bool:
+    return consumer.api_group == POD_GROUPS.gvr.group and consumer.resource == POD_GROUPS.plural
+
+
+def shares(pod: Pod, group: PodGroup | None, entry: PodResourceClaim) -> bool:
+    """Whether an entry of a pod means the claim of the same entry of its group."""
+    return group is not None and group_key(pod) == group.key and entry in group.spec.resource_claims
+
+
+def consumer_of(pod: Pod, group: PodGroup | None, entry: PodResourceClaim) -> Consumer:
+    """For whom a pod's claim is reserved."""
+    if group is not None and shares(pod, group, entry):
+        return Consumer(POD_GROUPS.gvr.group, POD_GROUPS.plural, group.name, group.uid)
+    return Consumer("", PODS.plural, pod.name, pod.uid)
+
+
+def tolerates(toleration: DeviceToleration, key: str, value: str, effect: str) -> bool:
+    """Whether a toleration matches a device's taint."""
+    if toleration.effect not in ("", effect) or toleration.key not in ("", key):
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == value
+    return toleration.operator == "Exists"
+
+
+def _recorded(statuses: Sequence[PodResourceClaimStatus], name: str) -> PodResourceClaimStatus | None:
+    return next((status for status in statuses if status.name == name), None)
+
+
+def _is_group_of(pod: Object, ref: OwnerReference) -> bool:
+    group, _, _ = ref.api_version.rpartition("/")
+    if not isinstance(pod, Pod) or ref.kind != POD_GROUPS.kind or group != POD_GROUPS.gvr.group:
+        return False
+    return group_key(pod) == f"{pod.namespace}/{ref.name}"
+
+
+def _kind(user: Pod | PodGroup) -> str:
+    return POD_GROUPS.kind if isinstance(user, PodGroup) else PODS.kind
+
+
+def _unsupported(user: Pod | PodGroup, entry: PodResourceClaim) -> str:
+    what = "none of the supported fields are set"
+    if isinstance(user, PodGroup):
+        return f"PodGroup {user.key}, spec.resourceClaim {entry.name}: {what}"
+    return f'pod "{user.key}", spec.resourceClaim "{entry.name}": {what}'

@@ -1,0 +1,260 @@
+"""The controller in a whole sandbox, on virtual time; the test stands in for the scheduler."""
+
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
+from kcm_cli.rest.transport import Request
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.devices import (
+    FINALIZER,
+    NOWHERE,
+    allocate,
+    by_name,
+    claims,
+    from_template,
+    make_claim,
+    make_template,
+)
+from tests.unit.controllers.faults import Held, Refusing
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play
+
+__all__ = ["certificates", "play"]
+
+
+def running(world: World, **options: Any) -> Any:
+    return controllers(world, ResourceClaimConfig(), names=["resourceclaim-controller"], **options)
+
+
+async def recorded(world: World, pod: str = "p") -> dict[str, str]:
+    return {s["name"]: s["resourceClaimName"] for s in (await world.status(pod)).get("resourceClaimStatuses", [])}
+
+
+async def ends(world: World, pod: str, phase: str) -> None:
+    await world.client.patch(PODS, "default", pod, {"status": {"phase": phase}}, subresource="status")
+
+
+async def claim(world: World, name: str) -> dict[str, Any]:
+    return await world.get(RESOURCE_CLAIMS, name)
+
+
+def test_a_claim_is_made_from_its_template_and_recorded(play):
+    async def life(world: World) -> None:
+        registry = Registry()
+        async with running(world, metrics=registry):
+            await world.pod("p", from_template() | NOWHERE)
+            await world.wait(1)
+            reason, text = (await world.events("p"))[-1]
+            assert reason == "FailedResourceClaimCreation"
+            missing = 'resourceclaimtemplate.resource.k8s.io "t" not found'
+            assert text == f'PodResourceClaim e: resource claim template "t": {missing}'
+            await make_template(world, meta={"labels": {"l": "1"}, "annotations": {"a": "2"}}, adminAccess=None)
+            await world.wait(2)
+            (made,) = await claims(world)
+            meta, pod = made["metadata"], await world.get(PODS, "p")
+            assert await recorded(world) == {"e": meta["name"]}
+            assert meta["name"].startswith("p-e-") and meta["generateName"] == "p-e-"
+            assert meta["labels"] == {"l": "1"}
+            assert meta["annotations"] == {"a": "2", "resource.kubernetes.io/pod-claim-name": "e"}
+            uid = pod["metadata"]["uid"]
+            ref = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
+            assert meta["ownerReferences"] == [ref]
+            assert made["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] == "gpu"
+            shown = registry.expose().decode()
+            assert 'resourceclaim_controller_creates_total{admin_access="false",status="success"} 1' in shown
+            labels = 'admin_access="false",allocated="false",source="resource_claim_template"'
+            assert f"resourceclaim_controller_resource_claims{{{labels}}} 1" in shown
+
+    play(life)
+
+
+def test_a_claim_that_was_deleted_is_made_again_and_the_others_stay_recorded(play):
+    async def life(world: World) -> None:
+        await make_template(world)
+        entries = [{"name": name, "resourceClaimTemplateName": "t"} for name in ("a", "b")]
+        async with running(world):
+            await world.pod("p", {"resourceClaims": entries} | NOWHERE)
+            await world.wait(2)
+            before = await recorded(world)
+            await world.delete(RESOURCE_CLAIMS, before["a"])
+            await world.wait(2)
+            after = await recorded(world)
+            assert after["b"] == before["b"] and after["a"] != before["a"]
+            assert {c["metadata"]["name"] for c in await claims(world)} == set(after.values())
+
+    play(life)
+
+
+def test_one_claim_whose_record_was_lost_is_found(play):
+    async def life(world: World) -> None:
+        await make_template(world)
+        transport = Refusing(world.server.transport(), lambda request: request.path.endswith("/status"))
+        async with running(world, transport=transport):
+            await world.pod("p", from_template() | NOWHERE)
+            await world.wait(3)
+            assert transport.refused > 1
+        async with running(world):
+            await world.wait(1)
+            assert [c["metadata"]["name"] for c in await claims(world)] == [*(await recorded(world)).values()]
+
+    play(life)
+
+
+def test_no_second_claim_while_the_cache_is_behind_and_answers_are_lost(play):
+    async def life(world: World) -> None:
+        await make_template(world)
+
+        def created(request: Request) -> bool:
+            return request.method == "POST" and request.path.endswith("/resourceclaims")
+
+        faulty = Faulty(world.server.transport(), random.Random(4), 0.5)
+        held = Held(faulty, world.clock, "/apis/resource.k8s.io/v1/resourceclaims", created)
+        async with running(world, transport=held):
+            for number in range(20):
+                await world.pod(f"p{number}", from_template() | NOWHERE)
+            await world.wait(30)
+            held.release()
+            await world.wait(30)
+            assert faulty.faults > 20
+            names = {name for number in range(20) for name in (await recorded(world, f"p{number}")).values()}
+            assert len(names) == 20
+            assert {c["metadata"]["name"] for c in await claims(world)} == names
+
+    play(life)
+
+
+@pytest.mark.parametrize("deletes", [True, False], ids=["deleted", "ended"])
+def test_the_last_reservation_takes_the_devices_along(play, deletes):
+    async def life(world: World) -> None:
+        await make_claim(world)
+        for name in ("one", "two"):
+            await world.pod(name, by_name("c") | {"nodeName": "node-1", "terminationGracePeriodSeconds": 1})
+        await allocate(world, "c", "one", "two")
+        async with running(world):
+            for name in ("one", "two"):
+                if deletes:
+                    await world.delete(PODS, name)
+                else:
+                    await ends(world, name, "Failed")
+                await world.wait(5)
+                found = await claim(world, "c")
+                if name == "one":
+                    assert [user["name"] for user in found["status"]["reservedFor"]] == ["two"]
+                    assert found["metadata"]["finalizers"] == [FINALIZER] and found["status"]["allocation"]
+            assert "finalizers" not in found["metadata"]
+            assert "allocation" not in found.get("status", {}) and "reservedFor" not in found.get("status", {})
+
+    play(life)
+
+
+def test_a_claim_made_for_a_pod_goes_when_the_pod_has_ended(play):
+    async def life(world: World) -> None:
+        await make_template(world)
+        async with running(world):
+            await world.pod("p", from_template() | NOWHERE)
+            await world.wait(1)
+            (name,) = (await recorded(world)).values()
+            await allocate(world, name, "p")
+            await world.wait(1)
+            assert (await claim(world, name))["status"]["allocation"]
+            await ends(world, "p", "Succeeded")
+            await world.wait(2)
+            assert await claims(world) == []
+
+    play(life)
+
+
+def test_a_reservation_for_a_pod_of_the_same_name_is_over(play):
+    async def life(world: World) -> None:
+        await make_claim(world)
+        await world.pod("p", by_name("c") | NOWHERE)
+        await allocate(world, "c", "p")
+        await world.delete(PODS, "p", grace_s=0)
+        await world.pod("p", by_name("c") | NOWHERE)
+        async with running(world):
+            await world.wait(2)
+            assert "reservedFor" not in (await claim(world, "c")).get("status", {})
+
+    play(life)
+
+
+def test_others_than_pods_keep_their_reservation(play):
+    async def life(world: World) -> None:
+        await make_claim(world)
+        await allocate(world, "c")
+        doc = await claim(world, "c")
+        doc["status"]["reservedFor"] = [{"apiGroup": "example.com", "resource": "widgets", "name": "w", "uid": "u"}]
+        await world.client.update(RESOURCE_CLAIMS, "default", "c", doc, subresource="status")
+        async with running(world):
+            await world.wait(2)
+            assert (await claim(world, "c"))["status"] == doc["status"]
+
+    play(life)
+
+
+def test_a_deleted_claim_that_nobody_uses_is_let_go(play):
+    async def life(world: World) -> None:
+        await make_claim(world)
+        await allocate(world, "c")
+        await world.delete(RESOURCE_CLAIMS, "c")
+        assert (await claim(world, "c"))["metadata"]["deletionTimestamp"]
+        async with running(world):
+            await world.wait(2)
+            assert await world.gone("c", RESOURCE_CLAIMS)
+
+    play(life)
+
+
+def test_a_pod_that_was_bound_by_hand_gets_its_claim_reserved(play):
+    async def life(world: World) -> None:
+        await make_claim(world)
+        await allocate(world, "c")
+        async with running(world):
+            await world.pod("p", by_name("c") | {"nodeName": "node-1"})
+            await world.wait(2)
+            users = (await claim(world, "c"))["status"]["reservedFor"]
+            assert [(user["resource"], user["name"]) for user in users] == [("pods", "p")]
+
+    play(life)
+
+
+def test_the_claim_for_extended_resources_is_freed_with_its_pod(play):
+    async def life(world: World) -> None:
+        await make_claim(world)
+        resources = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
+        container = {"name": "c", "image": "nginx", "resources": resources}
+        await world.pod("p", {"containers": [container]} | NOWHERE)
+        await allocate(world, "c", "p")
+        mapping = {"containerName": "c", "resourceName": "example.com/gpu", "requestName": "r"}
+        extended = {"resourceClaimName": "c", "requestMappings": [mapping]}
+        body = {"status": {"extendedResourceClaimStatus": extended}}
+        await world.client.patch(PODS, "default", "p", body, subresource="status")
+        async with running(world):
+            await world.wait(1)
+            assert (await claim(world, "c"))["status"]["allocation"]
+            await world.delete(PODS, "p", grace_s=0)
+            await world.wait(1)
+            assert "allocation" not in (await claim(world, "c")).get("status", {})
+
+    play(life)
+
+
+def test_a_template_with_alternatives_needs_its_gate(play):
+    async def life(world: World) -> None:
+        request = {"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "gpu"}]}
+        doc = {"metadata": {"name": "t"}, "spec": {"spec": {"devices": {"requests": [request]}}}}
+        await world.create(RESOURCE_CLAIM_TEMPLATES, doc)
+        await world.pod("p", from_template() | NOWHERE)
+        async with running(world, gates=[("", "DRAPrioritizedList=false")]):
+            await world.wait(1)
+            what = "template includes a prioritized list of subrequests, but the feature is disabled"
+            assert ("FailedResourceClaimCreation", f"PodResourceClaim e: {what}") in await world.events("p")
+        async with running(world):
+            await world.wait(1)
+            assert len(await claims(world)) == 1
+
+    play(life)

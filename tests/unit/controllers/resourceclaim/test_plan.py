@@ -1,0 +1,87 @@
+"""Names, records and needs, without a server."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from kcm_cli.api.core import Pod
+from kcm_cli.api.devices import ResourceClaim
+from kcm_cli.controllers.resourceclaim import plan
+from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
+from kcm_cli.runtime.store import Store
+
+META: dict[str, Any] = {"name": "p", "namespace": "ns", "uid": "u"}
+TEMPLATE = [{"name": "e", "resourceClaimTemplateName": "t"}]
+NAMED = [{"name": "e", "resourceClaimName": "c"}]
+MADE = [{"name": "e", "resourceClaimName": "c"}]
+
+
+def pod(entries: Any, *, meta: Any = META, status: Any = None, **spec: Any) -> Pod:
+    doc = {"metadata": meta, "spec": {"resourceClaims": entries} | spec, "status": status or {}}
+    return msgspec.convert(doc, Pod)
+
+
+def seen(owner: str = "", allocated: bool = False, reserved: str = "") -> Snapshot:
+    meta: dict[str, Any] = {"name": "c", "namespace": "ns"}
+    if owner:
+        meta["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner, "controller": True}]
+    status = {"allocation": {} if allocated else None, "reservedFor": [{"uid": reserved}] if reserved else []}
+    store: Store[ResourceClaim] = Store()
+    store.put(msgspec.convert({"metadata": meta, "status": status}, ResourceClaim))
+    return Snapshot(store, None)
+
+
+NONE: Snapshot = Snapshot(Store(), None)
+BOUND = {"nodeName": "n"}
+
+
+@pytest.mark.parametrize(
+    ("user", "caches", "expected"),
+    [
+        pytest.param(pod(TEMPLATE), NONE, True, id="to be made"),
+        pytest.param(pod(TEMPLATE, status={"resourceClaimStatuses": MADE}), NONE, True, id="made and gone"),
+        pytest.param(pod(TEMPLATE, status={"resourceClaimStatuses": MADE}), seen("u"), False, id="made"),
+        pytest.param(pod(TEMPLATE, status={"resourceClaimStatuses": MADE}), seen("v"), False, id="somebody else's"),
+        pytest.param(pod(TEMPLATE, status={"resourceClaimStatuses": [{"name": "e"}]}), NONE, False, id="not needed"),
+        pytest.param(pod(TEMPLATE, meta=META | {"deletionTimestamp": "x"}), NONE, False, id="deleted"),
+        pytest.param(pod(TEMPLATE, status={"phase": "Succeeded"}), NONE, False, id="over"),
+        pytest.param(pod(NAMED), NONE, False, id="to be made by hand"),
+        pytest.param(pod(NAMED), seen(allocated=True), False, id="the scheduler's business"),
+        pytest.param(pod(NAMED, **BOUND), seen(allocated=True), True, id="bound, not reserved"),
+        pytest.param(pod(NAMED, **BOUND), seen(), False, id="bound, not allocated"),
+        pytest.param(pod(NAMED, **BOUND), seen(allocated=True, reserved="u"), False, id="bound and reserved"),
+        pytest.param(
+            pod(NAMED, status={"phase": "Failed"}, **BOUND), seen(allocated=True), False, id="bound, but over already"
+        ),
+        pytest.param(pod([*NAMED, {"name": "f", "resourceClaimTemplateName": "t"}]), seen(), True, id="one of two"),
+    ],
+)
+def test_who_needs_work(user: Pod, caches: Snapshot, expected: bool) -> None:
+    assert plan.needs_work(user, caches) is expected
+
+
+@pytest.mark.parametrize(
+    ("owner", "entry", "expected"),
+    [
+        ("p", "e", "p-e-"),
+        ("p" * 40, "e" * 15, "p" * 40 + "-" + "e" * 15 + "-"),
+        ("p" * 63, "e" * 63, "p" * 28 + "-" + "e" * 28),
+        ("p" * 200, "gpu", "p" * 55 + "-"),
+    ],
+)
+def test_the_name_of_a_made_claim(owner: str, entry: str, expected: str) -> None:
+    assert plan.generated_name(owner, entry) == expected
+
+
+def test_what_was_recorded_stays_in_the_order_of_the_spec() -> None:
+    entries = [{"name": name, "resourceClaimTemplateName": "t"} for name in ("a", "b", "c", "d")]
+    status = {"resourceClaimStatuses": [{"name": "b", "resourceClaimName": "p-b"}, {"name": "d"}]}
+    found = plan.statuses(pod(entries, status=status), {"a": "p-a"})
+    expected = [{"name": "a", "resourceClaimName": "p-a"}, {"name": "b", "resourceClaimName": "p-b"}, {"name": "d"}]
+    assert found == expected
+
+
+def test_the_claims_of_a_pod_include_the_one_for_extended_resources() -> None:
+    status = {"extendedResourceClaimStatus": {"resourceClaimName": "x"}}
+    assert [*plan.claims_of(pod(NAMED, status=status))] == ["ns/c", "ns/x"]

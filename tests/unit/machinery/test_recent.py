@@ -1,0 +1,12 @@
+"""What was met lately."""
+
+from kcm_cli.machinery.recent import Recent
+
+
+def test_what_was_not_asked_for_longest_is_forgotten() -> None:
+    known = Recent(2)
+    known.add("a")
+    known.add("b")
+    assert "a" in known
+    known.add("c")
+    assert ("a" in known, "b" in known, "c" in known) == (True, False, True)
