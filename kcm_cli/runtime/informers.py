@@ -7,6 +7,7 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.client import Client
+from kcm_cli.rest.listing import Listed, list_all
 from kcm_cli.runtime.informer import AnyInformer, Informer, Scope
 from kcm_cli.runtime.tasks import Tasks
 
@@ -41,6 +42,11 @@ class Informers:
         has it, one of PartialObjectMetadata otherwise."""
         full = self._informers.get((resource.gvr, Scope()))
         return full if full is not None else self.get(resource, Scope(metadata_only=True))
+
+    async def list_now(self, resource: Resource[T], namespace: str = "") -> Listed[T]:
+        """What the server has now, asked for with the rights that the caches have: for what is looked at too seldom
+        to be worth a cache. Raises ApiError, TransportError."""
+        return await list_all(self._client, resource, namespace)
 
     def start(self, tasks: Tasks) -> None:
         """Run all informers that do not run yet."""

@@ -1,0 +1,105 @@
+"""legacy-serviceaccount-token-cleaner-controller: tokens that were made for ServiceAccounts and are of no use go.
+
+Once a day. A token goes only after it has been marked invalid for a whole period in which nobody wanted it. Pods
+are asked of the server, and only in namespaces that have such tokens.
+
+upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go
+"""
+
+import logging
+from datetime import datetime
+
+from kcm_cli.api.core import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, Secret
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner import plan
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import LegacyTokenCleanerConfig
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits, Verdict
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.snapshot import POD_SECRETS, secrets_of
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.descriptor import StartError
+from kcm_cli.engine.resync import Loop
+from kcm_cli.rest.errors import ApiError, Conflict, NotFound
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.informer import Scope
+
+log = logging.getLogger(__name__)
+
+PERIOD_S = 24 * 3600.0
+SYSTEM = "kube-system"
+
+
+def build(context: ControllerContext) -> Runnable:
+    period_s = context.config(LegacyTokenCleanerConfig).clean_up_period_s
+    if period_s <= 0:
+        raise StartError(f"--legacy-service-account-token-clean-up-period must be greater than 0, but got {period_s}s")
+    cleaner = TokenCleaner(context, period_s)
+    return Loop(
+        name=context.name,
+        clock=context.clock,
+        step=cleaner.clean,
+        pause_s=lambda: PERIOD_S,
+        waits_for=cleaner.informers,
+    )
+
+
+class TokenCleaner:
+    """Looks at all token Secrets in one pass."""
+
+    def __init__(self, context: ControllerContext, period_s: float) -> None:
+        self._client, self._clock = context.client, context.clock
+        self._caches = context.informers
+        self._period_s = period_s
+        self._accounts = context.informers.get(SERVICE_ACCOUNTS)
+        self._secrets = context.informers.get(SECRETS, Scope(field_selector=f"type={plan.TYPE}"))
+        self.informers = (self._accounts, self._secrets)
+
+    async def clean(self) -> None:
+        """One pass; what fails is left to the next one. Raises what keeps a pass from being made."""
+        now = self._clock.now()
+        tracking = await self._client.get(CONFIG_MAPS, SYSTEM, plan.TRACKING)
+        limit = plan.limits(tracking, now, self._period_s)
+        if limit is None:
+            return
+        by_namespace: dict[str, list[Secret]] = {}
+        for secret in self._secrets.store:
+            if self._is_candidate(secret, limit):
+                by_namespace.setdefault(secret.namespace, []).append(secret)
+        for namespace, secrets in by_namespace.items():
+            await self._clean_namespace(namespace, secrets, limit, now)
+
+    def _is_candidate(self, secret: Secret, limit: Limits) -> bool:
+        try:
+            unused = plan.is_unused(secret, limit)
+        except plan.NotADay as error:
+            log.error("Token left alone", extra={"fields": {"secret": secret.key, "err": str(error)}})
+            return False
+        return unused and plan.was_generated(secret, self._accounts.store.get(plan.account_of(secret)))
+
+    async def _clean_namespace(self, namespace: str, secrets: list[Secret], limit: Limits, now: datetime) -> None:
+        try:
+            pods = await self._caches.list_now(POD_SECRETS, namespace)
+        except (ApiError, TransportError) as error:
+            fields = {"namespace": namespace, "err": str(error)}
+            log.error("Pods cannot be listed, their tokens are left alone", extra={"fields": fields})
+            return
+        in_use = {name for pod in pods.items for name in secrets_of(pod)}
+        for secret in secrets:
+            if secret.name not in in_use:
+                await self._end(secret, limit, now)
+
+    async def _end(self, secret: Secret, limit: Limits, now: datetime) -> None:
+        fields: dict[str, object] = {"secret": secret.key}
+        try:
+            match plan.judge(secret, limit):
+                case Verdict.MARK:
+                    log.info("Mark the auto-generated service account token as invalid", extra={"fields": fields})
+                    await writes.patch(self._client, plan.mark(secret, now))
+                case Verdict.DELETE:
+                    log.info("Delete auto-generated service account token", extra={"fields": fields})
+                    await writes.delete(self._client, plan.removal(secret))
+                case Verdict.KEEP:
+                    pass
+        except (NotFound, Conflict):
+            return  # gone, another one of this name, or used since
+        except (ApiError, TransportError) as error:
+            log.error("Token could not be cleaned up", extra={"fields": fields | {"err": str(error)}})

@@ -1,0 +1,125 @@
+"""Which tokens were made for ServiceAccounts, are not used any more, and what happens to them.
+
+One that nobody has used for the whole period is marked invalid; one that has been so for another period goes.
+Days are text (2026-01-02), which sorts as it should; what is no day says nothing.
+
+upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import Enum
+
+from kcm_cli.api.core import SECRETS, ConfigMap, Secret, ServiceAccount
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.actions import Delete, Patch
+
+TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
+"""Since when the API server labels the Secrets whose tokens are used, in kube-system."""
+SINCE = "since"
+LAST_USED = "kubernetes.io/legacy-token-last-used"
+INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
+TYPE = "kubernetes.io/service-account-token"
+ACCOUNT_NAME = "kubernetes.io/service-account.name"
+ACCOUNT_UID = "kubernetes.io/service-account.uid"
+
+_day = re.compile(r"\d{4}-\d{2}-\d{2}").fullmatch
+
+
+class TrackingUnknown(Exception):
+    """The ConfigMap does not say since when uses are tracked."""
+
+
+class NotADay(Exception):
+    """The label that says when a token was last used holds something else."""
+
+
+class Verdict(Enum):
+    KEEP = "keep"
+    MARK = "mark"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What was made or used at ``moment`` or later stays."""
+
+    moment: datetime
+
+    @property
+    def day(self) -> str:
+        return format_day(self.moment)
+
+
+def limits(tracking: ConfigMap, now: datetime, period_s: float) -> Limits | None:
+    """None as long as uses have not been tracked for a whole period. Raises TrackingUnknown."""
+    since = (tracking.data or {}).get(SINCE)
+    if since is None or not is_day(since):
+        told = "nothing" if since is None else repr(since)
+        raise TrackingUnknown(f"ConfigMap {tracking.key}: data.{SINCE} says {told} where a day (2026-01-02) should be")
+    period = timedelta(seconds=period_s)
+    first_whole_day = datetime.fromisoformat(since).replace(tzinfo=UTC) + timedelta(days=1)
+    return None if now - first_whole_day < period else Limits(now - period)
+
+
+def is_unused(secret: Secret, limit: Limits) -> bool:
+    """Whether a token is old enough and has not been used for so long. Raises NotADay."""
+    created = secret.metadata.creation_timestamp
+    if secret.type != TYPE or secret.deleting or created is None or parse_time(created) >= limit.moment:
+        return False
+    used = secret.labels.get(LAST_USED)
+    if used is None:
+        return True
+    if not is_day(used):
+        raise NotADay(f"label {LAST_USED} says {used!r} where a day (2026-01-02) should be")
+    return used < limit.day
+
+
+def account_of(secret: Secret) -> str:
+    """The key of the account that a token is for; empty where it does not say."""
+    name = secret.annotations.get(ACCOUNT_NAME, "")
+    return f"{secret.namespace}/{name}" if name else ""
+
+
+def was_generated(secret: Secret, account: ServiceAccount | None) -> bool:
+    """Whether the account lists the Secret: those that users made are not in its list."""
+    if account is None or secret.annotations.get(ACCOUNT_UID, "") not in ("", account.uid):
+        return False
+    return any(ref.name == secret.name for ref in account.secrets)
+
+
+def judge(secret: Secret, limit: Limits) -> Verdict:
+    """What becomes of an unused token that no pod names."""
+    invalid_since = secret.labels.get(INVALID_SINCE, "")
+    if not is_day(invalid_since):
+        return Verdict.MARK
+    return Verdict.KEEP if invalid_since >= limit.day else Verdict.DELETE
+
+
+def mark(secret: Secret, now: datetime) -> Patch:
+    """Says since when the token is invalid; the precondition is the uid."""
+    meta = {"uid": secret.uid, "labels": {INVALID_SINCE: format_day(now)}}
+    return Patch(
+        SECRETS, secret.namespace, secret.name, {"metadata": meta}, content_type="application/merge-patch+json"
+    )
+
+
+def removal(secret: Secret) -> Delete:
+    """Only of what was looked at: a use since then has labelled it."""
+    return Delete(SECRETS, secret.namespace, secret.name, resource_version=secret.metadata.resource_version)
+
+
+def is_day(text: str) -> bool:
+    """Whether a text is a day of the calendar."""
+    if _day(text) is None:
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def format_day(moment: datetime) -> str:
+    return moment.date().isoformat()

@@ -1,0 +1,151 @@
+"""The controller in a whole sandbox, on virtual time: unused tokens are marked, and go a period later."""
+
+from typing import Any
+
+import pytest
+
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import LegacyTokenCleanerConfig
+from kcm_cli.engine.descriptor import StartError
+from kcm_cli.rest.transport import Request, Transport
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+SECRETS = resource("secrets")
+ACCOUNTS = resource("serviceaccounts")
+TRACKING = resource("configmaps")
+TRACKED = "kube-apiserver-legacy-service-account-token-tracking"
+NAME = "kubernetes.io/service-account.name"
+USED, INVALID = "kubernetes.io/legacy-token-last-used", "kubernetes.io/legacy-token-invalid-since"
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+
+def cleaning(world: World, transport: Transport | None = None, period_s: float = HOUR) -> Any:
+    config = LegacyTokenCleanerConfig(clean_up_period_s=period_s)
+    names = ["legacy-serviceaccount-token-cleaner-controller"]
+    return controllers(world, config, names=names, transport=transport)
+
+
+async def token(world: World, name: str = "token", *, listed: bool = True, **labels: str) -> None:
+    """A token that is older than the period, in a cluster that has tracked uses for long."""
+    metadata = {"name": name, "annotations": {NAME: "robot"}, "labels": {"mine": "kept", **labels}}
+    await world.create(SECRETS, {"metadata": metadata, "type": "kubernetes.io/service-account-token"})
+    await world.create(ACCOUNTS, {"metadata": {"name": "robot"}, "secrets": [{"name": name}] if listed else []})
+    await world.patch(TRACKING, TRACKED, {"data": {"since": "2025-01-01"}}, "kube-system")
+    await world.wait(2 * HOUR)
+
+
+async def labels(world: World) -> dict[str, str]:
+    return (await world.get(SECRETS, "token"))["metadata"]["labels"]  # type: ignore[no-any-return]
+
+
+def test_the_server_says_since_when_it_tracks_and_before_that_is_a_period_long_nothing_goes(play):
+    async def life(world: World) -> None:
+        assert (await world.get(TRACKING, TRACKED, "kube-system"))["data"] == {"since": "2026-01-01"}
+        await token(world)
+        await world.patch(TRACKING, TRACKED, {"data": {"since": "2026-01-01"}}, "kube-system")
+        async with cleaning(world):
+            await world.wait()
+            assert INVALID not in await labels(world)
+            await world.wait(DAY)
+            assert await labels(world) == {"mine": "kept", INVALID: "2026-01-02"}
+
+    play(life, nodes=0)
+
+
+def test_an_unused_token_is_marked_and_goes_a_period_later(play):
+    async def life(world: World) -> None:
+        await token(world)
+        async with cleaning(world):
+            await world.wait()
+            assert await labels(world) == {"mine": "kept", INVALID: "2026-01-01"}
+            await world.wait(DAY)
+            assert await world.gone("token", SECRETS)
+
+    play(life, nodes=0)
+
+
+def test_a_marked_token_stays_for_the_whole_period(play):
+    async def life(world: World) -> None:
+        await token(world, **{INVALID: "2026-01-01"})
+        async with cleaning(world):
+            await world.wait()
+            assert not await world.gone("token", SECRETS)
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize(
+    ("listed", "given"),
+    [
+        pytest.param(False, {}, id="made by a user"),
+        pytest.param(True, {USED: "2026-06-01"}, id="used"),
+        pytest.param(True, {USED: "never"}, id="used on no day"),
+    ],
+)
+def test_what_stays(play, listed, given):
+    async def life(world: World) -> None:
+        await token(world, listed=listed, **given)
+        async with cleaning(world):
+            await world.wait(DAY + HOUR)
+            assert await labels(world) == {"mine": "kept", **given}
+
+    play(life, nodes=0)
+
+
+def test_a_token_that_a_pod_names_stays_until_the_pod_is_gone(play):
+    async def life(world: World) -> None:
+        await token(world)
+        await world.pod("user", {"imagePullSecrets": [{"name": "token"}], "schedulingGates": [{"name": "x.y/z"}]})
+        async with cleaning(world):
+            await world.wait()
+            assert INVALID not in await labels(world)
+            await world.delete(resource("pods"), "user")
+            await world.wait(DAY)
+            assert INVALID in await labels(world)
+
+    play(life, nodes=0)
+
+
+def test_one_that_is_used_between_look_and_deletion_stays(play):
+    async def life(world: World) -> None:
+        await token(world, **{INVALID: "2025-01-01"})
+
+        async def before(request: Request) -> None:
+            if request.method == "DELETE":
+                await world.patch(SECRETS, "token", {"metadata": {"labels": {USED: "2026-01-01"}}})
+
+        async with cleaning(world, Refusing(world.server.transport(), lambda request: False, before)):
+            await world.wait()
+            assert (await labels(world))[USED] == "2026-01-01"
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize("path", ["/default/pods", "/secrets/token", "/configmaps/kube-apiserver-legacy"])
+def test_what_failed_is_made_up_for_a_day_later(play, path):
+    async def life(world: World) -> None:
+        await token(world)
+        down = [True]
+        transport = Refusing(world.server.transport(), lambda request: down[0] and path in request.path)
+        async with cleaning(world, transport):
+            await world.wait()
+            assert transport.refused
+            assert INVALID not in await labels(world)
+            down[0] = False
+            await world.wait(DAY)
+            assert INVALID in await labels(world)
+
+    play(life, nodes=0)
+
+
+def test_a_period_of_nothing_ends_the_start(play):
+    async def life(world: World) -> None:
+        with pytest.raises(StartError, match="--legacy-service-account-token-clean-up-period"):
+            async with cleaning(world, period_s=0.0):
+                await world.wait(1)
+
+    play(life, nodes=0)

@@ -1,0 +1,142 @@
+"""Which tokens are unused, and what becomes of them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.core import ConfigMap, ObjectReference, Secret, ServiceAccount
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner import plan
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits, Verdict
+from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.snapshot import POD_SECRETS, secrets_of
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import ObjectMeta
+
+DAY = 24 * 3600.0
+NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)
+LIMIT = Limits(datetime(2026, 3, 1, 12, tzinfo=UTC))
+
+
+def tracking(since: str | None) -> ConfigMap:
+    data = None if since is None else {"since": since}
+    return ConfigMap(metadata=ObjectMeta(name="tracking", namespace="kube-system"), data=data)
+
+
+def secret(created: str = "2026-01-01T00:00:00Z", type_: str = plan.TYPE, **labels: str) -> Secret:
+    named = {f"kubernetes.io/legacy-token-{name.replace('_', '-')}": value for name, value in labels.items()}
+    meta = ObjectMeta(name="t", namespace="n", uid="u", resource_version="7", creation_timestamp=created, labels=named)
+    return Secret(metadata=meta, type=type_)
+
+
+@pytest.mark.parametrize(
+    ("since", "moment"),
+    [
+        pytest.param("2026-02-28", LIMIT.moment, id="for more than the period"),
+        pytest.param("2026-03-01", None, id="the first whole day is too late by half a day"),
+        pytest.param("2026-03-30", None, id="since yesterday"),
+    ],
+)
+def test_uses_have_to_be_tracked_for_a_whole_period_after_the_first_day(since: str, moment: datetime | None) -> None:
+    found = plan.limits(tracking(since), NOW, 30 * DAY)
+    assert (found.moment if found else None) == moment
+
+
+@pytest.mark.parametrize("since", [None, "", "yesterday", "2026-02-30", "2026-2-3", "20260203", "2026-W01-1"])
+def test_a_cluster_that_does_not_say_since_when_is_an_error(since: str | None) -> None:
+    with pytest.raises(plan.TrackingUnknown, match="kube-system/tracking: data.since"):
+        plan.limits(tracking(since), NOW, DAY)
+
+
+@pytest.mark.parametrize(
+    ("token", "unused"),
+    [
+        pytest.param(secret(), True, id="never used"),
+        pytest.param(secret("2026-03-01T11:59:59Z"), True, id="just old enough"),
+        pytest.param(secret("2026-03-01T12:00:00Z"), False, id="too young"),
+        pytest.param(secret(type_="Opaque"), False, id="another type"),
+        pytest.param(secret(last_used="2026-02-28"), True, id="used before"),
+        pytest.param(secret(last_used="2026-03-01"), False, id="used on the day"),
+        pytest.param(secret(last_used="2026-03-30"), False, id="used since"),
+    ],
+)
+def test_unused(token: Secret, unused: bool) -> None:
+    assert plan.is_unused(token, LIMIT) is unused
+
+
+@pytest.mark.parametrize("used", ["", "long-ago", "2026-13-01"])
+def test_a_use_on_no_day_is_an_error(used: str) -> None:
+    with pytest.raises(plan.NotADay):
+        plan.is_unused(secret(last_used=used), LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("invalid_since", "verdict"),
+    [
+        pytest.param(None, Verdict.MARK, id="not marked"),
+        pytest.param("", Verdict.MARK, id="empty"),
+        pytest.param("soon", Verdict.MARK, id="no day"),
+        pytest.param("2026-03-02", Verdict.KEEP, id="marked not long ago"),
+        pytest.param("2026-03-01", Verdict.KEEP, id="marked on the day"),
+        pytest.param("2026-02-28", Verdict.DELETE, id="marked long ago"),
+    ],
+)
+def test_verdicts(invalid_since: str | None, verdict: Verdict) -> None:
+    labels = {} if invalid_since is None else {"invalid_since": invalid_since}
+    assert plan.judge(secret(**labels), LIMIT) is verdict
+
+
+@pytest.mark.parametrize(
+    ("listed", "uid", "generated"),
+    [
+        pytest.param(("t",), "", True, id="listed"),
+        pytest.param(("t",), "account", True, id="of this account"),
+        pytest.param(("t",), "earlier", False, id="of an earlier account of the name"),
+        pytest.param(("other",), "", False, id="made by a user"),
+    ],
+)
+def test_generated_tokens_are_those_that_the_account_lists(listed: tuple[str, ...], uid: str, generated: bool) -> None:
+    account = ServiceAccount(
+        metadata=ObjectMeta(name="a", namespace="n", uid="account"),
+        secrets=tuple(ObjectReference(name=name) for name in listed),
+    )
+    notes = {plan.ACCOUNT_NAME: "a", **({plan.ACCOUNT_UID: uid} if uid else {})}
+    token = Secret(metadata=ObjectMeta(name="t", namespace="n", annotations=notes), type=plan.TYPE)
+    assert plan.account_of(token) == "n/a"
+    assert plan.was_generated(token, account) is generated
+    assert plan.was_generated(token, None) is False
+
+
+def test_writes_carry_their_preconditions() -> None:
+    token = secret(last_used="2026-01-05")
+    labels = {"kubernetes.io/legacy-token-invalid-since": "2026-03-31"}
+    assert plan.mark(token, NOW).body == {"metadata": {"uid": "u", "labels": labels}}
+    assert plan.removal(token).resource_version == "7"
+
+
+VOLUMES: list[tuple[str, dict[str, Any]]] = [
+    ("azureFile", {"secretName": "s"}),
+    ("secret", {"secretName": "s"}),
+    ("cephfs", {"secretRef": {"name": "s"}}),
+    ("cinder", {"secretRef": {"name": "s"}}),
+    ("flexVolume", {"secretRef": {"name": "s"}}),
+    ("rbd", {"secretRef": {"name": "s"}}),
+    ("scaleIO", {"secretRef": {"name": "s"}}),
+    ("iscsi", {"secretRef": {"name": "s"}}),
+    ("storageos", {"secretRef": {"name": "s"}}),
+    ("csi", {"nodePublishSecretRef": {"name": "s"}}),
+    ("projected", {"sources": [{"configMap": {"name": "c"}}, {"secret": {"name": "s"}}]}),
+]
+ENV = {"env": [{"name": "A", "value": "x"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}
+SPECS: list[dict[str, Any]] = [
+    {"imagePullSecrets": [{"name": "s"}]},
+    {"containers": [{"envFrom": [{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "s"}}]}]},
+    {"containers": [ENV]},
+    {"initContainers": [ENV]},
+    {"ephemeralContainers": [ENV]},
+    *({"volumes": [{"name": "v", kind: source}, {"name": "e", "emptyDir": {}}]} for kind, source in VOLUMES),
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: str(spec)[:60])
+def test_secrets_of_pods(spec: dict[str, Any]) -> None:
+    assert list(secrets_of(POD_SECRETS.decode(codec.encode({"spec": spec})))) == ["s"]
