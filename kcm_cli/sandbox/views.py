@@ -17,6 +17,7 @@ from kcm_cli.api.core import (
     Pod,
     PodSpec,
     PodStatus,
+    ResourceRequirements,
     Volume,
 )
 from kcm_cli.api.resource import GVR, Resource
@@ -145,9 +146,14 @@ class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
     preemption_policy: str | None = None
 
 
+class SimulatedPodStatus(PodStatus, frozen=True, gc=False):
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, str] | None = None
+
+
 class SimulatedPod(Pod, frozen=True, gc=False, kw_only=True):
     spec: SimulatedPodSpec = msgspec.field(default_factory=SimulatedPodSpec)
-    status: PodStatus = msgspec.field(default_factory=PodStatus)
+    status: SimulatedPodStatus = msgspec.field(default_factory=SimulatedPodStatus)
 
 
 class ContainerImage(View, frozen=True, gc=False):

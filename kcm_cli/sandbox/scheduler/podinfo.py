@@ -36,12 +36,18 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class PodInfo:
-    """See the module. ``usual`` are the requests with what a container that says nothing counts as; ``images`` those
-    of its containers and volumes, ``containers`` the number of the former."""
+    """See the module.
+
+    ``usual`` are the requests with what a container that says nothing counts as, ``weighed`` these as they count while
+    the pod's nodes are compared: without what it asks for as a whole (upstream's NodeResourcesFit forgets it there).
+    ``resizing``: the requests can change with the pod's status. ``images`` are those of its containers and volumes,
+    ``containers`` the number of the former.
+    """
 
     pod: SimulatedPod
     requests: Amounts
     usual: Amounts
+    weighed: Amounts
     ports: tuple[Port, ...] = ()
     affinity: tuple[Term, ...] = ()
     anti_affinity: tuple[Term, ...] = ()
@@ -51,6 +57,7 @@ class PodInfo:
     images: tuple[str, ...] = ()
     containers: int = 1
     priority: int = 0
+    resizing: bool = False
     key: str = field(default="")
 
     @property
@@ -68,6 +75,7 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
         pod,
         requests.of_pod(pod),
         requests.of_pod(pod, requests.USUAL),
+        requests.of_pod(pod, requests.USUAL, whole=False),
         host_ports(pod),
         _required(pod, near),
         _required(pod, far),
@@ -77,6 +85,7 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
         tuple(map(_tagged, _images(pod))),
         len(spec.containers) + len(spec.init_containers),
         spec.priority or 0,
+        requests.is_resizing(pod),
         pod.key,
     )
 

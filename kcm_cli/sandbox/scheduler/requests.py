@@ -4,6 +4,7 @@ upstream: staging/src/k8s.io/component-helpers/resource/helpers.go#PodRequests
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.errors import FormatError
@@ -23,37 +24,89 @@ def amounts(quantities: Mapping[str, str] | None) -> Amounts:
     return {name: _number(name, text) for name, text in (quantities or {}).items()}
 
 
-def of_pod(pod: SimulatedPod, missing: Mapping[str, int] = _NOTHING) -> Amounts:
-    """What a pod asks for at most at any time; ``missing`` is counted where a container does not say."""
+def of_pod(pod: SimulatedPod, missing: Mapping[str, int] = _NOTHING, *, whole: bool = True) -> Amounts:
+    """What a pod asks for at most at any time; ``missing`` is counted where a container does not say.
+
+    A pod that is being resized counts as what it asks for, has been given or still has, whichever is most. Without
+    ``whole`` what is asked for the pod as a whole, and what has been given, count for nothing.
+    """
     spec = pod.spec
+    given = _Given(pod) if whole else None
     total: Amounts = {}
     for container in spec.containers:
-        _add(total, _of_container(container, missing))
+        _add(total, _of_container(container, missing, given))
     peak: Amounts = {}
     sidecars: Amounts = {}
     for container in spec.init_containers:
-        asked = _of_container(container, missing)
         if container.restart_policy == "Always":
+            asked = _of_container(container, missing, given)
             _add(total, asked)
             _add(sidecars, asked)
             asked = sidecars
         else:
+            asked = _of_container(container, missing, None)
             _add(asked, sidecars)
         _raise(peak, asked)
     _raise(total, peak)
-    if spec.resources is not None and spec.resources.requests:
-        whole = amounts(spec.resources.requests)
-        total.update((name, whole[name]) for name in whole if name in _POD_LEVEL or name.startswith("hugepages-"))
+    if given is not None and spec.resources is not None and spec.resources.requests:
+        at_once = given.to_pod(amounts(spec.resources.requests))
+        names = (name for name in spec.resources.requests if name in _POD_LEVEL or name.startswith("hugepages-"))
+        total.update((name, at_once.get(name, 0)) for name in names)
     if spec.overhead:
         _add(total, amounts(spec.overhead))
     return total
 
 
-def _of_container(container: SimulatedContainer, missing: Mapping[str, int]) -> Amounts:
-    asked = amounts(container.resources.requests) if container.resources is not None else {}
+def is_resizing(pod: SimulatedPod) -> bool:
+    """Whether the pod has, or was given, something else than it asks for."""
+    given = _Given(pod)
+    asked = amounts(pod.spec.resources.requests) if pod.spec.resources is not None else {}
+    return given.to_pod(asked) != asked or any(
+        given.to_container(container, own) != own
+        for container in (*pod.spec.containers, *pod.spec.init_containers)
+        for own in [_own(container)]
+    )
+
+
+class _Given:
+    """What a kubelet says that a pod and its containers were given, and have."""
+
+    def __init__(self, pod: SimulatedPod) -> None:
+        status = pod.status
+        self._pod = status
+        self._statuses = {s.name: s for s in (*status.container_statuses, *status.init_container_statuses)}
+        self._refused = any(c.type == "PodResizePending" and c.reason == "Infeasible" for c in status.conditions)
+
+    def to_container(self, container: SimulatedContainer, asked: Amounts) -> Amounts:
+        status = self._statuses.get(container.name)
+        if status is None or status.resources is None:
+            return asked
+        return self._most(asked, status.resources.requests, status.allocated_resources)
+
+    def to_pod(self, asked: Amounts) -> Amounts:
+        if self._pod.resources is None:
+            return asked
+        return self._most(asked, self._pod.resources.requests, self._pod.allocated_resources)
+
+    def _most(self, asked: Amounts, *held: Mapping[str, str] | None) -> Amounts:
+        most = {} if self._refused else dict(asked)
+        for quantities in held:
+            for name, amount in amounts(quantities).items():
+                most[name] = max(most.get(name, amount), amount)
+        return most
+
+
+def _of_container(container: SimulatedContainer, missing: Mapping[str, int], given: _Given | None) -> Amounts:
+    asked = _own(container)
+    if given is not None:
+        asked = given.to_container(container, asked)
     for name, amount in missing.items():
         asked.setdefault(name, amount)
     return asked
+
+
+def _own(container: SimulatedContainer) -> Amounts:
+    return amounts(container.resources.requests) if container.resources is not None else {}
 
 
 def _add(total: Amounts, more: Mapping[str, int]) -> None:
@@ -67,6 +120,7 @@ def _raise(total: Amounts, at_least: Mapping[str, int]) -> None:
             total[name] = amount
 
 
+@lru_cache(maxsize=4096)
 def _number(name: str, text: str) -> int:
     try:
         parsed = quantity.parse(text)

@@ -297,7 +297,7 @@ class Scheduler:
 
 def _refreshed(known: PodInfo | None, pod: SimulatedPod) -> PodInfo:
     """What is known of a pod, parsed anew only where it asks for something else."""
-    if known is None or known.pod.uid != pod.uid or _asks_anew(known.pod, pod):
+    if known is None or known.resizing or known.pod.uid != pod.uid or _asks_anew(known.pod, pod):
         return pod_info(pod)
     return known if known.pod is pod else replace(known, pod=pod)
 

@@ -21,7 +21,7 @@ _COMPARED = (CPU, MEMORY)
 
 def scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInfo]) -> Scores:
     """The weighted sum for each feasible node."""
-    asked = tuple((info.requests.get(name, 0), info.usual[name]) for name in _COMPARED)
+    asked = tuple((info.requests.get(name, 0), info.weighed[name]) for name in _COMPARED)
     total = {node.name: _resource_score(info, node, asked) for node in feasible}
     parts = (
         (_taint_scores(info, feasible), TAINT_WEIGHT),
@@ -58,7 +58,7 @@ def _least_allocated(info: PodInfo, node: NodeInfo) -> int:
         capacity = node.allocatable.get(name, 0)
         if capacity:
             count += 1
-            used = node.usual[name] + info.usual[name]
+            used = node.usual[name] + info.weighed[name]
             if used <= capacity:
                 score += (capacity - used) * MAX_SCORE // capacity
     return score // count if count else 0

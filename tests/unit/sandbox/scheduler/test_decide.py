@@ -110,6 +110,38 @@ def test_requests_of_init_containers_and_sidecars():
     assert sized(("2", {}), ("500m", {"restartPolicy": "Always"})) == 2000
 
 
+def resized(asked, resources, allocated, *conditions):
+    """A pod of one container with what its status says of it."""
+    status = {"name": "c", "resources": {"requests": resources}, "allocatedResources": allocated}
+    return pod("p", cpu=asked, status={"containerStatuses": [status], "conditions": list(conditions)})
+
+
+INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+
+
+@pytest.mark.parametrize(
+    ("info", "cpu", "resizing"),
+    [
+        pytest.param(resized("2", {"cpu": "1"}, {"cpu": "1"}), 2000, False, id="grows"),
+        pytest.param(resized("1", {"cpu": "2"}, {"cpu": "1"}), 2000, True, id="shrinks"),
+        pytest.param(resized("1", {"cpu": "1"}, {"cpu": "3"}), 3000, True, id="was promised more"),
+        pytest.param(resized("9", {"cpu": "1"}, {"cpu": "2"}, INFEASIBLE), 2000, True, id="asks for too much"),
+        pytest.param(resized("1", {"cpu": "1"}, {"cpu": "1"}), 1000, False, id="has what it asks for"),
+        pytest.param(pod("p", cpu="1"), 1000, False, id="runs nowhere"),
+    ],
+)
+def test_a_pod_that_is_resized_counts_as_the_most(info, cpu, resizing):
+    assert (info.requests["cpu"], info.resizing) == (cpu, resizing)
+
+
+def test_requests_of_a_pod_as_a_whole():
+    info = pod("p", cpu="1", resources={"requests": {"cpu": "3", "memory": "1Gi"}})
+    assert info.requests == {"cpu": 3000, "memory": 1 << 30}
+    assert info.weighed == {"cpu": 1000, "memory": 200 << 20}
+    held = {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "5"}}
+    assert pod("p", resources={"requests": {"cpu": "3"}}, status=held).requests == {"cpu": 5000}
+
+
 def port(number, address="", protocol="TCP"):
     return [{"name": "c", "ports": [{"containerPort": 1, "hostPort": number, "hostIP": address, "protocol": protocol}]}]
 
