@@ -15,6 +15,7 @@ _UNSTABLE = (
     (re.compile(r"(current|[Rr]esource ?[Vv]ersion)(: | of |\"?:\"?)\d+"), r"\1\2<version>"),
 )
 _ALLOCATED = ("clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort")
+_UNORDERED = ("resourceRules", "nonResourceRules")
 _OF_DISTRIBUTIONS = "openshift-service-ca.crt"
 """A source that the API servers of some distributions add to every token volume."""
 
@@ -48,7 +49,8 @@ def _masked(value: Any, asked: str, key: str = "") -> Any:
     if isinstance(value, Mapping):
         return {_stable(name): _masked(one, asked, name) for name, one in value.items() if name != "resourceVersion"}
     if isinstance(value, list):
-        return [_masked(one, asked, key) for one in value if not _foreign(one)]
+        items = [_masked(one, asked, key) for one in value if not _foreign(one)]
+        return sorted(items, key=repr) if key in _UNORDERED else items
     if key in _ALLOCATED and value not in ("", "None") and str(value) not in asked:
         return f"<{key}>"
     return _stable(value) if isinstance(value, str) else value

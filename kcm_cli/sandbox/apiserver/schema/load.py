@@ -35,6 +35,8 @@ _GO = {
 }
 _KEY_DEFAULTS: dict[str, object] = {"protocol": "TCP"}
 """Defaults of fields that are keys of lists; required ones have their zero."""
+_EMPTY_KEYS = frozenset({"LocalObjectReference"})
+"""Types of items whose key may be left out, and is the empty text then."""
 _PREFIXES = (
     ("io.k8s.api.", ""),
     ("io.k8s.apimachinery.pkg.apis.", ""),
@@ -174,7 +176,9 @@ def _key_defaults(item: Node, keys: tuple[str, ...]) -> dict[str, object]:
     found: dict[str, object] = {}
     for key in keys:
         field = item.fields.get(key)
-        if key in _KEY_DEFAULTS:
+        if item.struct in _EMPTY_KEYS:
+            found[key] = ""
+        elif key in _KEY_DEFAULTS:
             found[key] = _KEY_DEFAULTS[key]
         elif field is not None and field.default is not None:
             found[key] = field.default

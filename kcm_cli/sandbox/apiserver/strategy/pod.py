@@ -80,6 +80,8 @@ def _status(new: Tree, old: Tree) -> None:
     status, known = new.setdefault("status", {}), old.get("status") or {}
     if not status.get("qosClass") and "qosClass" in known:
         status["qosClass"] = known["qosClass"]
+    if "nodeAllocatableResourceClaimStatuses" not in known:  # DRANodeAllocatableResources is off
+        status.pop("nodeAllocatableResourceClaimStatuses", None)
     _keep_observed_generation(status, known)
 
 

@@ -64,6 +64,16 @@ def test_fields_behind_gates_are_dropped():
     assert made["spec"]["containers"][0]["lifecycle"] == {"preStop": {"sleep": {"seconds": 1}}}
 
 
+def test_a_status_field_behind_a_gate_is_dropped_unless_it_is_there_already():
+    field = {"nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "c"}]}
+    old, new = kit.pod(), {**kit.pod(), "status": dict(field)}
+    kit.rules(kit.PODS).on_status(new, old)
+    assert new["status"] == {}
+    old["status"], new["status"] = field, dict(field)
+    kit.rules(kit.PODS).on_status(new, old)
+    assert new["status"] == field
+
+
 def test_an_app_armor_annotation_becomes_a_field():
     key = "container.apparmor.security.beta.kubernetes.io/c"
     made = kit.created(kit.PODS, kit.pod(annotations={key: "localhost/p"}))

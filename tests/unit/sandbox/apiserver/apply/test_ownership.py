@@ -242,6 +242,12 @@ def test_keyed_lists_merge_between_managers_with_defaults_in_keys(patching):
     assert [port["name"] for port in live.doc["spec"]["ports"]] == ["b", "c"]
 
 
+def test_a_reference_to_no_name_is_an_item_too(patching):
+    live = Live(patching, PODS).put("alice", {"spec": {"imagePullSecrets": [{}, {"name": "s"}]}})
+    owned = live.owners["alice", "Update", ""]["f:spec"]["f:imagePullSecrets"]
+    assert set(owned) == {".", 'k:{"name":""}', 'k:{"name":"s"}'}
+
+
 def test_sets_have_owners_per_value(patching):
     live = Live(patching).apply("alice", {"metadata": {"name": "x", "finalizers": ["x/a"]}})
     live.apply("bob", {"metadata": {"name": "x", "finalizers": ["x/b"]}})
