@@ -46,12 +46,12 @@ class Cluster:
         """For those who bring their own wishes."""
         kubelet = self._client("kubelet")
         self._informers = Informers(kubelet, clock, rng)
-        self.events = Events(kubelet, clock, rng)
+        self.events = Events(kubelet, clock)
         self.nodes = Nodes(kubelet, self._informers, self.events, clock, rng)
         scheduler = self._client("kube-scheduler")
         driver = self._client("csi-driver")
         self.storage = StorageDriver(driver, self._informers, self.events, clock)
-        self.scheduler = Scheduler(scheduler, listers(self._informers), self.events, clock, rng)
+        self.scheduler = Scheduler(scheduler, listers(self._informers), clock, rng)
 
     async def run(self) -> None:
         """Simulate until cancelled."""

@@ -18,12 +18,13 @@ from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.transport import TransportError
-from kcm_cli.sandbox.events import Events, ref_of
+from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
 from kcm_cli.sandbox.scheduler.listers import Listers
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info
 from kcm_cli.sandbox.scheduler.preempt import NoHelp, Victims, preempt
 from kcm_cli.sandbox.scheduler.queue import Queued, SchedulingQueue
+from kcm_cli.sandbox.scheduler.recorder import Recorder
 from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.verdict import Unfit
 from kcm_cli.sandbox.scheduler.volumes import Volumes
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 NAME = "default-scheduler"
 WORKERS = 16
 FLUSH_S = 30.0
+LONGEST_NOTE = 1024
+_MORE = " ..."
 _BATCH = 16
 
 POD_GONE = frozenset(
@@ -62,10 +65,10 @@ class _Fail:
 class Scheduler:
     """The default scheduler of a sandbox."""
 
-    def __init__(self, client: Client, listers: Listers, events: Events, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, client: Client, listers: Listers, clock: Clock, rng: random.Random) -> None:
         self._writes = Writes(client, clock)
         self._listers = listers
-        self._events = events
+        self._events = Recorder(client, clock, NAME, f"{NAME}-sandbox")
         self._clock = clock
         self._rng = rng
         self._state = ClusterState(listers.workloads().selector_for)
@@ -81,6 +84,7 @@ class Scheduler:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._schedule(group), name="scheduling")
             group.create_task(self._flush(), name="scheduler flush")
+            group.create_task(self._events.run(), name="scheduler events")
             for number in range(WORKERS):
                 group.create_task(self._worker(), name=f"scheduler worker {number}")
 
@@ -240,7 +244,7 @@ class Scheduler:
             await self._unbound(work, f'binding rejected: running Bind plugin "DefaultBinder": {error}')
             return
         text = f"Successfully assigned {info.key} to {node}"
-        self._events.scheduler(Notice(ref_of("v1", "Pod", info.pod), "Normal", "Scheduled", text), "Binding")
+        self._events.tell(Notice(ref_of("v1", "Pod", info.pod), "Normal", "Scheduled", text), "Binding")
 
     async def _unbound(self, work: _Bind, message: str) -> None:
         """A binding failed: free the place, and try again after a while, unless the pod is gone or bound after all."""
@@ -262,8 +266,8 @@ class Scheduler:
             await self._preempt(work.info, work.victims)
 
     async def _tell(self, info: PodInfo, reason: str, message: str, nominated: str | None) -> None:
-        notice = Notice(ref_of("v1", "Pod", info.pod), "Warning", "FailedScheduling", message)
-        self._events.scheduler(notice, "Scheduling")
+        notice = Notice(ref_of("v1", "Pod", info.pod), "Warning", "FailedScheduling", _shortened(message))
+        self._events.tell(notice, "Scheduling")
         pod = self._listers.pods.store.get(info.key)
         if pod is None or pod.uid != info.pod.uid or pod.spec.node_name:
             return
@@ -287,7 +291,7 @@ class Scheduler:
                 return
             text = f"Preempted by pod {info.pod.uid} on node {victims.node}"
             notice = Notice(ref_of("v1", "Pod", victim.pod), "Normal", "Preempted", text)
-            self._events.scheduler(notice, "Preempting")
+            self._events.tell(notice, "Preempting")
 
     async def _flush(self) -> None:
         while True:
@@ -308,3 +312,8 @@ def _asks_anew(old: SimulatedPod, new: SimulatedPod) -> bool:
         or old.metadata.labels != new.metadata.labels
         or old.spec.scheduling_gates != new.spec.scheduling_gates
     )
+
+
+def _shortened(note: str) -> str:
+    """As long as an Event may be."""
+    return note if len(note) <= LONGEST_NOTE else f"{note[: LONGEST_NOTE - len(_MORE)]}{_MORE}"

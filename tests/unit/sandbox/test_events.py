@@ -42,19 +42,3 @@ def test_what_was_deleted_is_told_again(play: Callable[..., None]) -> None:
         assert after["firstTimestamp"] == before["firstTimestamp"]
 
     play(test)
-
-
-def test_a_series_that_was_deleted_is_told_again(play: Callable[..., None]) -> None:
-    async def test(world: World) -> None:
-        await world.pod("p", {"nodeSelector": {"no": "such"}})
-        await world.wait(5)
-        assert len(await told(world, "FailedScheduling")) == 1
-        await forget(world)
-        for _ in range(8):
-            await world.cluster.nodes.add()
-            await world.wait(30)
-        (event,) = await told(world, "FailedScheduling")
-        assert event["series"]["count"] >= 2
-        assert event["reportingComponent"] == "default-scheduler"
-
-    play(test)

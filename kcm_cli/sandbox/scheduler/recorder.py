@@ -1,0 +1,151 @@
+"""The scheduler's Events, in the form of events.k8s.io: what is told again about the same object becomes a series.
+
+Guarantees: telling returns at once. Of what repeats, the first is written, the second makes it a series of two, and its
+count is written again when nothing was added for six minutes and otherwise every half hour. What an API server does not
+take for want of a connection is tried again.
+
+upstream: staging/src/k8s.io/client-go/tools/events/event_broadcaster.go
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from functools import partial
+
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import DecodeError, Doc
+from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.machinery.times import format_micro_time
+from kcm_cli.planning.actions import EventRef, Notice
+from kcm_cli.rest.client import STRATEGIC_MERGE, Client
+from kcm_cli.rest.errors import ApiError, NotFound
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.events.counted import EventNames
+
+log = logging.getLogger(__name__)
+
+EVENTS = Resource(GVR("events.k8s.io", "v1", "events"), "Event", PartialObject)
+WAITING = 1000
+FINISHED_S, REFRESH_S = 360.0, 1800.0
+RETRY_S, MOST_TRIES = 10.0, 12
+
+_Key = tuple[EventRef, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What was told of something: once, or ``count`` times until ``last_at``."""
+
+    notice: Notice
+    action: str
+    name: str
+    time: str
+    last_at: float
+    count: int = 1
+    last_time: str = ""
+    tries: int = 0
+
+    def series(self) -> Doc:
+        return {"series": {"count": self.count, "lastObservedTime": self.last_time}}
+
+
+class Recorder:
+    """Tells as one component."""
+
+    def __init__(self, client: Client, clock: Clock, component: str, instance: str) -> None:
+        self._client = client
+        self._clock = clock
+        self._component = component
+        self._instance = instance
+        self._names = EventNames(clock)
+        self._known: dict[_Key, _Told] = {}
+        self._queue: asyncio.Queue[_Told] = asyncio.Queue(WAITING)
+
+    def tell(self, notice: Notice, action: str) -> None:
+        """Tell; dropped where too many wait to be written."""
+        key = (notice.ref, notice.type, notice.reason, action)
+        time, now = format_micro_time(self._clock.now()), self._clock.monotonic()
+        known = self._known.get(key)
+        if known is None:
+            told = _Told(notice, action, self._names.of(notice.ref), time, now)
+        else:
+            told = replace(known, count=known.count + 1, last_time=time, last_at=now)
+        self._known[key] = told
+        if told.count <= 2:
+            self._put(told)
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._write_all(), name="scheduler events")
+            group.create_task(self._finish(), name="end of event series")
+            group.create_task(self._refresh(), name="refresh of event series")
+
+    def _put(self, told: _Told) -> None:
+        try:
+            self._queue.put_nowait(told)
+        except asyncio.QueueFull:
+            log.debug("Event dropped", extra={"fields": {"object": told.notice.ref.name}})
+
+    async def _write_all(self) -> None:
+        while True:
+            told = await self._queue.get()
+            fields = {"reason": told.notice.reason, "object": told.notice.ref.name}
+            try:
+                await self._write(told)
+            except (ApiError, DecodeError) as error:
+                log.debug("Event not written", extra={"fields": {**fields, "err": str(error)}})
+            except TransportError as error:
+                log.debug("Event not written yet", extra={"fields": {**fields, "err": str(error)}})
+                if told.tries + 1 < MOST_TRIES:
+                    self._clock.call_later(RETRY_S, partial(self._put, replace(told, tries=told.tries + 1)))
+
+    async def _write(self, told: _Told) -> None:
+        namespace = told.notice.ref.namespace or "default"
+        series = told.series() if told.count > 1 else {}
+        if series:
+            try:
+                await self._client.patch(EVENTS, namespace, told.name, series, content_type=STRATEGIC_MERGE)
+                return
+            except NotFound:  # somebody has deleted it
+                pass
+        await self._client.create(EVENTS, namespace, {**self._doc(told, namespace), **series})
+
+    def _doc(self, told: _Told, namespace: str) -> Doc:
+        ref = told.notice.ref
+        regarding: Doc = {"kind": ref.kind, "name": ref.name, "uid": ref.uid, "apiVersion": ref.api_version}
+        optional = (("namespace", ref.namespace), ("resourceVersion", ref.resource_version))
+        regarding.update({key: value for key, value in optional if value})
+        return {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            "metadata": {"name": told.name, "namespace": namespace},
+            "eventTime": told.time,
+            "reportingController": self._component,
+            "reportingInstance": self._instance,
+            "action": told.action,
+            "reason": told.notice.reason,
+            "regarding": regarding,
+            "note": told.notice.message[:1024],
+            "type": told.notice.type,
+        }
+
+    async def _finish(self) -> None:
+        """What has not been told for a while starts anew when it is told again."""
+        while True:
+            await self._clock.sleep(FINISHED_S)
+            before = self._clock.monotonic() - FINISHED_S
+            for key, told in list(self._known.items()):
+                if told.last_at < before:
+                    del self._known[key]
+                    if told.count > 1:
+                        self._put(told)
+
+    async def _refresh(self) -> None:
+        """Series that go on are kept from being forgotten by the server."""
+        while True:
+            await self._clock.sleep(REFRESH_S)
+            for told in list(self._known.values()):
+                if told.count > 1:
+                    self._put(told)

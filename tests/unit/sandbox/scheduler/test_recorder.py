@@ -1,0 +1,104 @@
+"""The scheduler's Events: told once, as a series, and again when somebody has deleted them."""
+
+import asyncio
+from typing import Any
+
+from kcm_cli.planning.actions import EventRef, Notice
+from kcm_cli.sandbox.scheduler.recorder import FINISHED_S, REFRESH_S, WAITING, Recorder
+from tests.unit.sandbox.nodes.world import World, resource
+
+EVENTS = resource("events", "events.k8s.io")
+POD = EventRef("v1", "Pod", "default", "p", "u", "7")
+NOTICE = Notice(POD, "Warning", "FailedScheduling", "no")
+
+
+async def told(world: World) -> list[dict[str, Any]]:
+    return await world.items(EVENTS)
+
+
+def recording(play, test) -> None:
+    """Play a test that gets a running recorder."""
+
+    async def run(world: World) -> None:
+        recorder = Recorder(world.client, world.clock, "default-scheduler", "here")
+        task = asyncio.create_task(recorder.run())
+        await test(world, recorder)
+        task.cancel()
+        await asyncio.wait([task])
+
+    play(run, 0)
+
+
+def test_the_first_is_written_and_the_second_makes_it_a_series(play):
+    async def test(world, recorder):
+        recorder.tell(NOTICE, "Scheduling")
+        await world.wait(1)
+        (event,) = await told(world)
+        assert (event["note"], event["action"], event["reportingController"]) == (
+            "no",
+            "Scheduling",
+            "default-scheduler",
+        )
+        assert event["regarding"]["resourceVersion"] == "7"
+        assert "series" not in event
+        for _ in range(3):
+            recorder.tell(NOTICE, "Scheduling")
+            await world.wait(1)
+        (event,) = await told(world)
+        assert event["series"]["count"] == 2
+
+    recording(play, test)
+
+
+def test_a_changed_object_is_another_story(play):
+    async def test(world, recorder):
+        recorder.tell(NOTICE, "Scheduling")
+        recorder.tell(
+            Notice(EventRef("v1", "Pod", "default", "p", "u", "8"), "Warning", "FailedScheduling", "no"), "Scheduling"
+        )
+        await world.wait(1)
+        assert len(await told(world)) == 2
+
+    recording(play, test)
+
+
+def test_the_count_is_told_when_the_series_ends_and_a_new_one_starts(play):
+    async def test(world, recorder):
+        for _ in range(5):
+            recorder.tell(NOTICE, "Scheduling")
+        await world.wait(2 * FINISHED_S + 1)
+        (event,) = await told(world)
+        assert event["series"]["count"] == 5
+        recorder.tell(NOTICE, "Scheduling")
+        await world.wait(1)
+        assert len(await told(world)) == 2
+
+    recording(play, test)
+
+
+def test_a_series_that_goes_on_is_told_again_where_it_was_deleted(play):
+    async def test(world, recorder):
+        recorder.tell(NOTICE, "Scheduling")
+        recorder.tell(NOTICE, "Scheduling")
+        await world.wait(1)
+        (event,) = await told(world)
+        await world.delete(EVENTS, event["metadata"]["name"])
+        for _ in range(int(REFRESH_S / 60) + 1):
+            recorder.tell(NOTICE, "Scheduling")
+            await world.wait(60)
+        (event,) = await told(world)
+        assert event["series"]["count"] > 20
+
+    recording(play, test)
+
+
+def test_too_many_at_once_are_dropped(play):
+    async def test(world, recorder):
+        for number in range(WAITING + 50):
+            recorder.tell(
+                Notice(EventRef("v1", "Pod", "default", f"p{number}", "u"), "Normal", "Scheduled", ""), "Binding"
+            )
+        await world.wait(1)
+        assert len(await told(world)) == WAITING
+
+    recording(play, test)
