@@ -1,0 +1,65 @@
+"""The signatures of the public cluster information, one per bootstrap token that may sign.
+
+A signature is a JWS without its content (RFC 7515, appendix F), with the token's secret as the key of its HMAC.
+
+upstream: pkg/controller/bootstrap/{bootstrapsigner,util}.go, staging/src/k8s.io/cluster-bootstrap/token/jws
+"""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Iterable
+from datetime import datetime
+
+from kcm_cli.api.core import CONFIG_MAPS, ConfigMap, Secret
+from kcm_cli.machinery import codec
+from kcm_cli.planning import bootstrap_tokens
+from kcm_cli.planning.actions import ABSENT, Path, Update, Value
+
+NAMESPACE = "kube-public"
+NAME = "cluster-info"
+CONTENT = "kubeconfig"
+PREFIX = "jws-kubeconfig-"
+
+
+def plan(info: ConfigMap, secrets: Iterable[Secret], now: datetime) -> Update | None:
+    """What makes the signatures those of the tokens; None where they are, or there is nothing to sign."""
+    known = info.data or {}
+    content = known.get(CONTENT)
+    if content is None:
+        return None
+    wanted = {
+        PREFIX + secret.name.removeprefix("bootstrap-token-"): signature(content, secret)
+        for secret in secrets
+        if may_sign(secret, now)
+    }
+    changes: dict[Path, Value] = {("data", key): text for key, text in wanted.items() if known.get(key) != text}
+    for key in known:
+        if key.startswith(PREFIX) and key not in wanted:
+            changes[("data", key)] = ABSENT
+    return Update(CONFIG_MAPS, info, changes) if changes else None
+
+
+def may_sign(secret: Secret, now: datetime) -> bool:
+    """Whether a Secret is a token that has not ended and is meant for signatures."""
+    token_id = bootstrap_tokens.id_of_name(secret.name)
+    return (
+        bool(token_id)
+        and bootstrap_tokens.value(secret, "token-id") == token_id.encode()
+        and bool(bootstrap_tokens.value(secret, "token-secret"))
+        and bootstrap_tokens.left_s(secret, now) > 0
+        and bootstrap_tokens.value(secret, "usage-bootstrap-signing") == b"true"
+    )
+
+
+def signature(content: str, secret: Secret) -> str:
+    """``HEADER..SIGNATURE`` by the token that a Secret holds."""
+    token_id = bootstrap_tokens.id_of_name(secret.name)
+    header = _part(codec.encode({"alg": "HS256", "kid": token_id}))
+    signed = f"{header}.{_part(content.encode())}".encode()
+    key = bootstrap_tokens.value(secret, "token-secret")
+    return f"{header}..{_part(hmac.new(key, signed, hashlib.sha256).digest())}"
+
+
+def _part(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

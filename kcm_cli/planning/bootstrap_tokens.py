@@ -1,0 +1,45 @@
+"""Bootstrap tokens: Secrets in kube-system by which new nodes trust the cluster, and the cluster them.
+
+upstream: staging/src/k8s.io/cluster-bootstrap/{token/api,util/secrets}
+"""
+
+import base64
+import binascii
+import math
+import re
+from datetime import datetime
+
+from kcm_cli.api.core import Secret
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.times import parse_time
+
+TYPE = "bootstrap.kubernetes.io/token"
+NAMESPACE = "kube-system"
+FIELD_SELECTOR = f"type={TYPE}"
+
+_named = re.compile(r"bootstrap-token-([a-z0-9]{6})").fullmatch
+
+
+def value(secret: Secret, key: str) -> bytes:
+    """One value of a Secret; empty where there is none."""
+    try:
+        return base64.b64decode((secret.data or {}).get(key, ""), validate=True)
+    except binascii.Error:
+        return b""
+
+
+def id_of_name(name: str) -> str:
+    """The id of the token that a Secret of this name may hold; empty for any other name."""
+    match = _named(name)
+    return match[1] if match is not None else ""
+
+
+def left_s(secret: Secret, now: datetime) -> float:
+    """Seconds until a token ends: 0 where it has ended, or says something else than a time; infinity for no end."""
+    expiration = value(secret, "expiration")
+    if not expiration:
+        return math.inf
+    try:
+        return max(0.0, (parse_time(expiration.decode(errors="replace")) - now).total_seconds())
+    except FormatError:
+        return 0.0

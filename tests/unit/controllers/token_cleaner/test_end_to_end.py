@@ -1,0 +1,75 @@
+"""The controller in a whole sandbox, on virtual time: bootstrap tokens go when their time is over."""
+
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.rest.transport import Request, Transport
+from tests.unit.controllers.bootstrap_tokens import token
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+SECRETS = resource("secrets")
+SYSTEM = "kube-system"
+
+
+def cleaning(world: World, transport: Transport | None = None) -> Any:
+    return controllers(world, names=["token-cleaner-controller"], transport=transport)
+
+
+async def left(world: World, namespace: str = SYSTEM) -> list[str]:
+    return [item["metadata"]["name"].removeprefix("bootstrap-token-") for item in await world.items(SECRETS, namespace)]
+
+
+def test_tokens_go_when_their_time_is_over(play):
+    async def life(world: World) -> None:
+        async with cleaning(world):
+            await world.create(SECRETS, token("eternl"), SYSTEM)
+            await world.create(SECRETS, token("soon00", expiration="2026-01-01T00:05:00Z"), SYSTEM)
+            await world.create(SECRETS, token("passed", expiration="2025-01-01T00:00:00Z"), SYSTEM)
+            await world.create(SECRETS, token("absurd", expiration="at some time"), SYSTEM)
+            await world.create(SECRETS, token("opaque", type_="Opaque", expiration="2025-01-01T00:00:00Z"), SYSTEM)
+            await world.create(SECRETS, token("passed", expiration="2025-01-01T00:00:00Z"))
+            await world.wait()
+            assert await left(world) == ["eternl", "opaque", "soon00"]
+            await world.wait(290)
+            assert "soon00" in await left(world)
+            await world.wait(10)
+            assert await left(world) == ["eternl", "opaque"]
+            assert await left(world, "default") == ["passed"]
+
+    play(life, nodes=0)
+
+
+def test_one_that_is_prolonged_stays(play):
+    async def life(world: World) -> None:
+        later = token(expiration="2026-01-02T00:00:00Z")["data"]
+
+        async def before(request: Request) -> None:
+            if request.method == "DELETE":
+                await world.patch(SECRETS, "bootstrap-token-abcdef", {"data": later}, SYSTEM)
+
+        async with cleaning(world, Refusing(world.server.transport(), lambda request: False, before)):
+            await world.create(SECRETS, token(expiration="2026-01-01T00:05:00Z"), SYSTEM)
+            await world.wait(600)
+            assert await left(world) == ["abcdef"]
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_requests_and_answers(play, seed):
+    async def life(world: World) -> None:
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.6)
+        async with cleaning(world, faulty):
+            for number in range(6):
+                await world.create(SECRETS, token(f"aaaaa{number}", expiration="2026-01-01T00:00:30Z"), SYSTEM)
+            await world.wait(120)
+            assert faulty.faults
+            assert await left(world) == []
+
+    play(life, nodes=0)
