@@ -1,8 +1,9 @@
 """Pods that wait for a node: those to look at now, those that back off, and those that wait for a change.
 
-Guarantees: of the pods to look at, the one of highest priority that has waited longest comes first; a pod that
-failed waits at least its backoff (1 s doubling to 10 s with each attempt), and comes back after that as soon as
-something changes that one of the plugins that refused it cares for, at the latest after five minutes.
+Guarantees: of the pods to look at, the one of highest priority that was put there first comes first. A pod that
+failed comes back when something changes that one of the plugins that refused it cares for, at the latest after five
+minutes; it first waits for its backoff (1 s doubling to 10 s with each attempt) unless the scheduler has nothing else
+to do. One that failed for want of an answer always waits for its backoff.
 
 upstream: pkg/scheduler/backend/queue/scheduling_queue.go
 """
@@ -14,10 +15,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.rest.ratelimit import TokenBucket
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 
 BACKOFF_S, BACKOFF_MAX_S = 1.0, 10.0
 LONGEST_WAIT_S = 300.0
+EARLY_PER_S, EARLY_BURST = 50.0, 100
+"""How many pods are looked at before their backoff is over: where many wait, each change must not cost all of them."""
 
 
 class Place(Enum):
@@ -31,19 +35,23 @@ class Place(Enum):
 
 @dataclass(slots=True)
 class Queued:
-    """A pod in the queue. ``turn`` tells a live entry of the heap from an outdated one."""
+    """A pod in the queue, where it was put at ``since``. ``turn`` tells a live entry of a heap from an outdated one.
+
+    ``refusals`` are all attempts that found no place, ``errors`` those that failed otherwise since the last of these.
+    """
 
     info: PodInfo
     since: float
     place: Place = Place.ACTIVE
-    attempts: int = 0
+    refusals: int = 0
+    errors: int = 0
     plugins: frozenset[str] = frozenset()
-    failed_at: float = 0.0
     turn: int = 0
     timer: asyncio.TimerHandle | None = None
 
     def backoff_s(self) -> float:
-        return min(BACKOFF_MAX_S, BACKOFF_S * 2.0 ** min(max(self.attempts - 1, 0), 10))
+        count = self.errors or self.refusals
+        return min(BACKOFF_MAX_S, BACKOFF_S * 2.0 ** min(max(count - 1, 0), 10))
 
 
 class SchedulingQueue:
@@ -53,6 +61,8 @@ class SchedulingQueue:
         self._clock = clock
         self._pods: dict[str, Queued] = {}
         self._heap: list[tuple[int, float, int, str]] = []
+        self._backing_off: list[tuple[float, int, float, int, str]] = []
+        self._early = TokenBucket(EARLY_PER_S, EARLY_BURST)
         self._turns = 0
         self._waiting: dict[str, Queued] = {}
         self._ready = asyncio.Event()
@@ -90,17 +100,40 @@ class SchedulingQueue:
                 queued = self._pods.get(key)
                 if queued is not None and queued.turn == turn and queued.place is Place.ACTIVE:
                     queued.place = Place.IN_FLIGHT
-                    queued.attempts += 1
                     return queued
+            early = self._pop_early()
+            if early is not None:
+                return early
             self._ready.clear()
             await self._ready.wait()
+
+    def _pop_early(self) -> Queued | None:
+        """The pod whose backoff ends first, of those that a change has woken."""
+        heap = self._backing_off
+        while heap:
+            _, _, _, turn, key = heap[0]
+            queued = self._pods.get(key)
+            if queued is None or queued.turn != turn or queued.place is not Place.BACKOFF:
+                heapq.heappop(heap)
+                continue
+            if not self._early.try_take(self._clock.monotonic()):
+                return None
+            heapq.heappop(heap)
+            if queued.timer is not None:
+                queued.timer.cancel()
+                queued.timer = None
+            queued.place = Place.IN_FLIGHT
+            return queued
+        return None
 
     def fail(self, key: str, plugins: frozenset[str]) -> None:
         """The pod fits nowhere; these plugins refused it. Without any it just backs off."""
         queued = self._pods.get(key)
         if queued is None:
             return
-        queued.plugins, queued.failed_at = plugins, self._clock.monotonic()
+        queued.plugins, queued.since = plugins, self._clock.monotonic()
+        queued.refusals += bool(plugins)
+        queued.errors = 0 if plugins else queued.errors + 1
         queued.place = Place.UNSCHEDULABLE
         self._waiting[key] = queued
         if not plugins:
@@ -116,18 +149,25 @@ class SchedulingQueue:
         """Look again at those that have waited for very long."""
         now = self._clock.monotonic()
         for queued in list(self._waiting.values()):
-            if now - queued.failed_at >= LONGEST_WAIT_S:
+            if now - queued.since >= LONGEST_WAIT_S:
                 self._move(queued)
 
     def _move(self, queued: Queued) -> None:
         """From waiting to active, by way of backoff."""
         self._waiting.pop(queued.info.key, None)
-        left_s = queued.failed_at + queued.backoff_s() - self._clock.monotonic()
+        until = queued.since + queued.backoff_s()
+        left_s = until - self._clock.monotonic()
         if left_s <= 0:
             self._activate(queued)
             return
         queued.place = Place.BACKOFF
         queued.timer = self._clock.call_later(left_s, lambda: self._activate(queued))
+        if queued.plugins:
+            self._turns += 1
+            queued.turn = self._turns
+            entry = (until // 1.0, -queued.info.priority, queued.since, queued.turn, queued.info.key)
+            heapq.heappush(self._backing_off, entry)
+            self._ready.set()
 
     def _activate(self, queued: Queued) -> None:
         queued.timer = None

@@ -6,7 +6,7 @@ import pytest
 
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.sandbox.scheduler.queue import SchedulingQueue
+from kcm_cli.sandbox.scheduler.queue import EARLY_BURST, SchedulingQueue
 from tests.unit.sandbox.scheduler.build import pod
 
 FIT = frozenset(("NodeResourcesFit",))
@@ -51,20 +51,68 @@ def test_a_pod_that_fits_nowhere_waits_for_a_change_that_matters():
     run(test)
 
 
-def test_it_waits_at_least_its_backoff():
+def test_an_idle_scheduler_does_not_wait_for_the_backoff():
+    async def test(queue, clock):
+        for name, priority in (("a", 0), ("b", 5)):
+            queue.add(pod(name, priority=priority), changed=False)
+            await queue.pop()
+            queue.fail(f"default/{name}", FIT)
+        queue.wake(FIT)
+        queue.add(pod("new"), changed=False)
+        assert [await taken(queue) for _ in range(4)] == ["new", "b", "a", None]
+        await clock.sleep(60)
+        assert await taken(queue) is None
+
+    run(test)
+
+
+def test_where_many_wait_only_some_come_early():
+    async def test(queue, clock):
+        for number in range(EARLY_BURST + 10):
+            queue.add(pod(f"p{number}"), changed=False)
+            await queue.pop()
+            queue.fail(f"default/p{number}", FIT)
+        queue.wake(FIT)
+        early = 0
+        while await taken(queue) is not None:
+            early += 1
+        assert EARLY_BURST <= early < EARLY_BURST + 10
+        await clock.sleep(2)
+        assert await taken(queue) is not None
+
+    run(test)
+
+
+def test_what_failed_for_want_of_an_answer_waits_for_its_backoff():
     async def test(queue, clock):
         queue.add(pod("a"), changed=False)
         waits = []
         for _ in range(6):
-            assert (await queue.pop()).info.pod.name == "a"
+            await queue.pop()
             failed_at = clock.monotonic()
-            queue.fail("default/a", FIT)
-            queue.wake(FIT)
-            queued = await queue.pop()
-            waits.append(clock.monotonic() - failed_at)
-            queued.attempts -= 1
             queue.fail("default/a", frozenset())
-        assert waits == pytest.approx([1, 2, 4, 8, 10, 10])
+            assert await taken(queue) is None
+            await queue.pop()
+            waits.append(clock.monotonic() - failed_at)
+            queue.fail("default/a", frozenset())
+            queue.wake(None)
+            await clock.sleep(20)
+        assert waits == pytest.approx([1, 4, 10, 10, 10, 10])
+
+    run(test)
+
+
+def test_who_failed_goes_behind_the_others():
+    async def test(queue, clock):
+        queue.add(pod("a"), changed=False)
+        await clock.sleep(1)
+        queue.add(pod("b"), changed=False)
+        assert await taken(queue) == "a"
+        await clock.sleep(1)
+        queue.fail("default/a", FIT)
+        await clock.sleep(10)
+        queue.wake(FIT)
+        assert [await taken(queue), await taken(queue)] == ["b", "a"]
 
     run(test)
 
