@@ -6,6 +6,7 @@ may they, and the verb that does it.
 
 import logging
 import random
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,6 +14,7 @@ from typing import Protocol
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.crd.controller import DefinitionController
@@ -23,16 +25,23 @@ from kcm_cli.sandbox.apiserver.openapi import OpenApi
 from kcm_cli.sandbox.apiserver.openapi.serve import answer as answer_openapi
 from kcm_cli.sandbox.apiserver.refusals import internal
 from kcm_cli.sandbox.apiserver.registry import negotiation
-from kcm_cli.sandbox.apiserver.registry.answers import error_response, indented, text_response, with_warnings
+from kcm_cli.sandbox.apiserver.registry.answers import (
+    error_response,
+    indented,
+    text_response,
+    with_headers,
+    with_warnings,
+)
 from kcm_cli.sandbox.apiserver.registry.api_services import CustomApiServices
 from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served
 from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
+from kcm_cli.sandbox.apiserver.registry.flow_classes import FlowClasses
 from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.registry.options import check_timeout
-from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
+from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve, unresolvable
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, NoSuchGroup, route
 from kcm_cli.sandbox.apiserver.registry.service_ranges import DefaultRangeStatus
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
@@ -63,14 +72,15 @@ class Parts:
     admission: Admission
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Asked:
-    """A request and what it means."""
+    """A request, what it means, and what is told about its place in the queues."""
 
     request: Request
     info: RequestInfo
     rest: str
     query: Mapping[str, str]
+    flow: Mapping[str, str] | None = None
 
 
 class AggregatedApi(Protocol):
@@ -108,6 +118,7 @@ class ApiServer:
         self._aggregated: dict[tuple[str, str], AggregatedApi] = {}
         self._verbs = Verbs(self.core, security)
         FlowSchemaStatus(self.core)
+        self._flows = FlowClasses(parts.store)
         DefaultRangeStatus(self.core)
         CustomApiServices(self.core)
         self._metrics = ServerMetrics(parts.store)
@@ -123,10 +134,14 @@ class ApiServer:
         """Answer a request of whoever its credentials (or the client certificate, DER) say."""
         warnings: list[str] = []
         try:
+            if problem := unresolvable(request.path):
+                text = f"Internal Server Error: {quote(request.path)}: failed to create RequestInfo: {problem}\n"
+                return text_response(500, text)
             user = self._security.authenticator.authenticate(request.headers, peer_cert, warnings)
+            answer = await self.handle_as(user, request, warnings)
         except ApiError as error:
-            return _refused(request, error, warnings)
-        return await self.handle_as(user, request, warnings)
+            answer = _refused(request, error, warnings)
+        return with_headers(answer, {"audit-id": request.headers.get("audit-id") or str(uuid.uuid4())})
 
     async def handle_as(self, user: User, request: Request, warnings: list[str] | None = None) -> Answer:
         """Answer a request of a known user."""
@@ -135,8 +150,9 @@ class ApiServer:
         notes: list[str] = [] if warnings is None else warnings
         query = _first_values(request.query)
         info, rest = resolve(request.method, request.path, query)
+        asked = _Asked(request, info, rest, query)
         try:
-            answer = await self._answer(_Asked(request, info, rest, query), user, notes)
+            answer = await self._answer(asked, user, notes)
         except ApiError as error:
             answer = _refused(request, error, notes)
         except NoSuchGroup:
@@ -147,6 +163,8 @@ class ApiServer:
         self._metrics.answered(request, info, answer, clock.monotonic() - start)
         if "pretty" in query and isinstance(answer, Response):
             answer = indented(answer, query["pretty"])
+        if asked.flow:
+            answer = with_headers(answer, asked.flow)
         return with_warnings(answer, notes) if notes else answer
 
     async def _answer(self, asked: _Asked, user: User, warnings: list[str]) -> Answer:
@@ -154,6 +172,7 @@ class ApiServer:
         if "timeout" in query:
             check_timeout(query["timeout"])
         user = self._security.impersonator.impersonate(user, request.headers, info)
+        asked.flow = self._flows.headers(user, info)
         self._security.authorizer.require(user, info)
         if not info.is_resource:
             return self._plain(request, info)

@@ -51,6 +51,8 @@ def paths() -> set[str]:
 def answer(request: Request, probe: str, check: str) -> Response:
     """An endpoint, or one of its checks."""
     checks = CHECKS[probe]
+    if request.path.endswith("/"):
+        return text_response(404, PLAIN_404)
     if check:
         return text_response(200, "ok") if check in checks else text_response(404, PLAIN_404)
     if not any(key == "verbose" for key, _ in request.query):

@@ -50,10 +50,12 @@ class Discovery:
     def answer(self, request: Request) -> Response:
         """Raises ApiError 404, 405, 406."""
         parts = request.path.strip("/").split("/")
+        if request.path.startswith("//"):
+            return text_response(404, PLAIN_404)
         match parts:
             case [probe, *check] if probe in health.CHECKS:
                 return health.answer(request, probe, "/".join(check))
-            case [""]:
+            case [""] | ["index.html"]:
                 return self._kept_json("/", lambda: {"paths": documents.root_paths(self._catalog)})
             case ["apis"]:
                 aggregated = self._aggregated(request) if request.path == "/apis" else None
@@ -70,7 +72,7 @@ class Discovery:
                 return self._aggregated(request) or self._document(request, lambda: _core_versions(request))
             case ["api", version] if "//" not in request.path:
                 return self._listed(request, "", version)
-            case ["apis", group, version] if self._catalog.has_group(group):
+            case ["apis", group, version] if group and self._catalog.has_group(group):
                 return self._listed(request, group, version)
         if parts[0] == "api":
             raise refusals.no_such_path()
@@ -112,7 +114,7 @@ class Discovery:
             document = documents.aggregated(self._catalog, core=core)
             body = self._kept[key] = codec.encode(document) + b"\n"
         tag = f'"{hashlib.sha512(body).hexdigest().upper()}"'
-        headers = {"content-type": _AGGREGATED_TYPE, "etag": tag, "vary": "Accept"}
+        headers = {"content-type": _AGGREGATED_TYPE, "etag": tag, "vary": "Accept", "cache-control": "public"}
         if request.headers.get("if-none-match") == tag:
             return Response(304, headers, b"")
         return Response(200, headers, body)

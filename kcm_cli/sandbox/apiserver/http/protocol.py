@@ -13,6 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
+from functools import cache
 from typing import Any, Protocol, cast
 from urllib.parse import parse_qsl, unquote
 
@@ -186,7 +187,7 @@ class HttpConnection(asyncio.Protocol):
             body = await asyncio.to_thread(gzip.compress, body, _GZIP_LEVEL)
         if self._transport is None:
             return
-        length = f"content-length: {len(body)}\r\n"
+        length = f"Content-Length: {len(body)}\r\n"
         head = self._head(answer.status, answer.headers, keep_alive, encoding, length)
         self._begun = True
         self._transport.write(head if request.method == "HEAD" else head + body)
@@ -195,7 +196,7 @@ class HttpConnection(asyncio.Protocol):
     async def _stream(self, answer: Stream, keep_alive: bool) -> None:
         if self._transport is None:
             return
-        head = self._head(answer.status, answer.headers, keep_alive, "", "transfer-encoding: chunked\r\n")
+        head = self._head(answer.status, answer.headers, keep_alive, "", "Transfer-Encoding: chunked\r\n")
         self._begun = True
         self._transport.write(head)
         self._endless = True
@@ -217,20 +218,22 @@ class HttpConnection(asyncio.Protocol):
 
     def _head(self, status: int, headers: Mapping[str, str], keep_alive: bool, encoding: str, length: str) -> bytes:
         lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Unknown')}\r\n"]
-        for name, value in headers.items():
-            lines += [f"{name}: {one}\r\n" for one in value.split("\n")]
+        told = {"cache-control": "no-cache, private", **headers}
         if encoding:
-            lines.append(f"content-encoding: {encoding}\r\nvary: accept-encoding\r\n")
-        lines.append("cache-control: no-cache, private\r\n")
+            varies = ["Accept-Encoding", told["vary"]] if "vary" in told else ["Accept-Encoding"]
+            told |= {"content-encoding": encoding, "vary": "\n".join(varies)}
+        for name in sorted(told):
+            written = _written(name)
+            lines += [f"{written}: {one}\r\n" for one in told[name].split("\n")]
         if not keep_alive:
-            lines.append("connection: close\r\n")
-        lines.append(f"date: {self._server.date()}\r\n{length}\r\n")
+            lines.append("Connection: close\r\n")
+        lines.append(f"Date: {self._server.date()}\r\n{length}\r\n")
         return "".join(lines).encode("utf-8")
 
     def _refuse(self, status: int, body: bytes, content_type: str = "text/plain; charset=utf-8") -> None:
         if self._transport is not None and not self._closing:
             self._closing = True
-            length = f"content-length: {len(body)}\r\n"
+            length = f"Content-Length: {len(body)}\r\n"
             self._transport.write(self._head(status, {"content-type": content_type}, False, "", length) + body)
             self.close()
 
@@ -251,6 +254,12 @@ class HttpConnection(asyncio.Protocol):
             self._task.cancel()
         if self._transport is not None:
             self._transport.abort()
+
+
+@cache
+def _written(name: str) -> str:
+    """A header's name as it is sent: ``Content-Type``."""
+    return name.title()
 
 
 _FAILED = (

@@ -12,6 +12,8 @@ PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _ANSWERED_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 """The same in letters that Go's parser of media types takes."""
 PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
+_INDEX_HEADERS = {"content-type": "text/plain; charset=utf-8"}
+_RANGES = {"accept-ranges": "bytes"}
 _JSON = frozenset(["application/json", "application/*", "*/*"])
 
 
@@ -24,8 +26,7 @@ def answer(openapi: OpenApi, request: Request) -> Response | None:
             return _document(request, openapi.v2_protobuf(), _ANSWERED_V2)
         return _negotiated(request, openapi.v2)
     if path == "/openapi/v3":
-        found = openapi.index()
-        return _document(request, found, "text/plain; charset=utf-8")
+        return Response(200, {**_INDEX_HEADERS, **_RANGES}, openapi.index().body)
     if not path.startswith("/openapi/v3/"):
         return None
     place = path.removeprefix("/openapi/v3/")
@@ -54,7 +55,7 @@ def _wants_json(accept: str) -> bool:
 
 
 def _document(request: Request, document: Document, media: str, *, cached: bool = False) -> Response:
-    headers = {"content-type": media, "etag": document.etag, "vary": "Accept"}
+    headers = {"content-type": media, "etag": document.etag, "vary": "Accept", **_RANGES}
     if cached:
         headers["cache-control"] = "public, immutable"
     if document.etag in [tag.strip() for tag in request.headers.get("if-none-match", "").split(",")]:

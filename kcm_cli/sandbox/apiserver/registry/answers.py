@@ -17,7 +17,10 @@ from kcm_cli.sandbox.apiserver.registry.warning_headers import header_values
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
-TEXT_HEADERS: Mapping[str, str] = {"content-type": "text/plain; charset=utf-8"}
+TEXT_HEADERS: Mapping[str, str] = {
+    "content-type": "text/plain; charset=utf-8",
+    "x-content-type-options": "nosniff",
+}
 
 
 def type_prefix(info: ResourceInfo) -> bytes:
@@ -74,9 +77,15 @@ def error_response(error: ApiError) -> Response:
 def with_warnings(answer: Response | Stream, warnings: Iterable[str]) -> Response | Stream:
     """The answer with Warning headers, one per line of the header's value."""
     lines = header_values(warnings)
-    if not lines:
-        return answer
-    return replace(answer, headers={**answer.headers, "warning": "\n".join(lines)})
+    return with_headers(answer, {"warning": "\n".join(lines)}) if lines else answer
+
+
+def with_headers(answer: Response | Stream, headers: Mapping[str, str]) -> Response | Stream:
+    """The answer with further headers."""
+    together = {**answer.headers, **headers}
+    if isinstance(answer, Response):
+        return Response(answer.status, together, answer.body)
+    return Stream(answer.status, together, answer.chunks)
 
 
 def indented(answer: Response, pretty: str) -> Response:

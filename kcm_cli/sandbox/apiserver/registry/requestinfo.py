@@ -13,6 +13,22 @@ _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH
 _NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 
+_ENDS = ("watch", "proxy", "watch/", "proxy/")
+_FIRST_WORDS = ("watch", "proxy")
+"""They stood before the resource in old paths; the first still may."""
+
+
+def unresolvable(path: str) -> str:
+    """What is wrong with a path that ends before it says what it is about; mostly nothing."""
+    if not path.endswith(_ENDS):
+        return ""
+    parts = path.strip("/").split("/")
+    rest = parts[2:] if parts[0] == "api" else parts[3:] if parts[0] == "apis" else []
+    if len(rest) != 1 or rest[0] not in _FIRST_WORDS:
+        return ""
+    return f"unable to determine kind and namespace from url, {path}"
+
+
 def truthy(text: str) -> bool:
     """How the API reads a boolean query parameter that is there: anything but 0 and false counts as true."""
     return text != "0" and text.lower() != "false"

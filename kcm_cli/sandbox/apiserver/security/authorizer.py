@@ -75,9 +75,10 @@ def refusal(user: User, info: RequestInfo, reason: str = "") -> ApiError:
     """403 for what a user may not do."""
     words = _words(user, info)
     why = f"{words}: {reason}" if reason else words
-    if not info.is_resource:
-        return forbidden("", "", "", why)
-    return forbidden(info.group, info.plural, info.name, why)
+    what = (info.group, info.plural, info.name) if info.is_resource else ("", "", "")
+    error = forbidden(*what, why)
+    error.headers["x-content-type-options"] = "nosniff"
+    return error
 
 
 def aggregated(errors: list[str]) -> str:

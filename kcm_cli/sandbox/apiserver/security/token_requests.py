@@ -131,6 +131,8 @@ class TokenRequests:
             raise bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
         gvr, word = _BINDABLE[kind]
         wanted = reference.get("name", "")
+        if not wanted:
+            raise bad_request("Name parameter required.")
         stored = self._store.get(gvr, "" if kind == "Node" else namespace, wanted)
         if stored is None:
             raise not_found("", gvr.plural, wanted)

@@ -70,7 +70,7 @@ def run(talk: Talk) -> None:
 async def answer(reader: asyncio.StreamReader, *, head: bool = False) -> tuple[int, list[str], bytes]:
     lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     status = int(lines[0].split(" ")[1])
-    length = next(int(line.partition(":")[2]) for line in lines if line.startswith("content-length"))
+    length = next(int(line.partition(":")[2]) for line in lines if line.startswith("Content-Length"))
     return status, lines[1:-2], b"" if head else await reader.readexactly(length)
 
 
@@ -88,7 +88,7 @@ def test_keeps_the_connection_and_answers_in_order() -> None:
             "query": [["x", "1"], ["y", "a,b"]],
             "length": 0,
         }
-        assert [line for line in headers if line.startswith("warning")] == ["warning: one", "warning: two"]
+        assert [line for line in headers if line.startswith("Warning")] == ["Warning: one", "Warning: two"]
 
     run(talk)
 
@@ -160,7 +160,7 @@ def test_large_answers_are_compressed_for_those_who_can() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
         writer.write(b"GET /big HTTP/1.1\r\naccept-encoding: gzip\r\n\r\nGET /big HTTP/1.1\r\n\r\n")
         _status, headers, body = await answer(reader)
-        assert "content-encoding: gzip" in headers
+        assert "Content-Encoding: gzip" in headers
         assert gzip.decompress(body) == b"x" * 200_000
         assert (await answer(reader))[2] == b"x" * 200_000
 
@@ -219,7 +219,7 @@ def test_an_error_in_the_handler_is_an_answer_and_is_logged(caplog: pytest.LogCa
         writer.write(b"GET /broken HTTP/1.1\r\n\r\n")
         status, headers, body = await answer(reader)
         assert (status, msgspec.json.decode(body)["reason"]) == (500, "InternalError")
-        assert "connection: close" in headers
+        assert "Connection: close" in headers
         assert await reader.read() == b""
 
     run(talk)

@@ -1,0 +1,125 @@
+"""Headers that every answer over a connection has."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from kcm_cli.rest.transport import Request, Response
+from kcm_cli.sandbox.apiserver.types import User
+from tests.unit.sandbox.apiserver.conftest import Api
+
+FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
+LEVELS = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
+SCHEMA, LEVEL = "x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid"
+ANYBODY = ("system:authenticated",)
+
+
+async def uid(api: Api, path: str) -> str:
+    found: str = (await api.json("GET", path))["metadata"]["uid"]
+    return found
+
+
+async def asked(api: Api, user: User, path: str, **query: str) -> Response:
+    answer = await api.server.api.handle_as(user, Request("GET", path, tuple(query.items())))
+    assert isinstance(answer, Response)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("user", "path", "schema", "level"),
+    [
+        (User("a", groups=("system:masters", *ANYBODY)), "/api/v1/pods", "exempt", "exempt"),
+        (User("a", groups=ANYBODY), "/api/v1/pods", "global-default", "global-default"),
+        (User("a", groups=ANYBODY), "/healthz", "probes", "exempt"),
+        (User("system:kube-scheduler", groups=ANYBODY), "/api/v1/pods", "kube-scheduler", "workload-high"),
+        (User("system:node:n", groups=("system:nodes", *ANYBODY)), "/api/v1/pods", "system-nodes", "system"),
+        (User("system:node:n", groups=("system:nodes", *ANYBODY)), "/api/v1/nodes", "system-node-high", "node-high"),
+        (
+            User("system:serviceaccount:x:y", groups=("system:serviceaccounts", *ANYBODY)),
+            "/version",
+            "service-accounts",
+            "workload-low",
+        ),
+    ],
+    ids=["master", "user", "probe", "scheduler", "node", "node's own", "service account"],
+)
+def test_the_place_in_the_queues_is_told(served: Any, user: User, path: str, schema: str, level: str) -> None:
+    async def test(api: Api) -> None:
+        headers = (await asked(api, user, path)).headers
+        assert headers[SCHEMA] == await uid(api, f"{FLOWS}/{schema}")
+        assert headers[LEVEL] == await uid(api, f"{LEVELS}/{level}")
+
+    served(test)
+
+
+def test_a_new_schema_counts_at_once(served: Any) -> None:
+    async def test(api: Api) -> None:
+        user = User("a", groups=ANYBODY)
+        before = (await asked(api, user, "/api/v1/pods")).headers[SCHEMA]
+        rule = {
+            "subjects": [{"kind": "User", "user": {"name": "a"}}],
+            "resourceRules": [{"verbs": ["list"], "apiGroups": [""], "resources": ["pods"], "clusterScope": True}],
+        }
+        spec = {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 3, "rules": [rule]}
+        mine = await api.json("POST", FLOWS, {"metadata": {"name": "mine"}, "spec": spec}, status=201)
+        assert (await asked(api, user, "/api/v1/pods")).headers[SCHEMA] == mine["metadata"]["uid"]
+        assert (await asked(api, user, "/api/v1/namespaces/x/pods")).headers[SCHEMA] == before
+        await api.json("DELETE", f"{FLOWS}/mine")
+        assert (await asked(api, user, "/api/v1/pods")).headers[SCHEMA] == before
+
+    served(test)
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [("/api/v1/nodes/n/proxy", {}), ("/api/v1/namespaces/x/pods/p/log", {}), ("/api/v1/pods", {"timeout": "x"})],
+)
+def test_what_is_not_queued_has_no_place(served: Any, path: str, query: dict[str, str]) -> None:
+    async def test(api: Api) -> None:
+        assert SCHEMA not in (await asked(api, User("a", groups=("system:masters",)), path, **query)).headers
+
+    served(test)
+
+
+def test_each_request_has_a_number_of_its_own(served: Any) -> None:
+    async def test(api: Api) -> None:
+        answers = [await api.server.api.handle(Request("GET", "/version")) for _ in range(2)]
+        first, second = (uuid.UUID(answer.headers["audit-id"]) for answer in answers)
+        assert first != second
+        named = await api.server.api.handle(Request("GET", "/version", headers={"audit-id": "mine"}))
+        assert named.headers["audit-id"] == "mine"
+        unknown = await api.server.api.handle(Request("GET", "/version", headers={"authorization": "Bearer x"}))
+        assert (unknown.status, SCHEMA in unknown.headers) == (401, False)
+        assert uuid.UUID(unknown.headers["audit-id"])
+
+    served(test)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/nope", 404), ("/healthz", 200), ("/api/v1/pods", 403), ("/version", 200)]
+)
+def test_texts_and_refusals_are_not_to_be_guessed_at(served: Any, path: str, status: int) -> None:
+    async def test(api: Api) -> None:
+        answer = await api.server.api.handle_as(User("a", groups=ANYBODY), Request("GET", path))
+        expected = 403 if path == "/nope" else status
+        assert (answer.status, answer.headers.get("x-content-type-options") == "nosniff") == (
+            expected,
+            path != "/version",
+        )
+
+    served(test)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/watch", "/apis/apps/v1/watch/", "/api/v1/proxy"])
+def test_a_path_that_ends_too_early(served: Any, path: str) -> None:
+    async def test(api: Api) -> None:
+        answer = await api.server.api.handle(Request("GET", path))
+        assert isinstance(answer, Response)
+        assert (answer.status, answer.body.decode()) == (
+            500,
+            f'Internal Server Error: "{path}": failed to create RequestInfo: '
+            f"unable to determine kind and namespace from url, {path}\n",
+        )
+
+    served(test)
