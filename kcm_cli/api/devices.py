@@ -2,6 +2,7 @@
 
 import msgspec
 
+from kcm_cli.api.core import Condition
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, View
@@ -93,7 +94,62 @@ class ResourceClaimTemplate(Object, frozen=True, gc=False, kw_only=True):
     spec: ResourceClaimTemplateSpec = msgspec.field(default_factory=ResourceClaimTemplateSpec)
 
 
+class DeviceTaint(View, frozen=True, gc=False):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str | None = None
+
+
+class Device(View, frozen=True, gc=False):
+    """Only its name and taints."""
+
+    name: str = ""
+    taints: tuple[DeviceTaint, ...] = ()
+
+
+class ResourcePool(View, frozen=True, gc=False):
+    name: str = ""
+    generation: int = 0
+    resource_slice_count: int = 0
+
+
+class ResourceSliceSpec(View, frozen=True, gc=False):
+    driver: str = ""
+    pool: ResourcePool = ResourcePool()
+    node_name: str | None = None
+    devices: tuple[Device, ...] = ()
+
+
+class ResourceSlice(Object, frozen=True, gc=False, kw_only=True):
+    spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+class DeviceTaintSelector(View, frozen=True, gc=False):
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(View, frozen=True, gc=False):
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRuleStatus(View, frozen=True, gc=False):
+    conditions: tuple[Condition, ...] = ()
+
+
+class DeviceTaintRule(Object, frozen=True, gc=False, kw_only=True):
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
+    status: DeviceTaintRuleStatus = DeviceTaintRuleStatus()
+
+
 RESOURCE_CLAIMS = Resource(GVR(GROUP, "v1", "resourceclaims"), "ResourceClaim", ResourceClaim, keeps_raw=True)
 RESOURCE_CLAIM_TEMPLATES = Resource(
     GVR(GROUP, "v1", "resourceclaimtemplates"), "ResourceClaimTemplate", ResourceClaimTemplate
+)
+RESOURCE_SLICES = Resource(GVR(GROUP, "v1", "resourceslices"), "ResourceSlice", ResourceSlice, namespaced=False)
+DEVICE_TAINT_RULES = Resource(
+    GVR(GROUP, "v1beta2", "devicetaintrules"), "DeviceTaintRule", DeviceTaintRule, namespaced=False
 )

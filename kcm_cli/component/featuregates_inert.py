@@ -18,7 +18,6 @@ INERT: Mapping[str, str] = {
     "ClientsAllowTLSCacheGC": "connections are given up with the clients that opened them",
     "ClientsPreferCBOR": _CBOR,
     "ContextualLogging": "kcm's log lines always carry their context",
-    "DRADeviceTaintRules": "device-taint-eviction-controller is not built yet",
     "DRAExtendedResource": "resource quotas do not know device classes by the names of extended resources yet",
     "InOrderInformersBatchProcess": _CACHES,
     "PersistentVolumeClaimUnusedSinceTime": "the condition Unused of claims is not kept yet",

@@ -16,31 +16,38 @@ DISRUPTION_TARGET = "DisruptionTarget"
 
 
 def status_patch(
-    pod: Pod, condition: Doc | None, now: datetime, *, failed: bool = False, tracks_generation: bool = True
+    pod: Pod,
+    condition: Doc | None,
+    now: datetime,
+    *,
+    failed: bool = False,
+    tracks_generation: bool = True,
+    states_generation: bool = True,
 ) -> Patch | None:
     """A patch of the status subresource (precondition: uid); None if the pod says all that already.
 
     condition: type, status, reason and message. failed: set the phase, unless it is final already.
-    tracks_generation: gate PodObservedGenerationTracking.
+    tracks_generation: gate PodObservedGenerationTracking. states_generation: whether the writer says at all which
+    generation of the pod it has seen.
     """
     status: Doc = {}
     if failed and not is_terminal(pod):
         status["phase"] = "Failed"
-    new = _condition(pod, condition, now, tracks_generation) if condition is not None else None
+    new = _condition(pod, condition, now, tracks_generation, states_generation) if condition is not None else None
     if new is not None:
         status["conditions"] = [new]
     if not status:
         return None
-    if tracks_generation or pod.status.observed_generation:
+    if states_generation and (tracks_generation or pod.status.observed_generation):
         status["observedGeneration"] = pod.metadata.generation
     body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
     return Patch(PODS, pod.namespace, pod.name, body, subresource="status", uid=pod.uid)
 
 
-def _condition(pod: Pod, condition: Doc, now: datetime, tracks_generation: bool) -> Doc | None:
+def _condition(pod: Pod, condition: Doc, now: datetime, tracks: bool, states: bool) -> Doc | None:
     current = find(pod.status.conditions, str(condition["type"]))
     new = dict(condition)
-    if tracks_generation or (current is not None and current.observed_generation):
+    if states and (tracks or (current is not None and current.observed_generation)):
         new["observedGeneration"] = pod.metadata.generation
     if current is not None:
         same = (current.status, current.reason, current.message)

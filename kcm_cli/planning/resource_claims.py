@@ -14,6 +14,8 @@ from kcm_cli.api.devices import Consumer, DeviceToleration, ResourceClaim
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 
+BY_GROUP = "pod group"
+"""The name of the index of pods by their PodGroup."""
 POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
 """The annotation of a claim that was made from a template: which entry of its owner it is for."""
 EXTENDED = "resource.kubernetes.io/extended-resource-claim"
@@ -82,6 +84,12 @@ def group_key(pod: Pod) -> str:
     """The key of the PodGroup that a pod belongs to; empty for none."""
     group = pod.spec.scheduling_group
     return f"{pod.namespace}/{group.pod_group_name}" if group is not None and group.pod_group_name is not None else ""
+
+
+def member_of(pod: Pod) -> tuple[str, ...]:
+    """Index: the key of the PodGroup of a pod."""
+    key = group_key(pod)
+    return (key,) if key else ()
 
 
 def not_for(user: Pod | PodGroup, claim: ResourceClaim, *, groups: bool) -> str:

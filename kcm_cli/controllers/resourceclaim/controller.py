@@ -20,10 +20,10 @@ from kcm_cli.controllers.resourceclaim.reservations import Reservations
 from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.machinery.recent import Recent
-from kcm_cli.planning.resource_claims import Reference, claim_keys, consumer_of, group_key, named
+from kcm_cli.planning.resource_claims import BY_GROUP, Reference, claim_keys, consumer_of, group_key, member_of, named
 from kcm_cli.runtime.informer import AnyInformer
 
-_CLAIM, _TEMPLATE, _GROUP = "resource claim", "resource claim template", "pod group"
+_CLAIM, _TEMPLATE = "resource claim", "resource claim template"
 POD, POD_GROUP, CLAIM = "pod", "podgroup", "claim"
 
 
@@ -130,7 +130,7 @@ class ResourceClaimController:
     def _listen_to_groups(self) -> None:
         if self._pod_groups is None:
             return
-        self._pods.store.add_index(_GROUP, plan.member_of)
+        self._pods.store.add_index(BY_GROUP, member_of)
         self._pod_groups.store.add_index(_CLAIM, claim_keys)
         self._pod_groups.store.add_index(_TEMPLATE, plan.template_keys)
         self._pod_groups.listen(
@@ -156,7 +156,7 @@ class ResourceClaimController:
             return
         if plan.needs_work(group, self._seen):
             self.queue.add(f"{POD_GROUP}:{group.key}")
-        for pod in self._pods.store.by_index(_GROUP, group.key):
+        for pod in self._pods.store.by_index(BY_GROUP, group.key):
             self._pod(pod)
 
     def _group_gone(self, group: PodGroup) -> None:

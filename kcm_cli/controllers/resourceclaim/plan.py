@@ -21,7 +21,6 @@ from kcm_cli.planning.resource_claims import (
     Reference,
     Unsupported,
     claim_keys,
-    group_key,
     is_reserved_for,
     named,
     not_for,
@@ -53,12 +52,6 @@ def template_keys(user: Pod | PodGroup) -> tuple[str, ...]:
     """Index: the keys of the templates of a pod or PodGroup."""
     names = {entry.resource_claim_template_name for entry in user.spec.resource_claims}
     return tuple(f"{user.namespace}/{name}" for name in names if name is not None)
-
-
-def member_of(pod: Pod) -> tuple[str, ...]:
-    """Index: the key of the PodGroup of a pod."""
-    key = group_key(pod)
-    return (key,) if key else ()
 
 
 def needs_work(user: Pod | PodGroup, seen: Snapshot) -> bool:

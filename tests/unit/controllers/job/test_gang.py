@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.batch import JOBS
-from kcm_cli.api.scheduling import WORKLOADS, Workload
+from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS, Workload
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.job.plan import gang
 from kcm_cli.machinery import codec
+from tests.unit.controllers.alpha import serve
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.job.conftest import MakeJob, MakePod
 from tests.unit.sandbox.nodes.world import World, certificates, play, resource
@@ -119,18 +120,7 @@ def _metadata(doc: Any) -> dict[str, Any]:
 
 # In a sandbox, where custom resources stand for the alpha API.
 
-CRD = resource("customresourcedefinitions", "apiextensions.k8s.io", namespaced=False)
 GATES = [("", "GenericWorkload=true"), ("", "WorkloadWithJob=true")]
-
-
-def definition(kind: str) -> dict[str, Any]:
-    plural = f"{kind.lower()}s"
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1alpha2", "served": True, "storage": True, "schema": schema}
-    named = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
-    approved = {"api-approved.kubernetes.io": "unapproved, a stand-in"}
-    spec = {"group": "scheduling.k8s.io", "scope": "Namespaced", "names": named, "versions": [version]}
-    return {"metadata": {"name": f"{plural}.scheduling.k8s.io", "annotations": approved}, "spec": spec}
 
 
 class Story:
@@ -156,9 +146,7 @@ class Story:
         return controllers(self.world, JobConfig(), names=["job-controller"], gates=gates, transport=self)
 
     async def serve(self) -> None:
-        for kind in ("Workload", "PodGroup"):
-            await self.world.create(CRD, definition(kind))
-        await self.world.wait(5)
+        await serve(self.world, WORKLOADS, POD_GROUPS)
 
     async def job(self, **spec: Any) -> None:
         pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
+from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.rest.transport import Request
+from tests.unit.controllers.alpha import make, serve
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.devices import (
     FINALIZER,
@@ -256,5 +258,39 @@ def test_a_template_with_alternatives_needs_its_gate(play):
         async with running(world):
             await world.wait(1)
             assert len(await claims(world)) == 1
+
+    play(life)
+
+
+def test_the_claim_of_a_group_is_kept_until_the_group_goes(play):
+    async def life(world: World) -> None:
+        await serve(world, POD_GROUPS, status={})
+        await make_template(world)
+        gates = [("", "GenericWorkload=true"), ("", "DRAWorkloadResourceClaims=true")]
+        async with running(world, gates=gates):
+            await make(world, POD_GROUPS, {"metadata": {"name": "g"}, "spec": from_template()})
+            await world.wait(3)
+            (made,) = await claims(world)
+            name, group = made["metadata"]["name"], await world.get(POD_GROUPS, "g")
+            uid = group["metadata"]["uid"]
+            ref = {
+                "apiVersion": POD_GROUPS.api_version,
+                "kind": "PodGroup",
+                "name": "g",
+                "uid": uid,
+                "controller": True,
+            }
+            assert made["metadata"]["ownerReferences"] == [ref]
+            assert group["status"] == {"resourceClaimStatuses": [{"name": "e", "resourceClaimName": name}]}
+            await allocate(world, name)
+            doc = await claim(world, name)
+            user = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": uid}
+            doc["status"]["reservedFor"] = [user]
+            await world.client.update(RESOURCE_CLAIMS, "default", name, doc, subresource="status")
+            await world.wait(1)
+            assert (await claim(world, name))["status"]["reservedFor"] == [user]
+            await world.delete(POD_GROUPS, "g")
+            await world.wait(1)
+            assert "allocation" not in (await claim(world, name)).get("status", {})
 
     play(life)

@@ -1,0 +1,157 @@
+"""When a pod has to give up devices that are tainted, and what the status of a DeviceTaintRule says about it.
+
+upstream: pkg/controller/devicetainteviction/device_taint_eviction.go
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from kcm_cli.api.core import Condition, Pod
+from kcm_cli.api.devices import AllocatedDevice, DeviceTaint, DeviceTaintRule, ResourceClaim
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.resource_claims import is_reserved_for, not_for, references, tolerates
+from kcm_cli.planning.tolerations import NO_EXECUTE
+
+IN_PROGRESS = "EvictionInProgress"
+RuleId = tuple[str, str]
+"""Name and uid of a DeviceTaintRule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tainting:
+    """A taint of a device, and the rule that it comes from; None for one that the driver has published."""
+
+    taint: DeviceTaint
+    rule: RuleId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """When something has to go, and the rules that have a part in it, in order."""
+
+    when: datetime
+    rules: tuple[RuleId, ...] = ()
+
+
+Evictions = Mapping[str, tuple[ResourceClaim, Eviction]]
+"""The claims that have to be given up, by key."""
+
+
+def matches(rule: DeviceTaintRule, driver: str, pool: str, device: str) -> bool:
+    """Whether a rule is about a device."""
+    selector = rule.spec.device_selector
+    if selector is None:
+        return False
+    pairs = ((selector.driver, driver), (selector.pool, pool), (selector.device, device))
+    return all(wanted is None or wanted == found for wanted, found in pairs)
+
+
+def leave(device: AllocatedDevice, tainting: Tainting) -> datetime | None:
+    """When an allocated device has to be given up for a taint; None: never."""
+    taint = tainting.taint
+    if taint.time_added is None:
+        return None
+    limits = []
+    for toleration in device.tolerations:
+        if toleration.effect == NO_EXECUTE and tolerates(toleration, taint.key, taint.value, taint.effect):
+            if toleration.toleration_seconds is None:
+                return None
+            limits.append(max(0, toleration.toleration_seconds))
+    return parse_time(taint.time_added) + timedelta(seconds=min(limits, default=0))
+
+
+def eviction(found: Iterable[tuple[AllocatedDevice, Tainting]]) -> Eviction | None:
+    """When a claim has to be given up, by the taints of its devices."""
+    first: datetime | None = None
+    rules: set[RuleId] = set()
+    for device, tainting in found:
+        when = leave(device, tainting)
+        if when is None:
+            continue
+        first = when if first is None else min(first, when)
+        if tainting.rule is not None:
+            rules.add(tainting.rule)
+    return None if first is None else Eviction(first, tuple(sorted(rules)))
+
+
+def pod_eviction(pod: Pod, evictions: Evictions, *, groups: bool) -> Eviction | None:
+    """When a pod has to go: with the first of the claims that it uses. ``groups``: DRAWorkloadResourceClaims."""
+    if not pod.spec.node_name:
+        return None
+    found: Eviction | None = None
+    for reference in references(pod):
+        claim, one = evictions.get(f"{pod.namespace}/{reference.name}", (None, None))
+        if claim is None or one is None:
+            continue
+        if reference.generated and not_for(pod, claim, groups=groups):
+            continue
+        if is_reserved_for(pod, claim, groups=groups):
+            found = one if found is None else _both(found, one)
+    return found
+
+
+def _both(one: Eviction, other: Eviction) -> Eviction:
+    return Eviction(min(one.when, other.when), tuple(sorted({*one.rules, *other.rules})))
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a rule does, or would do: pods that have to go, in so many namespaces, and devices that it selects."""
+
+    pods: int = 0
+    namespaces: int = 0
+    published: int = 0
+    allocated: int = 0
+    evicted: int = 0
+
+
+def pending(rule: DeviceTaintRule, pods: Iterable[Pod], evictions: Evictions, *, groups: bool) -> tuple[int, int]:
+    """How many pods have to go for a rule, and in how many namespaces they are."""
+    namespaces: list[str] = []
+    for pod in pods:
+        if pod.deleting or not pod.spec.resource_claims:
+            continue
+        found = pod_eviction(pod, evictions, groups=groups)
+        if found is not None and (rule.name, rule.uid) in found.rules:
+            namespaces.append(pod.namespace)
+    return len(namespaces), len(set(namespaces))
+
+
+def condition(rule: DeviceTaintRule, counts: Counts) -> Condition:
+    """What the status says, without a time."""
+    status, reason, message = "False", "", ""
+    match rule.spec.taint.effect:
+        case "NoExecute" if counts.pods:
+            status, reason = "True", "PodsPendingEviction"
+            pods = _count(counts.pods, "pod needs", "pods need")
+            message = f"{pods} to be evicted in {_namespaces(counts)}."
+        case "NoExecute":
+            reason = "Completed" if counts.evicted else "NotStarted"
+        case "None":
+            reason, message = "NoEffect", _simulated(counts)
+        case _:
+            reason, message = "OtherEffect", "Eviction only happens for the NoExecute effect."
+    if counts.evicted:
+        evicted = f"{_count(counts.evicted, 'pod', 'pods')} evicted since starting the controller."
+        message = f"{message} {evicted}" if message else evicted
+    return Condition(IN_PROGRESS, status, reason, message, observed_generation=rule.metadata.generation)
+
+
+def _simulated(counts: Counts) -> str:
+    published = _count(counts.published, "published device", "published devices")
+    allocated = _count(counts.allocated, "allocated device", "allocated devices")
+    pods = _count(counts.pods, "pod", "pods")
+    return (
+        f"{published} selected. {allocated} selected. {pods} would be evicted in {_namespaces(counts)} "
+        "if the effect was NoExecute. This information will not be updated again. "
+        "Recreate the DeviceTaintRule to trigger an update."
+    )
+
+
+def _namespaces(counts: Counts) -> str:
+    return _count(counts.namespaces, "namespace", "different namespaces")
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

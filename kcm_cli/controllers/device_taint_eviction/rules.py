@@ -1,0 +1,86 @@
+"""Tells in the status of DeviceTaintRules how far their evictions are (gate DRADeviceTaintRules).
+
+At most once in PERIOD_S for one state of a rule, and only where it says something new.
+
+upstream: pkg/controller/devicetainteviction/device_taint_eviction.go#maybeUpdateRuleStatus
+"""
+
+from collections import Counter
+
+import msgspec
+
+from kcm_cli.api.core import Condition, Pod
+from kcm_cli.api.devices import DEVICE_TAINT_RULES, DeviceTaintRule, ResourceClaim
+from kcm_cli.component.clock import Clock
+from kcm_cli.controllers.device_taint_eviction import plan
+from kcm_cli.controllers.device_taint_eviction.plan import Counts, Evictions, RuleId
+from kcm_cli.controllers.device_taint_eviction.taints import Taints, allocated
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.planning.conditions import find
+from kcm_cli.rest.client import APPLY, Client
+from kcm_cli.runtime.store import Store
+
+PERIOD_S = 10.0
+
+
+class RuleStatus:
+    """``manager``: the field manager, which is the controller's name."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        manager: str,
+        *,
+        pods: Store[Pod],
+        claims: Store[ResourceClaim],
+        groups: bool,
+    ) -> None:
+        self._client, self._clock = client, clock
+        self._query = (("fieldManager", manager), ("force", "true"))
+        self._pods, self._claims, self._groups = pods, claims, groups
+        self.evicted: Counter[RuleId] = Counter()
+
+    async def sync(self, rule: DeviceTaintRule, taints: Taints, evictions: Evictions) -> float | None:
+        """Write what has changed; returns seconds after which to look again."""
+        current, now = find(rule.status.conditions, plan.IN_PROGRESS), self._clock.now()
+        if current is not None and current.last_transition_time and _is_current(rule, current):
+            age_s = (now - parse_time(current.last_transition_time)).total_seconds()
+            if age_s < PERIOD_S:
+                return PERIOD_S - age_s
+        wanted = plan.condition(rule, self._counts(rule, taints, evictions))
+        if current is None or msgspec.structs.replace(current, last_transition_time=None) != wanted:
+            await self._apply(rule, wanted, format_time(now))
+        return None
+
+    def _counts(self, rule: DeviceTaintRule, taints: Taints, evictions: Evictions) -> Counts:
+        effect, evicted = rule.spec.taint.effect, self.evicted[rule.name, rule.uid]
+        if effect == "NoExecute":
+            return Counts(*plan.pending(rule, self._pods, evictions, groups=self._groups), evicted=evicted)
+        if effect != "None":
+            return Counts(evicted=evicted)
+        would = self._with_effect(rule, taints)
+        pending = plan.pending(rule, self._pods, would, groups=self._groups)
+        return Counts(*pending, taints.published(rule), allocated(rule, self._claims), evicted)
+
+    def _with_effect(self, rule: DeviceTaintRule, taints: Taints) -> Evictions:
+        """The evictions if this rule did evict."""
+        found = ((claim, taints.eviction_of(claim, (rule,))) for claim in self._claims)
+        return {claim.key: (claim, one) for claim, one in found if one is not None}
+
+    async def _apply(self, rule: DeviceTaintRule, condition: Condition, now: str) -> None:
+        status: Doc = {**msgspec.to_builtins(condition), "lastTransitionTime": now}
+        body: Doc = {
+            "apiVersion": DEVICE_TAINT_RULES.api_version,
+            "kind": DEVICE_TAINT_RULES.kind,
+            "metadata": {"name": rule.name, "uid": rule.uid},
+            "status": {"conditions": [{"message": "", **status}]},
+        }
+        await self._client.patch(
+            DEVICE_TAINT_RULES, "", rule.name, body, content_type=APPLY, subresource="status", query=self._query
+        )
+
+
+def _is_current(rule: DeviceTaintRule, condition: Condition) -> bool:
+    return condition.observed_generation == rule.metadata.generation

@@ -1,0 +1,203 @@
+"""When devices have to be given up, and what rules say about it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from kcm_cli.api.core import Pod
+from kcm_cli.api.devices import AllocatedDevice, DeviceTaint, DeviceTaintRule, ResourceClaim, ResourceSlice
+from kcm_cli.controllers.device_taint_eviction import plan
+from kcm_cli.controllers.device_taint_eviction.plan import Counts, Eviction, Tainting
+from kcm_cli.controllers.device_taint_eviction.taints import Taints
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+TAINT = DeviceTaint("k", "v", "NoExecute", "2026-01-01T00:00:00Z")
+LATER = DeviceTaint("l", "v", "NoExecute", "2026-01-01T00:01:00Z")
+
+
+def after(seconds: int) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def tolerating(seconds: int | None = None, **fields: str) -> dict[str, Any]:
+    return {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds} | fields
+
+
+def device(*tolerations: dict[str, Any], name: str = "d") -> AllocatedDevice:
+    doc = {"driver": "drv", "pool": "p", "device": name, "tolerations": tolerations}
+    return msgspec.convert(doc, AllocatedDevice)
+
+
+def rule(name: str = "r", effect: str = "NoExecute", **selector: str) -> DeviceTaintRule:
+    taint = {"key": "k", "effect": effect, "timeAdded": TAINT.time_added}
+    meta = {"name": name, "uid": f"{name}-uid", "generation": 3}
+    return msgspec.convert({"metadata": meta, "spec": {"deviceSelector": selector, "taint": taint}}, DeviceTaintRule)
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "expected"),
+    [
+        pytest.param([], after(0), id="not tolerated"),
+        pytest.param([tolerating()], None, id="for ever"),
+        pytest.param([tolerating(30)], after(30), id="for a time"),
+        pytest.param([tolerating(-5)], after(0), id="for less than nothing"),
+        pytest.param([tolerating(30), tolerating(10)], after(10), id="the shortest counts"),
+        pytest.param([tolerating(10), tolerating()], None, id="one for ever"),
+        pytest.param([tolerating(key="other")], after(0), id="another key"),
+        pytest.param([tolerating(effect="")], after(0), id="of no effect in particular"),
+        pytest.param([tolerating(effect="NoSchedule")], after(0), id="another effect"),
+    ],
+)
+def test_when_a_device_has_to_be_given_up(tolerations: list[dict[str, Any]], expected: datetime | None) -> None:
+    assert plan.leave(device(*tolerations), Tainting(TAINT)) == expected
+
+
+def test_the_first_taint_decides_and_all_rules_are_named() -> None:
+    found = [
+        (device(), Tainting(LATER, ("b", "1"))),
+        (device(), Tainting(TAINT)),
+        (device(), Tainting(TAINT, ("a", "2"))),
+    ]
+    assert plan.eviction(found) == Eviction(after(0), (("a", "2"), ("b", "1")))
+    assert plan.eviction([(device(tolerating()), Tainting(TAINT, ("a", "2")))]) is None
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ({}, True),
+        ({"driver": "drv"}, True),
+        ({"driver": "other"}, False),
+        ({"pool": "p", "device": "d"}, True),
+        ({"pool": "p", "device": "e"}, False),
+    ],
+)
+def test_which_devices_a_rule_selects(selector: dict[str, str], expected: bool) -> None:
+    assert plan.matches(rule(**selector), "drv", "p", "d") is expected
+
+
+def test_a_rule_without_selector_selects_nothing() -> None:
+    assert not plan.matches(msgspec.convert({"spec": {"taint": {}}}, DeviceTaintRule), "drv", "p", "d")
+
+
+def pod(name: str = "p", node: str = "n", namespace: str = "ns", **meta: str) -> Pod:
+    entries = [{"name": "a", "resourceClaimName": "c"}, {"name": "b", "resourceClaimTemplateName": "t"}]
+    statuses = [{"name": "b", "resourceClaimName": "made"}]
+    doc = {
+        "metadata": {"name": name, "namespace": namespace, "uid": name} | meta,
+        "spec": {"nodeName": node, "resourceClaims": entries},
+        "status": {"resourceClaimStatuses": statuses},
+    }
+    return msgspec.convert(doc, Pod)
+
+
+def claim(*users: str, name: str = "c", owner: str = "", devices: tuple[str, ...] = ("d",)) -> ResourceClaim:
+    meta: dict[str, Any] = {"name": name, "namespace": "ns"}
+    if owner:
+        meta["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "uid": owner, "controller": True}]
+    results = [{"driver": "drv", "pool": "p", "device": one} for one in devices]
+    reserved = [{"resource": "pods", "name": user, "uid": user} for user in users]
+    status = {"allocation": {"devices": {"results": results}}, "reservedFor": reserved}
+    return msgspec.convert({"metadata": meta, "status": status}, ResourceClaim)
+
+
+A, B = Eviction(after(10), (("a", "1"),)), Eviction(after(5), (("b", "1"),))
+
+
+@pytest.mark.parametrize(
+    ("user", "evictions", "expected"),
+    [
+        pytest.param(pod(), {}, None, id="nothing tainted"),
+        pytest.param(pod(), {"ns/c": (claim("p"), A)}, A, id="a claim by name"),
+        pytest.param(pod(node=""), {"ns/c": (claim("p"), A)}, None, id="not bound"),
+        pytest.param(pod(), {"ns/c": (claim("q"), A)}, None, id="reserved for another"),
+        pytest.param(pod(), {"ns/made": (claim("p", name="made", owner="p"), A)}, A, id="a claim made for it"),
+        pytest.param(pod(), {"ns/made": (claim("p", name="made", owner="q"), A)}, None, id="made for another"),
+        pytest.param(
+            pod(),
+            {"ns/c": (claim("p"), A), "ns/made": (claim("p", name="made", owner="p"), B)},
+            Eviction(after(5), (("a", "1"), ("b", "1"))),
+            id="both",
+        ),
+    ],
+)
+def test_when_a_pod_has_to_go(user: Pod, evictions: Any, expected: Eviction | None) -> None:
+    assert plan.pod_eviction(user, evictions, groups=False) == expected
+
+
+def test_pods_that_are_on_their_way_do_not_count_as_pending() -> None:
+    one = rule()
+    evictions = {"ns/c": (claim("p", "q"), Eviction(after(0), (("r", "r-uid"),)))}
+    pods = [pod("p"), pod("q", deletionTimestamp="x"), pod("z")]
+    assert plan.pending(one, pods, evictions, groups=False) == (1, 1)
+    assert plan.pending(rule("other"), pods, evictions, groups=False) == (0, 0)
+
+
+NO_EFFECT = (
+    "if the effect was NoExecute. This information will not be updated again. "
+    "Recreate the DeviceTaintRule to trigger an update."
+)
+
+
+@pytest.mark.parametrize(
+    ("effect", "counts", "status", "reason", "message"),
+    [
+        ("NoExecute", Counts(), "False", "NotStarted", ""),
+        ("NoExecute", Counts(1, 1), "True", "PodsPendingEviction", "1 pod needs to be evicted in 1 namespace."),
+        (
+            "NoExecute",
+            Counts(3, 2, evicted=1),
+            "True",
+            "PodsPendingEviction",
+            "3 pods need to be evicted in 2 different namespaces. 1 pod evicted since starting the controller.",
+        ),
+        ("NoExecute", Counts(evicted=2), "False", "Completed", "2 pods evicted since starting the controller."),
+        (
+            "None",
+            Counts(1, 1, 1, 1),
+            "False",
+            "NoEffect",
+            "1 published device selected. 1 allocated device selected. "
+            f"1 pod would be evicted in 1 namespace {NO_EFFECT}",
+        ),
+        (
+            "None",
+            Counts(0, 0, 2, 0),
+            "False",
+            "NoEffect",
+            "2 published devices selected. 0 allocated devices selected. "
+            f"0 pods would be evicted in 0 different namespaces {NO_EFFECT}",
+        ),
+        ("NoSchedule", Counts(), "False", "OtherEffect", "Eviction only happens for the NoExecute effect."),
+    ],
+)
+def test_what_a_rule_says(effect: str, counts: Counts, status: str, reason: str, message: str) -> None:
+    found = plan.condition(rule(effect=effect), counts)
+    assert (found.type, found.status, found.reason, found.message) == ("EvictionInProgress", status, reason, message)
+    assert found.observed_generation == 3
+
+
+def slice_of(name: str, generation: int, **tainted: str) -> ResourceSlice:
+    devices = [
+        {"name": one, "taints": [{"key": "k", "effect": effect, "timeAdded": TAINT.time_added}]}
+        for one, effect in tainted.items()
+    ]
+    pool = {"name": "p", "generation": generation}
+    spec = {"driver": "drv", "pool": pool, "devices": devices}
+    return msgspec.convert({"metadata": {"name": name}, "spec": spec}, ResourceSlice)
+
+
+def test_only_the_latest_generation_of_a_pool_counts() -> None:
+    taints = Taints()
+    assert taints.put(slice_of("one", 1, d="NoExecute", e="NoSchedule")) == {"d"}
+    assert taints.eviction_of(claim("p")) == Eviction(after(0))
+    assert taints.put(slice_of("two", 2, e="NoExecute")) == {"d", "e"}
+    assert taints.eviction_of(claim("p")) is None
+    assert taints.eviction_of(claim("p", devices=("d", "e"))) == Eviction(after(0))
+    assert taints.published(rule(driver="drv")) == 1
+    assert taints.drop(slice_of("two", 2)) == {"d", "e"}
+    assert taints.eviction_of(claim("p")) == Eviction(after(0))
+    assert taints.drop(slice_of("one", 1)) == {"d"}
+    assert taints.pools == {}
