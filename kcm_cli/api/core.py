@@ -351,6 +351,7 @@ class PersistentVolumeClaimSpec(View, frozen=True, gc=False):
     volume_mode: str | None = None
     volume_name: str = ""
     selector: LabelSelector | None = None
+    data_source: Doc | None = None
 
 
 class ModifyVolumeStatus(View, frozen=True, gc=False):
@@ -361,8 +362,8 @@ class PersistentVolumeClaimStatus(View, frozen=True, gc=False):
     phase: str = ""
     access_modes: tuple[str, ...] = ()
     capacity: dict[str, str] | None = None
-    conditions: tuple[Condition, ...] = ()
     current_volume_attributes_class_name: str | None = None
+    conditions: tuple[Condition, ...] = ()
     modify_volume_status: ModifyVolumeStatus | None = None
 
 

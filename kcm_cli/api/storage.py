@@ -1,4 +1,4 @@
-"""Volumes, as the controllers, the scheduler and the simulated storage driver read them."""
+"""Volumes and their classes, as the controllers, the scheduler and the simulated storage driver read them."""
 
 import msgspec
 
@@ -17,16 +17,25 @@ class CsiSource(View, frozen=True, gc=False):
     volume_handle: str = ""
 
 
+class HostPathSource(View, frozen=True, gc=False):
+    path: str = ""
+
+
+class NfsSource(View, frozen=True, gc=False):
+    server: str = ""
+    path: str = ""
+
+
 class PersistentVolumeSpec(View, frozen=True, gc=False):
     capacity: dict[str, str] | None = None
     access_modes: tuple[str, ...] = ()
     storage_class_name: str = ""
     volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
     persistent_volume_reclaim_policy: str = ""
     claim_ref: ObjectReference | None = None
     node_affinity: VolumeNodeAffinity | None = None
     csi: CsiSource | None = None
-    volume_attributes_class_name: str | None = None
     aws_elastic_block_store: Doc | None = None
     azure_disk: Doc | None = None
     azure_file: Doc | None = None
@@ -36,6 +45,8 @@ class PersistentVolumeSpec(View, frozen=True, gc=False):
     iscsi: Doc | None = None
     portworx_volume: Doc | None = None
     vsphere_volume: Doc | None = None
+    host_path: HostPathSource | None = None
+    nfs: NfsSource | None = None
 
 
 class PersistentVolumeStatus(View, frozen=True, gc=False):
@@ -47,9 +58,29 @@ class PersistentVolume(Object, frozen=True, gc=False, kw_only=True):
     status: PersistentVolumeStatus = msgspec.field(default_factory=PersistentVolumeStatus)
 
 
+class TopologyRequirement(View, frozen=True, gc=False):
+    key: str = ""
+    values: tuple[str, ...] = ()
+
+
+class TopologySelectorTerm(View, frozen=True, gc=False):
+    match_label_expressions: tuple[TopologyRequirement, ...] = ()
+
+
+class StorageClass(Object, frozen=True, gc=False, kw_only=True):
+    provisioner: str = ""
+    reclaim_policy: str | None = None
+    volume_binding_mode: str | None = None
+    allow_volume_expansion: bool | None = None
+    mount_options: tuple[str, ...] = ()
+    parameters: dict[str, str] | None = None
+    allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
+
+
 PERSISTENT_VOLUMES = Resource(
     GVR("", "v1", "persistentvolumes"), "PersistentVolume", PersistentVolume, namespaced=False, keeps_raw=True
 )
+STORAGE_CLASSES = Resource(GVR("storage.k8s.io", "v1", "storageclasses"), "StorageClass", StorageClass, False)
 
 
 class VolumeAttributesClass(Object, frozen=True, gc=False, kw_only=True):

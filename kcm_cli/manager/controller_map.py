@@ -105,7 +105,10 @@ CONTROLLERS: tuple[Descriptor, ...] = (
     Descriptor(name="node-route-controller", alias="route", cloud_only=True),
     Descriptor(name="cloud-node-lifecycle-controller", alias="cloud-node-lifecycle", cloud_only=True),
     Descriptor(
-        name="persistentvolume-binder-controller", alias="persistentvolume-binder", client="persistent-volume-binder"
+        name="persistentvolume-binder-controller",
+        alias="persistentvolume-binder",
+        client="persistent-volume-binder",
+        source="persistentvolume-controller",
     ),
     Descriptor(
         name="persistentvolume-attach-detach-controller", alias="attachdetach", client="attachdetach-controller"

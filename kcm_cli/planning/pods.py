@@ -32,6 +32,18 @@ def is_terminating(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is not None and not is_terminal(pod)
 
 
+def is_stopped(pod: Pod) -> bool:
+    """Ended, or being deleted with no container running.
+
+    upstream: pkg/volume/util/util.go#IsPodTerminated
+    """
+    if is_terminal(pod):
+        return True
+    status = pod.status
+    states = (each.state for each in (*status.init_container_statuses, *status.container_statuses))
+    return pod.deleting and all(state is not None and (state.terminated or state.waiting) for state in states)
+
+
 def ready_condition(pod: Pod) -> Condition | None:
     for condition in pod.status.conditions:
         if condition.type == "Ready":

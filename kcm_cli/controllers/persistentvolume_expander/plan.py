@@ -12,10 +12,11 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.actions import Notice, Patch, ref_to
 from kcm_cli.planning.csi_migration import DRIVERS, migrated_plugin
+from kcm_cli.planning.volumes.matching import requested
+from kcm_cli.planning.volumes.names import PRE_RESIZE_CAPACITY
 
 SOURCE = "volume_expand"
 RESIZER = "volume.kubernetes.io/storage-resizer"
-PRE_RESIZE_CAPACITY = "volume.alpha.kubernetes.io/pre-resize-capacity"
 _ZERO = quantity.make(0)
 
 
@@ -23,12 +24,6 @@ class NotBound(Exception):
     """The volume of a claim is bound to another one."""
 
     reason = "NotBound"
-
-
-def requested(claim: PersistentVolumeClaim) -> Quantity:
-    """The size that a claim asks for."""
-    resources = claim.spec.resources
-    return _storage(resources.requests if resources is not None else None)
 
 
 def capacity(claim: PersistentVolumeClaim) -> Quantity:

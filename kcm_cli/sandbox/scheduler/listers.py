@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 
 from kcm_cli.api.core import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Namespace, PersistentVolumeClaim
-from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume, StorageClass
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.scheduler.preempt import BUDGETS, Budget
@@ -16,7 +16,6 @@ from kcm_cli.sandbox.scheduler.workloads import (
     SelectingByMap,
     Workloads,
 )
-from kcm_cli.sandbox.storage.views import STORAGE_CLASSES, StorageClass
 from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedNode, SimulatedPod, node_of
 
 

@@ -6,7 +6,7 @@ upstream: pkg/scheduler/framework/plugins/{volumebinding,volumezone,volumerestri
 from dataclasses import dataclass, field
 
 from kcm_cli.api.core import PersistentVolumeClaim
-from kcm_cli.api.storage import PersistentVolume
+from kcm_cli.api.storage import PersistentVolume, StorageClass
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.node_affinity import selects
@@ -14,7 +14,6 @@ from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
-from kcm_cli.sandbox.storage.views import StorageClass
 from kcm_cli.sandbox.views import SimulatedPod
 
 BINDING, ZONES, RESTRICTIONS = "VolumeBinding", "VolumeZone", "VolumeRestrictions"

@@ -1,29 +1,10 @@
-"""Classes of volumes and their attachments, as the scheduler and the simulated storage driver read them."""
+"""Attachments of volumes, and the drivers of nodes, as the simulated storage driver reads them."""
 
 import msgspec
 
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, View
-
-
-class TopologyRequirement(View, frozen=True, gc=False):
-    key: str = ""
-    values: tuple[str, ...] = ()
-
-
-class TopologySelectorTerm(View, frozen=True, gc=False):
-    match_label_expressions: tuple[TopologyRequirement, ...] = ()
-
-
-class StorageClass(Object, frozen=True, gc=False, kw_only=True):
-    provisioner: str = ""
-    reclaim_policy: str | None = None
-    volume_binding_mode: str | None = None
-    allow_volume_expansion: bool | None = None
-    mount_options: tuple[str, ...] = ()
-    parameters: dict[str, str] | None = None
-    allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
 
 
 class AttachmentSource(View, frozen=True, gc=False):
@@ -55,7 +36,6 @@ def _storage(plural: str) -> GVR:
     return GVR("storage.k8s.io", "v1", plural)
 
 
-STORAGE_CLASSES = Resource(_storage("storageclasses"), "StorageClass", StorageClass, False)
 VOLUME_ATTACHMENTS = Resource(_storage("volumeattachments"), "VolumeAttachment", VolumeAttachment, False)
 CSI_NODES = Resource(_storage("csinodes"), "CSINode", CsiNode, False)
 CSI_DRIVERS = Resource(_storage("csidrivers"), "CSIDriver", CsiNode, False)

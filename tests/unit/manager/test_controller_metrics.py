@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import kcm_cli.controllers
+from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.instruments import Description
 from kcm_cli.runtime.store import Store
@@ -17,7 +18,7 @@ MODULES = [
     for package in pkgutil.iter_modules(kcm_cli.controllers.__path__)
     if importlib.util.find_spec(f"kcm_cli.controllers.{package.name}.metrics") is not None
 ]
-OTHERS = {"limit": 100, "claims": Store()}
+OTHERS = {"limit": 100, "claims": Store(), "clock": LoopClock()}
 """What the classes take besides the registry."""
 
 

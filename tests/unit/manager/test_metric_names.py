@@ -15,7 +15,7 @@ from kcm_cli.runtime.leader import ElectionConfig, Elector
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.devices import make_claim
 from tests.unit.manager.test_observability import shown, touch
-from tests.unit.sandbox.nodes.world import World, certificates, play
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
 
@@ -38,6 +38,20 @@ STILL = {
 """Metrics that are there and never move, by reason; their help says so."""
 
 
+async def storage(world: World) -> None:
+    """A volume and a claim that are bound, and one of each that are not."""
+    capacity = {"storage": "1Gi"}
+    for name in ("a", "b"):
+        spec = {"capacity": capacity, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+        await world.create(
+            resource("persistentvolumes", namespaced=False),
+            {"metadata": {"name": name}, "spec": {**spec, "storageClassName": name}},
+        )
+    for name in ("a", "c"):
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": capacity}, "storageClassName": name}
+        await world.create(resource("persistentvolumeclaims"), {"metadata": {"name": name}, "spec": claim})
+
+
 def test_what_is_lacking_is_known(play: Callable[..., None], reference: Callable[[str], list[dict[str, str]]]) -> None:
     facts = reference("metrics.json")
     config = complete(flag_set().parse([]), known_of(CONTROLLERS))
@@ -52,8 +66,9 @@ def test_what_is_lacking_is_known(play: Callable[..., None], reference: Callable
         parts = config.by_type().values()
         names = [controller.name for controller in CONTROLLERS if controller.built]
         await make_claim(world)
+        await storage(world)
         async with controllers(world, *parts, names=names, metrics=show.registry):
-            await world.wait(5)
+            await world.wait(20)
             touch(show.registry)
             touch(show.slis)
             pages.extend((show.registry.expose().decode(), show.slis.expose().decode()))

@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
-from kcm_cli.api.storage import PERSISTENT_VOLUMES
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES
 from kcm_cli.machinery import codec
 from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
@@ -13,7 +13,6 @@ from kcm_cli.sandbox.scheduler.preempt import Budget, NoHelp, Victims, preempt
 from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.verdict import Unfit
 from kcm_cli.sandbox.scheduler.volumes import Volumes
-from kcm_cli.sandbox.storage.views import STORAGE_CLASSES
 from kcm_cli.sandbox.views import NODES, PODS
 
 Tree = dict[str, Any]

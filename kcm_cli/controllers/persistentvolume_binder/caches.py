@@ -1,0 +1,74 @@
+"""The caches of the controller, and what is read from them for one decision."""
+
+from collections.abc import Iterable
+
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume, StorageClass
+from kcm_cli.controllers.persistentvolume_binder.snapshot import Snapshot
+from kcm_cli.engine.latest import Latest
+from kcm_cli.planning.pod_claims import CLAIM, claims_of
+from kcm_cli.planning.pods import is_stopped
+from kcm_cli.planning.volumes.classes import (
+    class_of_claim,
+    class_of_volume,
+    default_class,
+    says_class,
+    waits_for_consumer,
+)
+from kcm_cli.planning.volumes.index import VolumeIndex
+from kcm_cli.planning.volumes.names import BIND_COMPLETED
+from kcm_cli.runtime.informers import Informers
+
+
+class Caches:
+    """Volumes and claims as we wrote them last, free volumes by what they offer, classes, and pods by their claims."""
+
+    def __init__(self, informers: Informers) -> None:
+        volumes, claims = informers.get(PERSISTENT_VOLUMES), informers.get(PERSISTENT_VOLUME_CLAIMS)
+        classes, pods = informers.get(STORAGE_CLASSES), informers.get(PODS)
+        self.informers = (volumes, claims, classes, pods)
+        self._index = VolumeIndex()
+        self.volumes: Latest[PersistentVolume] = Latest(volumes, self._index.change)
+        self.claims: Latest[PersistentVolumeClaim] = Latest(claims)
+        self._classes = classes.store
+        self.pods = pods
+        pods.store.add_index(CLAIM, claims_of)
+
+    def read(self, claim: PersistentVolumeClaim) -> Snapshot:
+        """Raises FormatError for a selector that makes no sense."""
+        if claim.spec.volume_name or BIND_COMPLETED in claim.annotations:
+            return Snapshot(claim, self.volumes.get(claim.spec.volume_name))
+        delayed = waits_for_consumer(self.class_of(claim))
+        volume = self._index.match(claim, reserved_only=delayed)
+        if volume is not None:
+            return Snapshot(claim, volume, delayed)
+        default = None if says_class(claim) else default_class(self._classes)
+        pods = self._waiting(claim) if delayed else ()
+        return Snapshot(claim, None, delayed, default.name if default is not None else "", tuple(pods))
+
+    def kept_for(self, key: str) -> list[str]:
+        """The names of the volumes that point to the claim of this key."""
+        return self._index.kept_for(key)
+
+    def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
+        return self._classes.get(class_of_claim(claim))
+
+    def class_of_volume(self, volume: PersistentVolume) -> StorageClass | None:
+        return self._classes.get(class_of_volume(volume))
+
+    def claim_of(self, volume: PersistentVolume) -> PersistentVolumeClaim | None:
+        """The claim of the name that a volume points to."""
+        ref = volume.spec.claim_ref
+        return self.claims.get(f"{ref.namespace}/{ref.name}") if ref is not None else None
+
+    def users(self, volume: PersistentVolume) -> list[str]:
+        """The pods, by key, that still use the claim that a volume was bound to."""
+        ref = volume.spec.claim_ref
+        if ref is None:
+            return []
+        pods = self.pods.store.by_index(CLAIM, f"{ref.namespace}/{ref.name}")
+        return sorted(pod.key for pod in pods if not is_stopped(pod))
+
+    def _waiting(self, claim: PersistentVolumeClaim) -> Iterable[str]:
+        pods = self.pods.store.by_index(CLAIM, claim.key)
+        return sorted(pod.name for pod in pods if not pod.spec.node_name and not is_stopped(pod))

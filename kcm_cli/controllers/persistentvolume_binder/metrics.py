@@ -1,0 +1,140 @@
+"""What the controller reports: volumes and claims by state, and how long provisioning and deletion take.
+
+upstream: pkg/controller/volume/persistentvolume/metrics/metrics.go, pkg/volume/util/metrics.go
+"""
+
+from collections import Counter as Counted
+from collections.abc import Iterable, Iterator
+
+from prometheus_client.metrics_core import Metric
+from prometheus_client.samples import Sample
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.component.metrics import Counter, Registry, Stability
+from kcm_cli.component.metrics.instruments import Description, help_text
+from kcm_cli.controllers.persistentvolume_binder.caches import Caches
+from kcm_cli.controllers.persistentvolume_binder.plugins import UNKNOWN, plugin_of
+from kcm_cli.planning.volumes.classes import class_of_claim
+from kcm_cli.planning.volumes.matching import FILESYSTEM
+
+Counts = Counted[tuple[str, ...]]
+PROVISION, DELETE = "provision", "delete"
+_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.0, 300.0, 600.0)
+_OPERATION = ("plugin_name", "operation_name")
+
+
+class OperationMetrics:
+    """How long operations take from the first attempt to what they are for, by key: a claim that is provisioned,
+    a volume that is deleted."""
+
+    def __init__(self, registry: Registry, clock: Clock) -> None:
+        self._clock = clock
+        self._started: dict[str, tuple[float, str, str]] = {}
+        self._seconds = registry.histogram(
+            "volume_operation_total_seconds",
+            "Seconds from the first attempt of a storage operation to its end.",
+            _BUCKETS,
+            labels=_OPERATION,
+        )
+        self._errors = registry.counter(
+            "volume_operation_errors_total", "How many storage operations failed.", labels=_OPERATION
+        )
+        old = Description(
+            "volume_operation_total_errors",
+            "counter",
+            "How many storage operations failed.",
+            _OPERATION,
+            Stability.ALPHA,
+            deprecated_version="1.36.0",
+        )
+        self._old_errors = registry.register(old, Counter)
+        self._attempts = registry.histogram(
+            "storage_operation_duration_seconds",
+            "Seconds that a volume plugin took.",
+            _BUCKETS,
+            labels=("volume_plugin", "operation_name", "status", "migrated"),
+        )
+        self._assigned = registry.counter(
+            "retroactive_storageclass_total",
+            "How often a claim was given the default class after it was made, or should have been.",
+        )
+        self._not_assigned = registry.counter(
+            "retroactive_storageclass_errors_total", "How often a claim could not be given the default class."
+        )
+
+    def started(self, key: str, plugin: str, operation: str) -> None:
+        """The first attempt counts."""
+        self._started.setdefault(key, (self._clock.monotonic(), plugin, operation))
+
+    def ended(self, key: str) -> None:
+        """It has come to its end, if it was begun."""
+        started = self._started.pop(key, None)
+        if started is not None:
+            since, plugin, operation = started
+            self._seconds.labels(plugin, operation).observe(self._clock.monotonic() - since)
+
+    def failed(self, key: str) -> None:
+        """An attempt failed; the operation goes on."""
+        started = self._started.get(key)
+        if started is not None:
+            _, plugin, operation = started
+            self._errors.labels(plugin, operation).inc()
+            self._old_errors.labels(plugin, operation).inc()
+
+    def forget(self, key: str) -> None:
+        """Nobody wants it any more."""
+        self._started.pop(key, None)
+
+    def attempted(self, plugin: str, operation: str, seconds: float, *, failed: bool) -> None:
+        """What a plugin of this process took."""
+        status = "fail-unknown" if failed else "success"
+        self._attempts.labels(plugin, f"volume_{operation}", status, "false").observe(seconds)
+
+    def assigned_class(self, *, failed: bool) -> None:
+        self._assigned.labels().inc()
+        if failed:
+            self._not_assigned.labels().inc()
+
+
+class CountCollector:
+    """pv_collector_*: counted when asked for."""
+
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+
+    def collect(self) -> Iterable[Metric]:
+        return [*self._volumes(), *self._claims()]
+
+    def _volumes(self) -> Iterator[Metric]:
+        kinds, states = Counts(), Counts()
+        for volume in self._caches.volumes.store.list():
+            spec, state = volume.spec, "bound" if volume.status.phase == "Bound" else "unbound"
+            kinds[plugin_of(volume) or UNKNOWN, spec.volume_mode or FILESYSTEM] += 1
+            states[state, spec.storage_class_name] += 1
+        yield from _gauge("total_pv_count", "Persistent volumes.", ("plugin_name", "volume_mode"), kinds)
+        yield from _by_state("pv_count", "Persistent volumes that are {}.", ("storage_class",), states)
+
+    def _claims(self) -> Iterator[Metric]:
+        states = Counts()
+        for claim in self._caches.claims.store.list():
+            attributes = claim.spec.volume_attributes_class_name or ""
+            state = "bound" if claim.status.phase == "Bound" else "unbound"
+            states[state, claim.namespace, class_of_claim(claim), attributes] += 1
+        labels = ("namespace", "storage_class", "volume_attributes_class")
+        yield from _by_state("pvc_count", "Claims of persistent volumes that are {}.", labels, states)
+
+
+def _by_state(name: str, text: str, labels: tuple[str, ...], states: Counts) -> Iterator[Metric]:
+    """One gauge for each state, which is the first of the values."""
+    for state in ("bound", "unbound"):
+        counts = Counts({values[1:]: count for values, count in states.items() if values[0] == state})
+        yield from _gauge(f"{state}_{name}", text.format(state), labels, counts)
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...], counts: Counts) -> Iterator[Metric]:
+    description = Description(f"pv_collector_{name}", "gauge", text, labels)
+    metric = Metric(description.name, help_text(description), "gauge")
+    for values, count in sorted(counts.items()):
+        metric.samples.append(Sample(description.name, dict(zip(labels, values, strict=True)), count))
+    if metric.samples:
+        yield metric

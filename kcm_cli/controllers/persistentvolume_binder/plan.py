@@ -1,0 +1,226 @@
+"""What to do about a claim, and about a volume.
+
+upstream: pkg/controller/volume/persistentvolume/pv_controller.go#syncUnboundClaim, syncBoundClaim, syncVolume
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kcm_cli.api.core import PersistentVolumeClaim
+from kcm_cli.api.storage import PersistentVolume
+from kcm_cli.controllers.persistentvolume_binder.snapshot import Snapshot
+from kcm_cli.planning.volumes.classes import class_of_claim
+from kcm_cli.planning.volumes.matching import misfit, points_to, same_mode
+from kcm_cli.planning.volumes.names import BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, SELECTED_NODE
+
+NORMAL, WARNING = "Normal", "Warning"
+NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
+NO_CONSUMER = "waiting for first consumer to be created before binding"
+LOST_POINTER = "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
+LOST_VOLUME = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+MISBOUND = "Two claims are bound to the same volume, this one is bound incorrectly"
+ENDED = ("Released", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something to tell about an object."""
+
+    type: str
+    reason: str
+    message: str
+
+
+# -- claims
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Bind the claim to this volume. ``found``: the claim did not ask for it."""
+
+    volume: PersistentVolume
+    found: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pend:
+    """The claim waits, and says why."""
+
+    event: Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssignClass:
+    """The claim gets the default class, which there was not when it was made."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provision:
+    """A volume is to be made for the claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lose:
+    """The claim has lost its volume, for good."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Somebody has undone half of a binding. The key fails."""
+
+    event: Event
+    why: str
+
+
+ClaimDecision = Bind | Pend | AssignClass | Provision | Lose | Refuse
+
+
+def for_claim(snapshot: Snapshot) -> ClaimDecision:
+    """What to do about a claim."""
+    if BIND_COMPLETED in snapshot.claim.annotations:
+        return _bound(snapshot)
+    if snapshot.claim.spec.volume_name:
+        return _named(snapshot)
+    return _any(snapshot)
+
+
+def _bound(snapshot: Snapshot) -> ClaimDecision:
+    """A claim that was bound before."""
+    claim, volume = snapshot.claim, snapshot.volume
+    if not claim.spec.volume_name:
+        return Lose(Event(WARNING, "ClaimLost", LOST_POINTER))
+    if volume is None:
+        return Lose(Event(WARNING, "ClaimLost", LOST_VOLUME))
+    ref = volume.spec.claim_ref
+    if ref is None or ref.uid == claim.uid:
+        return Bind(volume)
+    return Lose(Event(WARNING, "ClaimMisbound", MISBOUND))
+
+
+def _named(snapshot: Snapshot) -> ClaimDecision:
+    """A claim that asks for one volume."""
+    claim, volume = snapshot.claim, snapshot.volume
+    if volume is None:
+        return Pend()
+    ref = volume.spec.claim_ref
+    if ref is None:
+        why = misfit(volume, claim)
+        text = f'Cannot bind to requested volume "{volume.name}": {why}'
+        return Pend(Event(WARNING, "VolumeMismatch", text)) if why else Bind(volume)
+    if points_to(volume, claim):
+        return Bind(volume)
+    event = Event(WARNING, "FailedBinding", f'volume "{volume.name}" already bound to a different claim.')
+    if BOUND_BY_CONTROLLER not in claim.annotations:
+        return Pend(event)
+    other = f"{ref.namespace}/{ref.name}"
+    named = f'invalid binding of claim "{claim.key}" to volume "{volume.name}"'
+    return Refuse(event, f'{named}: volume already claimed by "{other}"')
+
+
+def _any(snapshot: Snapshot) -> ClaimDecision:
+    """A claim that takes any volume that fits."""
+    claim = snapshot.claim
+    if snapshot.volume is not None:
+        return Bind(snapshot.volume, found=True)
+    if snapshot.default:
+        return AssignClass(snapshot.default)
+    if snapshot.delayed and SELECTED_NODE not in claim.annotations:
+        return Pend(_no_node(snapshot.waiting_pods))
+    if class_of_claim(claim):
+        return Provision()
+    return Pend(Event(NORMAL, "FailedBinding", NO_CLASS))
+
+
+def _no_node(pods: tuple[str, ...]) -> Event:
+    if not pods:
+        return Event(NORMAL, "WaitForFirstConsumer", NO_CONSUMER)
+    noun = "pods" if len(pods) > 1 else "pod"
+    return Event(NORMAL, "WaitForPodScheduled", f"waiting for {noun} {','.join(pods)} to be scheduled")
+
+
+# -- volumes
+
+
+@dataclass(frozen=True, slots=True)
+class SetPhase:
+    """The volume is in this phase."""
+
+    phase: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaim:
+    """Its claim has gone, or has another volume: the volume is released, and reclaimed as it says."""
+
+    announced: bool
+    """It is known already: a volume that failed stays so while it is tried again."""
+
+
+class Simple(Enum):
+    """Decisions that say all by their name."""
+
+    ASK = "ask the server for the claim"
+    CLAIM_FIRST = "have the claim looked at"
+    UNBIND = "unbind"
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The claim that the volume is kept for cannot have it; both are told."""
+
+    volume: Event
+    claim: Event
+
+
+VolumeDecision = SetPhase | Reclaim | Simple | Mismatch
+
+
+def for_volume(volume: PersistentVolume, claim: PersistentVolumeClaim | None, *, asked: bool = False) -> VolumeDecision:
+    """What to do about a volume. ``claim``: the one of the name that it points to. ``asked``: the server itself says
+    that this, or nothing, is the claim; a cache may not have heard yet of a claim that a volume was made for."""
+    ref = volume.spec.claim_ref
+    if ref is None or not ref.uid:
+        return SetPhase("Available")
+    ended = volume.status.phase in ENDED
+    if claim is None:
+        return Reclaim(ended) if ended or asked else Simple.ASK
+    if claim.uid != ref.uid:
+        return Reclaim(ended) if asked else Simple.ASK
+    if not claim.spec.volume_name:
+        return Simple.CLAIM_FIRST if same_mode(volume, claim) else _mismatch(volume, claim)
+    if claim.spec.volume_name == volume.name:
+        return SetPhase("Bound")
+    made_for_it = PROVISIONED_BY in volume.annotations
+    if made_for_it and volume.spec.persistent_volume_reclaim_policy == "Delete":
+        return Reclaim(ended)
+    return Simple.UNBIND
+
+
+def is_settled(volume: PersistentVolume, claim: PersistentVolumeClaim | None) -> bool:
+    """Whether nothing is to be done about a volume until it, or its claim, changes."""
+    decision = for_volume(volume, claim)
+    if isinstance(decision, SetPhase):
+        return decision.phase == volume.status.phase
+    kept = volume.status.phase == "Released" and volume.spec.persistent_volume_reclaim_policy == "Retain"
+    return kept and (isinstance(decision, Reclaim) or decision is Simple.ASK)
+
+
+def is_released(volume: PersistentVolume, claim: PersistentVolumeClaim | None) -> bool:
+    """Whether a volume may be recycled or deleted: the claim that it points to is gone, or has another volume."""
+    ref = volume.spec.claim_ref
+    if ref is None or not ref.uid:
+        return False
+    if claim is None or claim.uid != ref.uid:
+        return True
+    return bool(claim.spec.volume_name) and claim.spec.volume_name != volume.name
+
+
+def _mismatch(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Mismatch:
+    because = "due to incompatible volumeMode."
+    of_volume = f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "{claim.name}" {because}'
+    of_claim = f'Cannot bind PersistentVolume "{volume.name}" to requested PersistentVolumeClaim {because}'
+    return Mismatch(Event(WARNING, "VolumeMismatch", of_volume), Event(WARNING, "VolumeMismatch", of_claim))

@@ -1,0 +1,209 @@
+"""Has volumes made for claims: asks the provisioner outside, or makes the hostPath volumes itself.
+
+upstream: pkg/controller/volume/persistentvolume/pv_controller.go#provisionClaim, provisionClaimOperation,
+provisionClaimOperationExternal; pkg/volume/hostpath/host_path.go#Provision
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from kcm_cli.api.core import NODES, PersistentVolumeClaim
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, StorageClass
+from kcm_cli.controllers.persistentvolume_binder import plugins
+from kcm_cli.controllers.persistentvolume_binder.caches import Caches
+from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
+from kcm_cli.controllers.persistentvolume_binder.host_paths import HostPaths
+from kcm_cli.controllers.persistentvolume_binder.metrics import PROVISION, OperationMetrics
+from kcm_cli.controllers.persistentvolume_binder.operations import Operations
+from kcm_cli.controllers.persistentvolume_binder.plan import NORMAL, WARNING, Event
+from kcm_cli.controllers.persistentvolume_binder.writes import Writes
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.volumes import binding
+from kcm_cli.planning.volumes.classes import class_of_claim
+from kcm_cli.planning.volumes.migration import provisioner_of
+from kcm_cli.planning.volumes.names import (
+    BOUND_BY_CONTROLLER,
+    IN_TREE_FINALIZER,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    YES,
+)
+from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound
+from kcm_cli.rest.transport import TransportError
+
+FAILED = "ProvisioningFailed"
+CREATE_ATTEMPTS = 5
+CREATE_PAUSE_S = 10.0
+
+
+class ProvisioningError(Exception):
+    """No volume could be made; the claim has been told."""
+
+
+class Provisioner:
+    """Serves the claims that wait for a volume to be made."""
+
+    def __init__(self, context: ControllerContext, caches: Caches, writes: Writes, metrics: OperationMetrics) -> None:
+        self._client = context.client
+        self._clock = context.clock
+        self._config = context.config(PersistentVolumeBinderConfig)
+        self._caches = caches
+        self._writes = writes
+        self._metrics = metrics
+        self._paths = HostPaths(context.rng)
+        self._nodes = context.informers.get(NODES)
+        self.informers = (self._nodes,)
+        self.operations = Operations(context.clock, context.name)
+
+    def provision(self, claim: PersistentVolumeClaim) -> None:
+        """Begin, if volumes are made at all; what goes wrong is told the claim."""
+        if not self._config.enable_dynamic_provisioning:
+            return
+        class_ = self._caches.class_of(claim)
+        if class_ is None:
+            self._tell(claim, f'storageclass.storage.k8s.io "{class_of_claim(claim)}" not found')
+            return
+        try:
+            plugin = plugins.provisions(class_.provisioner)
+        except plugins.NoPlugin as error:
+            self._tell(claim, str(error))
+            return
+        self.operations.start(operation_of(claim), partial(self._counted, claim, class_, plugin))
+
+    async def _counted(self, claim: PersistentVolumeClaim, class_: StorageClass, plugin: str) -> None:
+        self._metrics.started(claim.key, plugin or provisioner_of(class_.provisioner), PROVISION)
+        try:
+            await (self._make(claim, class_, plugin) if plugin else self._ask(claim, class_))
+        except (ApiError, TransportError, ProvisioningError):
+            self._metrics.failed(claim.key)
+            raise
+
+    async def _ask(self, claim: PersistentVolumeClaim, class_: StorageClass) -> None:
+        """Have a provisioner outside make it."""
+        name = provisioner_of(class_.provisioner)
+        try:
+            claim = await self._writes.claim(claim, binding.claim_provisioner(claim, name))
+        except (ApiError, TransportError) as error:
+            self._tell(claim, f"Error saving claim: {error}")
+            raise
+        message = (
+            f"Waiting for a volume to be created either by the external provisioner '{name}' or manually by the "
+            "system administrator. If volume creation is delayed, please verify that the provisioner is running and "
+            "correctly registered."
+        )
+        self._writes.tell_claim(claim, Event(NORMAL, "ExternalProvisioning", message))
+
+    # -- hostPath
+
+    async def _make(self, claim: PersistentVolumeClaim, class_: StorageClass, plugin: str) -> None:
+        """Make it here. Raises ProvisioningError."""
+        if claim.spec.data_source is not None:
+            only = "Only CSI plugin can provision a claim with a datasource"
+            raise self._refused(claim, f'plugin "{plugin}" is not a CSI plugin. {only}')
+        claim = await self._writes.claim(claim, binding.claim_provisioner(claim, class_.provisioner))
+        if await self._exists(volume_name(claim)):
+            return
+        self._check(claim, class_, plugin)
+        path = self._paths.new()
+        await self._make_directory(claim, class_, plugin, path)
+        await self._save(claim, volume_doc(claim, class_, plugin, path), plugin, path)
+
+    async def _exists(self, name: str) -> bool:
+        try:
+            await self._client.get(PERSISTENT_VOLUMES, "", name)
+        except NotFound:
+            return False
+        return True
+
+    def _check(self, claim: PersistentVolumeClaim, class_: StorageClass, plugin: str) -> None:
+        if class_.mount_options:
+            options = f"[{' '.join(class_.mount_options)}]"
+            has = f'StorageClass "{class_.name}" has mount options {options}'
+            raise self._refused(claim, f"Mount options are not supported by the provisioner but {has}")
+        if not self._config.enable_host_path_provisioning:
+            why = f'provisioning in volume plugin "{plugin}" is disabled'
+            raise self._refused(claim, f"Failed to create provisioner: {why}")
+        node = claim.annotations.get(SELECTED_NODE)
+        if node is not None and self._nodes.store.get(node) is None:
+            raise self._refused(claim, f'Failed to get target node: node "{node}" not found')
+
+    async def _make_directory(self, claim: PersistentVolumeClaim, class_: StorageClass, plugin: str, path: str) -> None:
+        started = self._clock.monotonic()
+        try:
+            if claim.spec.volume_mode == "Block":
+                raise OSError(f"{plugin} does not support block volume provisioning")
+            await self._paths.make(path)
+        except OSError as error:
+            self._metrics.attempted(plugin, PROVISION, self._clock.monotonic() - started, failed=True)
+            refused = self._refused(claim, f'Failed to provision volume with StorageClass "{class_.name}": {error}')
+            await self._writes.claim(claim, binding.without_node(claim))  # the scheduler may choose another node
+            raise refused from error
+        self._metrics.attempted(plugin, PROVISION, self._clock.monotonic() - started, failed=False)
+
+    async def _save(self, claim: PersistentVolumeClaim, volume: Doc, plugin: str, path: str) -> None:
+        """Create the object of a volume that is there; one that cannot be created is deleted again."""
+        for attempt in range(CREATE_ATTEMPTS):
+            try:
+                await self._client.create(PERSISTENT_VOLUMES, "", volume)
+                break
+            except AlreadyExists:
+                break
+            except (ApiError, TransportError) as error:
+                last = attempt == CREATE_ATTEMPTS - 1
+                if last:
+                    await self._take_back(claim, path, error)
+                    return
+                await self._clock.sleep(CREATE_PAUSE_S)
+        text = f"Successfully provisioned volume {volume_name(claim)} using {plugin}"
+        self._writes.tell_claim(claim, Event(NORMAL, "ProvisioningSucceeded", text))
+
+    async def _take_back(self, claim: PersistentVolumeClaim, path: str, error: Exception) -> None:
+        text = f"Error creating provisioned PV object for claim {claim.key}: {error}. Deleting the volume."
+        self._tell(claim, text)
+        try:
+            await self._paths.delete(path)
+        except OSError as problem:
+            left = f"Error cleaning provisioned volume for claim {claim.key}: {problem}. Please delete manually."
+            self._writes.tell_claim(claim, Event(WARNING, "ProvisioningCleanupFailed", left))
+
+    def _refused(self, claim: PersistentVolumeClaim, message: str) -> ProvisioningError:
+        self._tell(claim, message)
+        return ProvisioningError(message)
+
+    def _tell(self, claim: PersistentVolumeClaim, message: str) -> None:
+        self._writes.tell_claim(claim, Event(WARNING, FAILED, message))
+
+
+def operation_of(claim: PersistentVolumeClaim) -> str:
+    return f"provision-{claim.key}[{claim.uid}]"
+
+
+def volume_name(claim: PersistentVolumeClaim) -> str:
+    """The name of the volume that is made for a claim: the same for everybody who makes it."""
+    return f"pvc-{claim.uid}"
+
+
+def volume_doc(claim: PersistentVolumeClaim, class_: StorageClass, plugin: str, path: str) -> Doc:
+    """A hostPath volume for a claim, bound to it."""
+    policy = class_.reclaim_policy or "Delete"
+    modes: Sequence[str] = claim.spec.access_modes or ("ReadWriteOnce",)
+    resources = claim.spec.resources
+    size = ((resources.requests if resources is not None else None) or {}).get("storage", "0")
+    annotations = {
+        "kubernetes.io/createdby": "hostpath-dynamic-provisioner",
+        BOUND_BY_CONTROLLER: YES,
+        PROVISIONED_BY: plugin,
+    }
+    metadata: Doc = {"name": volume_name(claim), "annotations": annotations}
+    if policy == "Delete":
+        metadata["finalizers"] = [IN_TREE_FINALIZER]
+    spec: Doc = {
+        "persistentVolumeReclaimPolicy": policy,
+        "accessModes": list(modes),
+        "capacity": {"storage": size},
+        "hostPath": {"path": path},
+        "claimRef": binding.claim_ref(claim),
+        "storageClassName": class_.name,
+    }
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec}

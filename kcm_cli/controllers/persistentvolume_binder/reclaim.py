@@ -1,0 +1,146 @@
+"""What becomes of a volume whose claim has gone: it is kept, emptied for the next one, or deleted.
+
+upstream: pkg/controller/volume/persistentvolume/pv_controller.go#reclaimVolume, recycleVolumeOperation,
+deleteVolumeOperation
+"""
+
+from functools import partial
+
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
+from kcm_cli.controllers.persistentvolume_binder import plan, plugins
+from kcm_cli.controllers.persistentvolume_binder.caches import Caches
+from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
+from kcm_cli.controllers.persistentvolume_binder.host_paths import HostPaths
+from kcm_cli.controllers.persistentvolume_binder.metrics import DELETE, OperationMetrics
+from kcm_cli.controllers.persistentvolume_binder.operations import Operations
+from kcm_cli.controllers.persistentvolume_binder.plan import NORMAL, WARNING, Event
+from kcm_cli.controllers.persistentvolume_binder.recycler import RecycleError, Recycler
+from kcm_cli.controllers.persistentvolume_binder.recycler_pod import RecyclerPods
+from kcm_cli.controllers.persistentvolume_binder.writes import Writes
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.planning.protection import release
+from kcm_cli.planning.volumes.migration import provisioner_of
+from kcm_cli.planning.volumes.names import IN_TREE_FINALIZER, MIGRATED_TO
+from kcm_cli.rest.errors import NotFound
+
+FAILED_DELETE, FAILED_RECYCLE = "VolumeFailedDelete", "VolumeFailedRecycle"
+UNKNOWN_POLICY = Event(WARNING, "VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy")
+NO_RECYCLER = Event(WARNING, FAILED_RECYCLE, "No recycler plugin found for the volume!")
+RECYCLED = Event(NORMAL, "VolumeRecycled", "Volume recycled")
+
+
+class Reclaimer:
+    """Acts on the reclaim policies of volumes that are released."""
+
+    def __init__(self, context: ControllerContext, caches: Caches, writes: Writes, metrics: OperationMetrics) -> None:
+        self._client = context.client
+        self._clock = context.clock
+        self._caches = caches
+        self._writes = writes
+        self._metrics = metrics
+        self._paths = HostPaths(context.rng)
+        self._pods = RecyclerPods(context.config(PersistentVolumeBinderConfig))
+        self._recycler = Recycler(context.client, caches.pods)
+        self.operations = Operations(context.clock, context.name)
+
+    async def reclaim(self, volume: PersistentVolume) -> None:
+        """Do, or begin to do, what the volume says. What is migrated to a CSI driver is the driver's business."""
+        if volume.annotations.get(MIGRATED_TO):
+            return
+        match volume.spec.persistent_volume_reclaim_policy:
+            case "Retain":
+                return
+            case "Recycle":
+                self.operations.start(recycling(volume), partial(self._recycle, volume))
+            case "Delete":
+                await self._delete(volume)
+            case _:
+                await self._writes.fail(volume, UNKNOWN_POLICY)
+
+    async def _released(self, volume: PersistentVolume) -> PersistentVolume | None:
+        """The volume as it is now, if it is still there to be reclaimed."""
+        try:
+            now = await self._client.get(PERSISTENT_VOLUMES, "", volume.name)
+        except NotFound:
+            return None
+        return now if now.uid == volume.uid and plan.is_released(now, self._caches.claim_of(now)) else None
+
+    # -- recycling
+
+    async def _recycle(self, volume: PersistentVolume) -> None:
+        now = await self._released(volume)
+        if now is None:
+            return
+        users = self._caches.users(now)
+        if users and self._caches.claim_of(now) is None:
+            used = Event(NORMAL, FAILED_RECYCLE, f"Volume is used by pods: {','.join(users)}")
+            self._writes.tell_volume(volume, used)
+            return
+        if not plugins.plugin_of(now):
+            await self._writes.fail(now, NO_RECYCLER)
+            return
+        try:
+            await self._recycler.run(self._pods.pod(now), partial(self._tell_of_pod, now))
+        except RecycleError as error:
+            await self._writes.fail(now, Event(WARNING, FAILED_RECYCLE, f"Recycle failed: {error}"))
+            return
+        self._writes.tell_volume(now, RECYCLED)
+        await self._writes.unbind(now)
+
+    def _tell_of_pod(self, volume: PersistentVolume, type_: str, message: str) -> None:
+        self._writes.tell_volume(volume, Event(type_, "RecyclerPod", f"Recycler pod: {message}"))
+
+    # -- deletion
+
+    async def _delete(self, volume: PersistentVolume) -> None:
+        try:
+            plugin = plugins.deletes(volume)
+        except plugins.NoPlugin as error:
+            self._metrics.started(volume.name, plugins.UNKNOWN, DELETE)
+            await self._writes.fail(volume, Event(WARNING, FAILED_DELETE, str(error)))
+            return
+        self._metrics.started(volume.name, plugin or self._outside(volume), DELETE)
+        if plugin:
+            self.operations.start(deletion(volume), partial(self._delete_here, volume, plugin))
+
+    def _outside(self, volume: PersistentVolume) -> str:
+        """Who deletes a volume that no plugin of this process does: its class says that, not any annotation."""
+        class_ = self._caches.class_of_volume(volume)
+        return provisioner_of(class_.provisioner) if class_ is not None else plugins.UNKNOWN
+
+    async def _delete_here(self, volume: PersistentVolume, plugin: str) -> None:
+        now = await self._released(volume)
+        if now is None:
+            return
+        started = self._clock.monotonic()
+        try:
+            if now.spec.host_path is None:
+                raise OSError(
+                    f'failed to create deleter for volume "{volume.name}": spec.PersistentVolumeSource.HostPath is nil'
+                )
+            await self._paths.delete(now.spec.host_path.path)
+        except OSError as error:
+            self._metrics.attempted(plugin, DELETE, self._clock.monotonic() - started, failed=True)
+            self._metrics.failed(volume.name)
+            await self._writes.fail(now, Event(WARNING, FAILED_DELETE, str(error)))
+            raise
+        self._metrics.attempted(plugin, DELETE, self._clock.monotonic() - started, failed=False)
+        await self._remove(now)
+
+    async def _remove(self, volume: PersistentVolume) -> None:
+        """What it stood for is deleted: so is the object."""
+        if IN_TREE_FINALIZER in volume.metadata.finalizers:
+            update = release(PERSISTENT_VOLUMES, volume, IN_TREE_FINALIZER)
+            volume = await self._writes.volume(volume, update.changes)
+        try:
+            await self._client.delete(PERSISTENT_VOLUMES, "", volume.name, uid=volume.uid)
+        except NotFound:
+            return
+
+
+def recycling(volume: PersistentVolume) -> str:
+    return f"recycle-{volume.name}[{volume.uid}]"
+
+
+def deletion(volume: PersistentVolume) -> str:
+    return f"delete-{volume.name}[{volume.uid}]"

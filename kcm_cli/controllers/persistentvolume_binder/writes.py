@@ -1,0 +1,89 @@
+"""The writes to volumes and claims. Each carries the version that it was decided on, and its answer is remembered
+before the watch brings it; what needs no write is given back as it is.
+
+All raise ApiError and TransportError.
+"""
+
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
+from kcm_cli.controllers.persistentvolume_binder.caches import Caches
+from kcm_cli.controllers.persistentvolume_binder.plan import Event
+from kcm_cli.engine.execute import Recorder
+from kcm_cli.engine.writes import edited
+from kcm_cli.planning.actions import Notice, ref_to
+from kcm_cli.planning.volumes import binding
+from kcm_cli.planning.volumes.binding import Changes
+from kcm_cli.rest.client import Client
+
+STATUS = "status"
+
+
+class Writes:
+    """One client's."""
+
+    def __init__(self, client: Client, caches: Caches, recorder: Recorder) -> None:
+        self._client = client
+        self._caches = caches
+        self._recorder = recorder
+
+    # -- both
+
+    async def bind(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+        """Bind them to each other, the volume first. Raises NoCapacity."""
+        volume = await self.volume(volume, binding.volume_pointer(volume, claim))
+        volume = await self.phase(volume, "Bound")
+        claim = await self.claim(claim, binding.claim_pointer(claim, volume))
+        await self.claim(claim, binding.bound_status(claim, volume), STATUS)
+
+    async def unbind(self, volume: PersistentVolume) -> None:
+        """Take the volume's half of a binding back."""
+        volume = await self.volume(volume, binding.release(volume))
+        await self.phase(volume, "Available")
+
+    # -- volumes
+
+    async def volume(self, volume: PersistentVolume, changes: Changes, subresource: str = "") -> PersistentVolume:
+        if not changes:
+            return volume
+        doc = edited(volume, changes)
+        written = await self._client.update(PERSISTENT_VOLUMES, "", volume.name, doc, subresource=subresource)
+        self._caches.volumes.wrote(written)
+        return written
+
+    async def phase(self, volume: PersistentVolume, phase: str) -> PersistentVolume:
+        return await self.volume(volume, binding.volume_phase(volume, phase), STATUS)
+
+    async def fail(self, volume: PersistentVolume, event: Event) -> None:
+        """The volume has failed; that is told once, not as often as it is tried again."""
+        changes = binding.volume_phase(volume, "Failed", event.message)
+        if changes:
+            self.tell_volume(await self.volume(volume, changes, STATUS), event)
+
+    def tell_volume(self, volume: PersistentVolume, event: Event) -> None:
+        self._recorder.emit(Notice(ref_to(PERSISTENT_VOLUMES, volume), event.type, event.reason, event.message))
+
+    # -- claims
+
+    async def claim(
+        self, claim: PersistentVolumeClaim, changes: Changes, subresource: str = ""
+    ) -> PersistentVolumeClaim:
+        if not changes:
+            return claim
+        doc, namespace = edited(claim, changes), claim.namespace
+        written = await self._client.update(
+            PERSISTENT_VOLUME_CLAIMS, namespace, claim.name, doc, subresource=subresource
+        )
+        self._caches.claims.wrote(written)
+        return written
+
+    async def pend(self, claim: PersistentVolumeClaim) -> None:
+        await self.claim(claim, binding.unbound_status(claim, "Pending"), STATUS)
+
+    async def lose(self, claim: PersistentVolumeClaim, event: Event) -> None:
+        """The claim is lost; that is told once."""
+        if claim.status.phase != "Lost":
+            self.tell_claim(await self.claim(claim, binding.unbound_status(claim, "Lost"), STATUS), event)
+
+    def tell_claim(self, claim: PersistentVolumeClaim, event: Event) -> None:
+        notice = Notice(ref_to(PERSISTENT_VOLUME_CLAIMS, claim), event.type, event.reason, event.message)
+        self._recorder.emit(notice)

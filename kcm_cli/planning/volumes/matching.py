@@ -1,0 +1,70 @@
+"""Whether a volume is what a claim asks for.
+
+upstream: staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go,
+pkg/controller/volume/persistentvolume/pv_controller.go#checkVolumeSatisfyClaim
+"""
+
+from kcm_cli.api.core import PersistentVolumeClaim
+from kcm_cli.api.storage import PersistentVolume
+from kcm_cli.machinery import quantity
+from kcm_cli.machinery.quantity import Quantity
+from kcm_cli.planning.volumes.classes import class_of_claim, class_of_volume
+
+FILESYSTEM = "Filesystem"
+
+
+def capacity(volume: PersistentVolume) -> Quantity:
+    """The size of a volume, 0 where it says none."""
+    return quantity.parse((volume.spec.capacity or {}).get("storage", "0"))
+
+
+def requested(claim: PersistentVolumeClaim) -> Quantity:
+    """The size that a claim asks for, 0 where it says none."""
+    resources = claim.spec.resources
+    return quantity.parse(((resources.requests if resources is not None else None) or {}).get("storage", "0"))
+
+
+def points_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether a volume is bound to this claim, or kept for it by name."""
+    ref = volume.spec.claim_ref
+    if ref is None or (ref.namespace, ref.name) != (claim.namespace, claim.name):
+        return False
+    return ref.uid in ("", claim.uid)
+
+
+def same_mode(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Both are file systems, or both are block devices."""
+    return (volume.spec.volume_mode or FILESYSTEM) == (claim.spec.volume_mode or FILESYSTEM)
+
+
+def same_attributes_class(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    return (volume.spec.volume_attributes_class_name or "") == (claim.spec.volume_attributes_class_name or "")
+
+
+def has_access_modes(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    return set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+
+
+def suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """What holds for any volume that is given to a claim without having been asked for by name."""
+    return (
+        not volume.deleting
+        and same_mode(volume, claim)
+        and same_attributes_class(volume, claim)
+        and capacity(volume) >= requested(claim)
+    )
+
+
+def misfit(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
+    """Why a volume cannot be had by the claim that names it; empty where it can."""
+    if volume.deleting:
+        return f'the volume is marked for deletion "{volume.name}"'
+    if capacity(volume).value() < requested(claim).value():
+        return "requested PV is too small"
+    if class_of_volume(volume) != class_of_claim(claim):
+        return "storageClassName does not match"
+    if not same_attributes_class(volume, claim):
+        return "volumeAttributesClassName does not match"
+    if not same_mode(volume, claim):
+        return "incompatible volumeMode"
+    return "" if has_access_modes(volume, claim) else "incompatible accessMode"

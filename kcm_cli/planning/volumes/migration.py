@@ -1,0 +1,71 @@
+"""What volumes and claims say of plugins whose work CSI drivers have taken over, and who deletes a volume.
+
+upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go#updateMigrationAnnotations, modifyDeletionFinalizers
+"""
+
+from collections.abc import Mapping
+
+from kcm_cli.api.storage import PersistentVolume
+from kcm_cli.planning.csi_migration import DRIVERS
+from kcm_cli.planning.volumes.names import (
+    BETA_STORAGE_PROVISIONER,
+    IN_TREE,
+    IN_TREE_FINALIZER,
+    MIGRATED_TO,
+    PROVISIONED_BY,
+    PROVISIONER_FINALIZER,
+    STORAGE_PROVISIONER,
+)
+
+
+def provisioner_of(name: str) -> str:
+    """Who provisions for a class of this provisioner today."""
+    return DRIVERS.get(name, name)
+
+
+def claim_annotations(annotations: Mapping[str, str]) -> Mapping[str, str]:
+    """A claim's annotations as they should be."""
+    return _annotations(annotations, annotations.get(STORAGE_PROVISIONER, annotations.get(BETA_STORAGE_PROVISIONER)))
+
+
+def volume_annotations(annotations: Mapping[str, str]) -> Mapping[str, str]:
+    """A volume's annotations as they should be."""
+    return _annotations(annotations, annotations.get(PROVISIONED_BY))
+
+
+def _annotations(annotations: Mapping[str, str], provisioner: str | None) -> Mapping[str, str]:
+    """Says to which driver the provisioner's work has gone, and nothing where it has not."""
+    if provisioner is None:
+        return annotations
+    driver = DRIVERS.get(provisioner)
+    if driver is not None:
+        return {**annotations, MIGRATED_TO: driver}
+    if not annotations.get(MIGRATED_TO):
+        return annotations
+    return {key: value for key, value in annotations.items() if key != MIGRATED_TO}
+
+
+def volume_finalizers(volume: PersistentVolume) -> tuple[str, ...]:
+    """The finalizers that a volume should have.
+
+    The controller's own stands on volumes that a plugin of this process made and will delete, the external
+    provisioner's never on these.
+    """
+    finalizers = volume.metadata.finalizers
+    provisioner = volume.annotations.get(PROVISIONED_BY)
+    if provisioner is None:
+        return finalizers
+    if provisioner in DRIVERS:
+        return _without(finalizers, IN_TREE_FINALIZER)
+    if not provisioner.startswith(IN_TREE):
+        return finalizers
+    policy = volume.spec.persistent_volume_reclaim_policy
+    if policy == "Delete" and IN_TREE_FINALIZER not in finalizers:
+        finalizers = (*finalizers, IN_TREE_FINALIZER)
+    elif policy in ("Retain", "Recycle"):
+        finalizers = _without(finalizers, IN_TREE_FINALIZER)
+    return _without(finalizers, PROVISIONER_FINALIZER)
+
+
+def _without(finalizers: tuple[str, ...], finalizer: str) -> tuple[str, ...]:
+    return tuple(name for name in finalizers if name != finalizer)

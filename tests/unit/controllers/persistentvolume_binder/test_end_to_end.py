@@ -1,0 +1,227 @@
+"""The controller in a whole sandbox, on virtual time."""
+
+import random
+
+import pytest
+
+from kcm_cli.component.metrics import Registry
+from kcm_cli.rest.transport import Request
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Held, Refusing
+from tests.unit.controllers.persistentvolume_binder.storage import (
+    CLAIMS,
+    CLASSES,
+    CONFIG,
+    NAME,
+    VOLUMES,
+    make_claim,
+    make_class,
+    make_volume,
+    phase,
+    remove,
+)
+from tests.unit.sandbox.nodes.world import World, certificates, play
+
+__all__ = ["certificates", "play"]
+BOTH = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
+
+
+def writes_of(request: Request) -> bool:
+    return request.method == "PUT" and "/persistentvolume" in request.path
+
+
+async def settled(world: World, volume: str = "v", claim: str = "c") -> None:
+    """Both halves say that they are bound to each other."""
+    given, wanted = await world.get(VOLUMES, volume), await world.get(CLAIMS, claim)
+    assert given["spec"]["claimRef"]["uid"] == wanted["metadata"]["uid"]
+    assert (given["status"]["phase"], wanted["status"]["phase"]) == ("Bound", "Bound")
+    assert wanted["spec"]["volumeName"] == volume
+    assert wanted["status"]["capacity"] == given["spec"]["capacity"]
+
+
+def test_a_claim_is_bound_in_four_writes(play):
+    async def life(world: World) -> None:
+        await make_volume(world, "v", "5Gi")
+        counting = Refusing(world.server.transport(), lambda request: seen.append(request) or False)
+        seen: list[Request] = []
+        async with controllers(world, CONFIG, names=[NAME], transport=counting):
+            await world.wait(5)
+            assert await phase(world, VOLUMES, "v") == "Available"
+            seen.clear()
+            await make_claim(world, "c")
+            await world.wait(60)
+            await settled(world)
+            assert (await world.get(CLAIMS, "c"))["metadata"]["annotations"] == BOTH
+        assert [request.path.rpartition("/")[2] for request in seen if writes_of(request)] == [
+            "v",
+            "status",
+            "c",
+            "status",
+        ]
+
+    play(life)
+
+
+@pytest.mark.parametrize("lost", range(4))
+def test_a_binding_whose_answers_are_lost_is_finished(play, lost):
+    async def life(world: World) -> None:
+        puts = 0
+
+        def dies(request: Request) -> bool:
+            nonlocal puts
+            if not writes_of(request):
+                return False
+            puts += 1
+            return puts == 2 + lost  # the first one makes the volume available
+
+        await make_volume(world, "v")
+        await make_claim(world, "c")
+        transport = Refusing(world.server.transport(), dies)
+        async with controllers(world, CONFIG, names=[NAME], transport=transport):
+            await world.wait(60)
+            await settled(world)
+        assert transport.refused == 1
+
+    play(life)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_under_random_faults_no_volume_is_given_away_twice(play, seed):
+    async def life(world: World) -> None:
+        for n in range(6):
+            await make_volume(world, f"v{n}", f"{1 + n % 3}Gi")
+        transport = Faulty(world.server.transport(), random.Random(seed), 0.3)
+        async with controllers(world, CONFIG, names=[NAME], transport=transport):
+            for n in range(8):
+                await make_claim(world, f"c{n}", f"{1 + n % 2}Gi")
+            await world.wait(300)
+        assert transport.faults
+        volumes = {item["metadata"]["name"]: item for item in await world.items(VOLUMES)}
+        bound = [item for item in await world.items(CLAIMS) if item["status"]["phase"] == "Bound"]
+        assert len(bound) == 6
+        for item in bound:
+            ref = volumes.pop(item["spec"]["volumeName"])["spec"]["claimRef"]
+            assert ref["uid"] == item["metadata"]["uid"]
+
+    play(life)
+
+
+def test_two_managers_do_not_undo_each_other(play):
+    async def life(world: World) -> None:
+        for n in range(4):
+            await make_volume(world, f"v{n}")
+        async with controllers(world, CONFIG, names=[NAME]), controllers(world, CONFIG, names=[NAME]):
+            for n in range(4):
+                await make_claim(world, f"c{n}")
+            await world.wait(120)
+        claims = await world.items(CLAIMS)
+        assert {item["status"]["phase"] for item in claims} == {"Bound"}
+        assert len({item["spec"]["volumeName"] for item in claims}) == 4
+
+    play(life)
+
+
+def test_a_watch_that_is_late_costs_no_write(play):
+    async def life(world: World) -> None:
+        await make_volume(world, "v")
+        seen: list[Request] = []
+        inner = Refusing(world.server.transport(), lambda request: seen.append(request) or False)
+        held = Held(inner, world.clock, "/api/v1/persistentvolumes", since=writes_of)
+        async with controllers(world, CONFIG, names=[NAME], transport=held):
+            await make_claim(world, "c")
+            await world.wait(60)
+            await settled(world)
+            held.release()
+            await world.wait(30)
+        assert len([request for request in seen if writes_of(request)]) == 5
+
+    play(life)
+
+
+def test_what_was_reserved_is_kept_and_what_was_named_is_taken(play):
+    async def life(world: World) -> None:
+        await make_volume(world, "big", "9Gi", claimRef={"namespace": "default", "name": "a"})
+        await make_volume(world, "small")
+        async with controllers(world, CONFIG, names=[NAME]):
+            await world.wait(5)
+            await make_claim(world, "a")
+            await make_claim(world, "b", volumeName="small")
+            await make_claim(world, "late", volumeName="big")
+            await world.wait(60)
+            await settled(world, "big", "a")
+            await settled(world, "small", "b")
+            assert await phase(world, CLAIMS, "late") == "Pending"
+            told = 'volume "big" already bound to a different claim.'
+            assert ("FailedBinding", told) in await world.events("late")
+
+    play(life)
+
+
+def test_a_claim_whose_volume_goes_is_lost_and_told_once(play):
+    async def life(world: World) -> None:
+        await make_volume(world, "v")
+        await make_claim(world, "c")
+        async with controllers(world, CONFIG, names=[NAME]):
+            await world.wait(30)
+            await settled(world)
+            await remove(world, VOLUMES, "v")
+            await world.wait(60)
+            assert (await world.get(CLAIMS, "c"))["status"] == {"phase": "Lost"}
+            assert [reason for reason, _ in await world.events("c")].count("ClaimLost") == 1
+
+    play(life)
+
+
+def test_a_claim_made_before_there_was_a_default_gets_it(play):
+    async def life(world: World) -> None:
+        await world.delete(CLASSES, "standard")
+        registry = Registry()
+        async with controllers(world, CONFIG, names=[NAME], metrics=registry):
+            await make_claim(world, "c", storageClassName=None)
+            await make_claim(world, "none", storageClassName="")
+            await world.wait(5)
+            reasons = [reason for reason, _ in await world.events("c")]
+            assert reasons == ["FailedBinding"]
+            marked = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+            await make_class(world, "new", metadata=marked)
+            await world.wait(20)
+            assert (await world.get(CLAIMS, "c"))["spec"]["storageClassName"] == "new"
+            assert (await world.get(CLAIMS, "none"))["spec"]["storageClassName"] == ""
+        assert "\nretroactive_storageclass_total 1\n" in registry.expose().decode()
+
+    play(life)
+
+
+def test_a_volume_of_another_manager_for_a_claim_that_has_one_is_given_back(play):
+    async def life(world: World) -> None:
+        await make_volume(world, "v")
+        await make_claim(world, "c")
+        async with controllers(world, CONFIG, names=[NAME]):
+            await world.wait(30)
+            uid = (await world.get(CLAIMS, "c"))["metadata"]["uid"]
+            ref = {"namespace": "default", "name": "c", "uid": uid}
+            ours = {"annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}}
+            await make_volume(world, "ours", claimRef=ref, metadata=ours)
+            await make_volume(world, "theirs", claimRef=ref)
+            await world.wait(30)
+            assert "claimRef" not in (await world.get(VOLUMES, "ours"))["spec"]
+            assert "uid" not in (await world.get(VOLUMES, "theirs"))["spec"]["claimRef"]
+            assert {await phase(world, VOLUMES, name) for name in ("ours", "theirs")} == {"Available"}
+            await settled(world)
+
+    play(life)
+
+
+def test_a_remade_claim_does_not_get_what_its_forerunner_had(play):
+    async def life(world: World) -> None:
+        await make_volume(world, "v")
+        await make_claim(world, "c")
+        async with controllers(world, CONFIG, names=[NAME]):
+            await world.wait(30)
+            await remove(world, CLAIMS, "c")
+            await make_claim(world, "c")
+            await world.wait(60)
+            assert await phase(world, VOLUMES, "v") == "Released"
+            assert await phase(world, CLAIMS, "c") == "Pending"
+
+    play(life)
