@@ -1,13 +1,17 @@
-"""On a real kube-apiserver, where KUBEBUILDER_ASSETS names a folder with one and etcd: the recorded behaviour, and
-whether a sandbox answers as it does."""
+"""Each half beside the original programs, where KUBEBUILDER_ASSETS names a folder with them.
+
+With kube-apiserver and etcd: the recorded behaviour of kcm on that server, and whether a sandbox answers as it does.
+With kube-controller-manager: the recorded behaviour of that manager on a sandbox.
+"""
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import Sandbox
 from tests.differential.compare import MODES
 from tests.differential.run import compare, told
 from tests.e2e.test_recorded import GOLDEN_FLAGS, judge, known, run
@@ -17,10 +21,15 @@ from tests.servers import TOKEN, real_server, sandbox_server
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
 SAMPLE, AT_LEAST = 0.1, 0.97
 """Of the variations of every kind of object, so many are tried, and answered alike."""
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(not ASSETS, reason="KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver"),
-]
+pytestmark = pytest.mark.e2e
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    """Skips a test where the folder lacks the program."""
+    there = bool(ASSETS) and (Path(ASSETS) / program).exists()
+    return pytest.mark.skipif(not there, reason=f"KUBEBUILDER_ASSETS names no folder with {program}")
+
+
 KUBECONFIG = """
 apiVersion: v1
 kind: Config
@@ -40,6 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
         yield url, folder
 
 
+@needs("kube-apiserver")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_sandbox_answers_as_it_does(server: tuple[str, Path], tmp_path: Path, mode: str) -> None:
     with sandbox_server(tmp_path) as ours:
@@ -48,6 +58,7 @@ def test_a_sandbox_answers_as_it_does(server: tuple[str, Path], tmp_path: Path, 
     assert 1 - found / asked > AT_LEAST, told(tallies)
 
 
+@needs("kube-apiserver")
 def test_controllers_behave_as_recorded(shared: Path, server: tuple[str, Path]) -> None:
     url, folder = server
     files = ("root-ca-file=ca.crt", "service-account-private-key-file=sa.key")
@@ -59,3 +70,20 @@ def test_controllers_behave_as_recorded(shared: Path, server: tuple[str, Path]) 
         passed, failed, text = run(shared / "golden", url, TOKEN, "--jobs", "8", "--patience", "2")
     judge(passed, failed, known("golden"), text)
     assert '" cannot ' not in (folder / "kcm.log").read_text()
+
+
+@needs("kube-controller-manager")
+def test_the_original_behaves_as_recorded_on_a_sandbox(
+    shared: Path, tmp_path: Path, start_sandbox: Callable[..., Sandbox]
+) -> None:
+    data = tmp_path / "data"
+    sandbox = start_sandbox("--nodes", "0", "--no-manager", "--data-dir", str(data))
+    config, keys = str(sandbox.kubeconfig), data / "pki"
+    flags = [f"--{who}kubeconfig={config}" for who in ("", "authentication-", "authorization-")]
+    flags += [f"--root-ca-file={keys}/ca.crt", f"--service-account-private-key-file={keys}/sa.key"]
+    flags += [f"--cluster-signing-cert-file={keys}/ca.crt", f"--cluster-signing-key-file={keys}/ca.key"]
+    command = [f"{ASSETS}/kube-controller-manager", *flags, "--secure-port=0", *GOLDEN_FLAGS]
+    with Processes() as processes:
+        processes.start(*command, log=tmp_path / "original.log")
+        _, failed, text = run(shared / "golden", sandbox.url, sandbox.token, "--jobs", "8", "--patience", "2")
+    assert not failed, text
