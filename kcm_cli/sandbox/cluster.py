@@ -14,6 +14,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Transport, TransportError
+from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.sandbox.events import Events
@@ -46,12 +47,13 @@ class Cluster:
         """For those who bring their own wishes."""
         kubelet = self._client("kubelet")
         self._informers = Informers(kubelet, clock, rng)
-        self.events = Events(kubelet, clock)
+        names = EventNames(clock)
+        self.events = Events(kubelet, names, clock)
         self.nodes = Nodes(kubelet, self._informers, self.events, clock, rng)
         scheduler = self._client("kube-scheduler")
         driver = self._client("csi-driver")
         self.storage = StorageDriver(driver, self._informers, self.events, clock)
-        self.scheduler = Scheduler(scheduler, listers(self._informers), clock, rng)
+        self.scheduler = Scheduler(scheduler, listers(self._informers), names, clock, rng)
 
     async def run(self) -> None:
         """Simulate until cancelled."""

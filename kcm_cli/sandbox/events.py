@@ -48,8 +48,8 @@ def ref_of(api_version: str, kind: str, obj: Object, field_path: str = "") -> Ev
 class Events:
     """All Events of the simulated components."""
 
-    def __init__(self, client: Client, clock: Clock) -> None:
-        self._counted = CountedEvents(client, EventNames(clock))
+    def __init__(self, client: Client, names: EventNames, clock: Clock) -> None:
+        self._counted = CountedEvents(client, names)
         self._clock = clock
         self._queue: deque[Told] = deque()
         self._there = asyncio.Event()

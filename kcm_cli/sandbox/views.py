@@ -9,6 +9,7 @@ from kcm_cli.api import core
 from kcm_cli.api.core import (
     Affinity,
     Container,
+    ContainerStatus,
     Node,
     NodeAffinity,
     NodeSelectorTerm,
@@ -62,6 +63,15 @@ class RestartRule(View, frozen=True, gc=False):
     exit_codes: ExitCodes | None = None
 
 
+class SecurityContext(View, frozen=True, gc=False):
+    """Of a pod, or of a container, which has the first two only."""
+
+    run_as_user: int | None = None
+    run_as_group: int | None = None
+    fs_group: int | None = None
+    supplemental_groups: tuple[int, ...] = ()
+
+
 class SimulatedContainer(Container, frozen=True, gc=False):
     image: str = ""
     command: tuple[str, ...] = ()
@@ -71,6 +81,7 @@ class SimulatedContainer(Container, frozen=True, gc=False):
     startup_probe: Probe | None = None
     restart_policy_rules: tuple[RestartRule, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()
+    security_context: SecurityContext | None = None
 
 
 class PreferredSchedulingTerm(View, frozen=True, gc=False):
@@ -137,6 +148,8 @@ class SimulatedVolume(Volume, frozen=True, gc=False):
 class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
     containers: tuple[SimulatedContainer, ...] = ()
     init_containers: tuple[SimulatedContainer, ...] = ()
+    ephemeral_containers: tuple[SimulatedContainer, ...] = ()
+    security_context: SecurityContext | None = None
     volumes: tuple[SimulatedVolume, ...] = ()
     readiness_gates: tuple[ReadinessGate, ...] = ()
     scheduler_name: str = ""
@@ -149,6 +162,7 @@ class SimulatedPodSpec(PodSpec, frozen=True, gc=False):
 class SimulatedPodStatus(PodStatus, frozen=True, gc=False):
     resources: ResourceRequirements | None = None
     allocated_resources: dict[str, str] | None = None
+    ephemeral_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
 class SimulatedPod(Pod, frozen=True, gc=False, kw_only=True):
@@ -159,6 +173,11 @@ class SimulatedPod(Pod, frozen=True, gc=False, kw_only=True):
 class ContainerImage(View, frozen=True, gc=False):
     names: tuple[str, ...] = ()
     size_bytes: int = 0
+
+
+def containers_of(pod: SimulatedPod) -> tuple[SimulatedContainer, ...]:
+    """All containers, in the order in which a kubelet plays them."""
+    return (*pod.spec.init_containers, *pod.spec.containers, *pod.spec.ephemeral_containers)
 
 
 class SimulatedNodeStatus(NodeStatus, frozen=True, gc=False):

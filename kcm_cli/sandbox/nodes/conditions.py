@@ -77,7 +77,7 @@ def _containers_ready(reports: Sequence[Report], phase: str) -> _Verdict:
     reason = _TERMINAL.get(phase)
     if reason is not None:
         return FALSE, reason, ""
-    unready = [r.name for r in reports if r.role is not Role.INIT and not r.ready]
+    unready = [r.name for r in reports if r.role in (Role.SIDECAR, Role.MAIN) and not r.ready]
     if unready:
         return FALSE, "ContainersNotReady", f"containers with unready status: {_go_list(unready)}"
     return _YES

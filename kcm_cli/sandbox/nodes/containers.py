@@ -16,7 +16,6 @@ from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 CRASH_LOOP = "CrashLoopBackOff"
 _LOST = "ContainerStatusUnknown"
 _LOST_MESSAGE = "The container could not be located when the pod was terminated"
-_USER: Doc = {"linux": {"uid": 0, "gid": 0, "supplementalGroups": [0]}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +46,26 @@ def report(
     if script.role is Role.INIT:
         ready = ended is not None and ended.code == 0
         started = False
+    elif script.role is Role.DEBUG:
+        ready = False
     doc: Doc = {
         "name": spec.name,
         "image": spec.image,
         "imageID": "",
         "ready": ready,
-        "started": started,
         "restartCount": max(0, current.starts - 1),
         "state": _state(pod, spec.name, current, now, lost=lost),
         "lastState": _last_state(pod, spec.name, current, now),
     }
+    if script.role is not Role.DEBUG:
+        doc["started"] = started
     if current.starts:
         image = full_image(spec.image)
         doc["image"] = image
         doc["imageID"] = _image_id(image)
         doc["containerID"] = container_id(pod.uid, spec.name, current.starts)
         doc["resources"] = _resources(spec)
-        doc["user"] = _USER
+        doc["user"] = _user(pod, spec)
         if spec.resources is not None and spec.resources.requests:
             doc["allocatedResources"] = spec.resources.requests
     if spec.volume_mounts:
@@ -150,6 +152,18 @@ def _resources(spec: SimulatedContainer) -> Doc:
         if spec.resources.requests:
             doc["requests"] = spec.resources.requests
     return doc
+
+
+def _user(pod: SimulatedPod, spec: SimulatedContainer) -> Doc:
+    """As whom the container runs; images that name a user are not known."""
+    contexts = [context for context in (spec.security_context, pod.spec.security_context) if context is not None]
+    uid = next((context.run_as_user for context in contexts if context.run_as_user is not None), 0)
+    gid = next((context.run_as_group for context in contexts if context.run_as_group is not None), 0)
+    groups = [gid]
+    if pod.spec.security_context is not None:
+        more = (pod.spec.security_context.fs_group, *pod.spec.security_context.supplemental_groups)
+        groups += [group for group in more if group is not None]
+    return {"linux": {"uid": uid, "gid": gid, "supplementalGroups": sorted(set(groups))}}
 
 
 def _mounts(spec: SimulatedContainer) -> list[Doc]:

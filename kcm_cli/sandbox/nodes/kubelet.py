@@ -33,9 +33,9 @@ from kcm_cli.sandbox.views import (
     BY_NODE,
     POD_METADATA,
     PODS,
-    SimulatedContainer,
     SimulatedNode,
     SimulatedPod,
+    containers_of,
     node_of,
 )
 from kcm_cli.sandbox.work import work_on
@@ -131,7 +131,7 @@ class Kubelets:
             state = machine.stop(state, now, life.script.grace_s if grace_s is None else float(grace_s))
         state = machine.advance(life.script, state, now)
         life.state = state
-        for notice in notices(pod, life.script, before, state):
+        for notice in notices(pod, life.script, machine.extend(life.script, before, now), state):
             self._events.kubelet(life.agent.name, notice)
         await self._report(pod, life, now)
         if machine.finished(life.script, state):
@@ -147,10 +147,11 @@ class Kubelets:
         old, life.pod = life.pod, pod
         if old.metadata.annotations != pod.metadata.annotations or old.spec != pod.spec:
             life.script = script.read(pod)
+            state = machine.extend(life.script, state, now)
         if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
             life.agent.occupancy.add(pod.key, pod)
-            before = {container.name: container.image for container in _containers(old)}
-            for index, container in enumerate(_containers(pod)):
+            before = {container.name: container.image for container in containers_of(old)}
+            for index, container in enumerate(containers_of(pod)):
                 if before.get(container.name) != container.image:
                     state = machine.change(state, index, now)
         return state
@@ -159,7 +160,7 @@ class Kubelets:
         status, conditions = render(pod, life.script, life.state, life.place, now, life.conditions)
         if status == life.reported:
             return
-        answer = await self._write(pod, status)
+        answer = await self._write(pod, _without_rest(status, life.reported or {}))
         if answer is not None:
             life.reported, life.conditions, life.version = status, conditions, answer
 
@@ -223,5 +224,11 @@ class Kubelets:
             life.agent.addresses.free(life.place.pod_ip)
 
 
-def _containers(pod: SimulatedPod) -> tuple[SimulatedContainer, ...]:
-    return (*pod.spec.init_containers, *pod.spec.containers)
+def _without_rest(new: Doc, old: Doc) -> Doc:
+    """A patch that leaves nothing of what was said before and is not said any more."""
+    patch: Doc = {**dict.fromkeys(old.keys() - new.keys()), **new}
+    for name, value in new.items():
+        before = old.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            patch[name] = _without_rest(value, before)
+    return patch

@@ -71,7 +71,9 @@ _DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadli
 
 def accept(script: PodScript, now: float) -> PodState:
     """A pod that its kubelet has just seen."""
-    return PodState(now, tuple(ContainerState() for _ in script.containers))
+    return extend(
+        script, PodState(now, tuple(ContainerState() for c in script.containers if c.role is not Role.DEBUG)), now
+    )
 
 
 def stop(state: PodState, now: float, grace_s: float) -> PodState:
@@ -91,6 +93,14 @@ def change(state: PodState, index: int, now: float) -> PodState:
         return state
     ended = Exit(0, "Completed", current.started_at, now, current.starts)
     return _with(state, index, replace(current, started_at=None, exit=ended, restart_at=now))
+
+
+def extend(script: PodScript, state: PodState, now: float) -> PodState:
+    """Containers that were added to the pod start now."""
+    added = script.containers[len(state.containers) :]
+    if not added:
+        return state
+    return replace(state, containers=(*state.containers, *(ContainerState(restart_at=now) for _ in added)))
 
 
 def advance(script: PodScript, state: PodState, now: float) -> PodState:
@@ -129,7 +139,7 @@ def initialized(script: PodScript, state: PodState, now: float) -> bool:
     return all(
         _passed_at(container, current) <= now
         for container, current in zip(script.containers, state.containers, strict=True)
-        if container.role is not Role.MAIN
+        if container.role in (Role.INIT, Role.SIDECAR)
     )
 
 
@@ -163,10 +173,11 @@ def _changes(script: PodScript, state: PodState) -> Iterator[_Change]:
             yield _exit(state, index, container, _end(script, state, index, stopping))
         elif stopping is None and state.sandbox_at is not None:
             if current.starts == 0:
-                yield _start(state, index, free_at)
+                added = container.role is Role.DEBUG
+                yield _start(state, index, max(state.sandbox_at, current.restart_at) if added else free_at)
             elif current.restart_at < math.inf:
                 yield _start(state, index, current.restart_at)
-        if container.role is not Role.MAIN:
+        if container.role in (Role.INIT, Role.SIDECAR):
             free_at = max(free_at, _passed_at(container, current))
 
 
@@ -191,7 +202,7 @@ def _over(script: PodScript, state: PodState) -> float | None:
     """When the pod came to its own end: all regular containers ended, or an init container failed, for good."""
     latest = 0.0
     for container, current in zip(script.containers, state.containers, strict=True):
-        if container.role is Role.SIDECAR:
+        if container.role in (Role.SIDECAR, Role.DEBUG):
             continue
         ended = current.exit
         for_good = ended is not None and current.started_at is None and current.restart_at == math.inf

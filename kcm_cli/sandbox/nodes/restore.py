@@ -15,15 +15,17 @@ def restore(pod: SimulatedPod, script: PodScript, now: float) -> PodState:
     started = _instant(pod.status.start_time)
     if started is None:
         return accept(script, now)
-    statuses = {s.name: s for s in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
-    containers = tuple(_container(container, statuses.get(container.name)) for container in script.containers)
+    told = pod.status
+    every = (*told.init_container_statuses, *told.container_statuses, *told.ephemeral_container_statuses)
+    statuses = {status.name: status for status in every}
+    containers = tuple(_container(container, statuses.get(container.name), now) for container in script.containers)
     has_sandbox = any(container.starts for container in containers)
     return PodState(started, containers, _first_start(containers, started) if has_sandbox else None)
 
 
-def _container(script: ContainerScript, status: ContainerStatus | None) -> ContainerState:
+def _container(script: ContainerScript, status: ContainerStatus | None, now: float) -> ContainerState:
     if status is None or status.state is None:
-        return ContainerState()
+        return ContainerState(restart_at=now) if script.role is Role.DEBUG else ContainerState()
     starts = status.restart_count + 1
     last = status.last_state.terminated if status.last_state is not None else None
     previous = _exit(last, starts - 1)

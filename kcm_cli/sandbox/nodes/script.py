@@ -23,11 +23,13 @@ SHORT_RUN_S = 1.0
 
 
 class Role(Enum):
-    """INIT runs to its end before the next; a SIDECAR is an init container that stays; MAIN are the others."""
+    """INIT runs to its end before the next; a SIDECAR is an init container that stays; a DEBUG one was added to a pod
+    that runs, which does not depend on it; MAIN are the others."""
 
     INIT = "init"
     SIDECAR = "sidecar"
     MAIN = "main"
+    DEBUG = "debug"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class ContainerScript:
 
 @dataclass(frozen=True, slots=True)
 class PodScript:
-    """A pod's behaviour: its containers in the order in which they start, init containers first."""
+    """A pod's behaviour: its containers in the order in which they start: first init, then regular, then added ones."""
 
     containers: tuple[ContainerScript, ...]
     start_delay_s: float
@@ -85,6 +87,7 @@ def read(pod: SimulatedPod) -> PodScript:
     spec = pod.spec
     containers = [_script(c, _init_role(c), spec.restart_policy, wishes) for c in spec.init_containers]
     containers += [_script(c, Role.MAIN, spec.restart_policy, wishes) for c in spec.containers]
+    containers += [_script(c, Role.DEBUG, "Never", wishes) for c in spec.ephemeral_containers]
     grace_s = spec.termination_grace_period_seconds
     return PodScript(
         tuple(containers),
@@ -105,7 +108,7 @@ def _script(container: SimulatedContainer, role: Role, pod_policy: str, wishes: 
     restart = container.restart_policy or _pod_policy(role, pod_policy)
     restarts = wishes.number(RESTARTS, scope)
     code = wishes.number(EXIT_CODE, scope)
-    ends = role is Role.INIT or restart != "Always"
+    ends = role is Role.INIT or (restart != "Always" and role is not Role.DEBUG)
     natural_s = 0.0 if role is Role.INIT else SHORT_RUN_S if ends or code is not None else math.inf
     lasts_s = wishes.seconds(RUN_TIME, scope, natural_s)
     reason = wishes.text(EXIT_REASON, scope)

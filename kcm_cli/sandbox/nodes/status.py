@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kcm_cli.api.core import Condition
-from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.nodes import resources
 from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.conditions import Reported, kubelet_conditions
-from kcm_cli.sandbox.nodes.containers import instant, report
+from kcm_cli.sandbox.nodes.containers import Report, instant, report
 from kcm_cli.sandbox.nodes.machine import PodState, finished, initialized
 from kcm_cli.sandbox.nodes.script import PodScript, Role
-from kcm_cli.sandbox.views import SimulatedPod
+from kcm_cli.sandbox.views import SimulatedPod, containers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,15 @@ def render(
     """The status to report at ``now``, and its conditions; ``old`` are those reported before."""
     done = finished(script, state)
     initial = initialized(script, state, now)
-    names = {c.name: c for c in (*pod.spec.init_containers, *pod.spec.containers)}
+    spec = pod.spec
+    names = {container.name: container for container in containers_of(pod)}
     reports = [
         report(pod, names[container.name], container, current, now, lost=done and initial)
         for container, current in zip(script.containers, state.containers, strict=True)
     ]
     phase = _phase(script, state, now, done=done)
     conditions = kubelet_conditions(pod, reports, phase, sandbox=_has_sandbox(state, done), old=old, now=now)
-    inits = len(pod.spec.init_containers)
+    inits, regular = len(spec.init_containers), len(spec.init_containers) + len(spec.containers)
     doc: Doc = {
         "observedGeneration": pod.metadata.generation,
         "phase": phase,
@@ -54,18 +55,25 @@ def render(
         "hostIP": place.host_ip,
         "hostIPs": [{"ip": place.host_ip}],
         "conditions": [condition.doc() for condition in conditions],
-        "containerStatuses": sorted((r.doc for r in reports[inits:]), key=lambda report: str(report["name"])),
+        "containerStatuses": _by_name(reports[inits:regular]),
     }
     if inits:
         doc["initContainerStatuses"] = [r.doc for r in reports[:inits]]
+    if len(reports) > regular:
+        doc["ephemeralContainerStatuses"] = _by_name(reports[regular:])
     if place.pod_ip and (state.sandbox_at is not None or pod.spec.host_network):
         doc["podIP"] = place.pod_ip
         doc["podIPs"] = [{"ip": place.pod_ip}]
-    if allocated := allocated_resources(pod):
+    doc["resources"] = resources.given(pod, running=phase == "Running")
+    if allocated := resources.allocated(pod):
         doc["allocatedResources"] = allocated
     if state.stop is not None and state.stop.reason and done:
         doc["reason"], doc["message"] = state.stop.reason, state.stop.message
     return doc, conditions
+
+
+def _by_name(reports: Sequence[Report]) -> list[Doc]:
+    return [report.doc for report in sorted(reports, key=lambda report: report.name)]
 
 
 def rejected(rejection: Rejection) -> Doc:
@@ -75,18 +83,6 @@ def rejected(rejection: Rejection) -> Doc:
         "reason": rejection.reason,
         "message": f"Pod was rejected: {rejection.message}",
     }
-
-
-def allocated_resources(pod: SimulatedPod) -> dict[str, str]:
-    """What the pod's containers ask for together; init containers and overhead are left to who compares."""
-    asked = [c.resources.requests for c in pod.spec.containers if c.resources is not None and c.resources.requests]
-    if len(asked) < 2:
-        return asked[0] if asked else {}
-    total: dict[str, quantity.Quantity] = {}
-    for requests in asked:
-        for name, text in requests.items():
-            total[name] = total[name] + quantity.parse(text) if name in total else quantity.parse(text)
-    return {name: str(amount) for name, amount in total.items()}
 
 
 def _has_sandbox(state: PodState, done: bool) -> bool:
@@ -111,6 +107,6 @@ def _succeeded(script: PodScript, state: PodState) -> bool:
     if state.stop is not None and state.stop.reason:
         return False
     for container, current in zip(script.containers, state.containers, strict=True):
-        if container.role is not Role.SIDECAR and (current.exit is None or current.exit.code != 0):
+        if container.role in (Role.INIT, Role.MAIN) and (current.exit is None or current.exit.code != 0):
             return False
     return True

@@ -9,9 +9,10 @@ from kcm_cli.planning.actions import Notice
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.nodes.machine import ContainerState, PodState
 from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
-from kcm_cli.sandbox.views import SimulatedPod
+from kcm_cli.sandbox.views import SimulatedPod, containers_of
 
 NORMAL, WARNING = "Normal", "Warning"
+_FIELDS = {Role.MAIN: "containers", Role.DEBUG: "ephemeralContainers"}
 
 
 def notices(pod: SimulatedPod, script: PodScript, before: PodState, after: PodState) -> Iterator[Notice]:
@@ -30,9 +31,7 @@ def _of_container(
     pod: SimulatedPod, container: ContainerScript, old: ContainerState, new: ContainerState
 ) -> Iterator[Notice]:
     if new.starts > old.starts:
-        image = next(
-            (c.image for c in (*pod.spec.init_containers, *pod.spec.containers) if c.name == container.name), ""
-        )
+        image = next((c.image for c in containers_of(pod) if c.name == container.name), "")
         text = f'Container image "{image}" already present on machine and can be accessed by the pod'
         yield _notice(pod, container, NORMAL, "Pulled", text)
         yield _notice(pod, container, NORMAL, "Created", "Container created")
@@ -45,6 +44,5 @@ def _of_container(
 
 
 def _notice(pod: SimulatedPod, container: ContainerScript, type_: str, reason: str, message: str) -> Notice:
-    field = "containers" if container.role is Role.MAIN else "initContainers"
-    ref = ref_of("v1", "Pod", pod, f"spec.{field}{{{container.name}}}")
+    ref = ref_of("v1", "Pod", pod, f"spec.{_FIELDS.get(container.role, 'initContainers')}{{{container.name}}}")
     return Notice(ref, type_, reason, message)

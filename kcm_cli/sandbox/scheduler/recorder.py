@@ -51,14 +51,14 @@ class _Told:
 
 
 class Recorder:
-    """Tells as one component."""
+    """Tells as one component. ``names`` are those of all who tell of the same objects."""
 
-    def __init__(self, client: Client, clock: Clock, component: str, instance: str) -> None:
+    def __init__(self, client: Client, names: EventNames, clock: Clock, component: str, instance: str) -> None:
         self._client = client
         self._clock = clock
         self._component = component
         self._instance = instance
-        self._names = EventNames(clock)
+        self._names = names
         self._known: dict[_Key, _Told] = {}
         self._queue: asyncio.Queue[_Told] = asyncio.Queue(WAITING)
 

@@ -18,6 +18,7 @@ from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
 from kcm_cli.sandbox.scheduler.listers import Listers
@@ -65,10 +66,10 @@ class _Fail:
 class Scheduler:
     """The default scheduler of a sandbox."""
 
-    def __init__(self, client: Client, listers: Listers, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, client: Client, listers: Listers, names: EventNames, clock: Clock, rng: random.Random) -> None:
         self._writes = Writes(client, clock)
         self._listers = listers
-        self._events = Recorder(client, clock, NAME, f"{NAME}-sandbox")
+        self._events = Recorder(client, names, clock, NAME, f"{NAME}-sandbox")
         self._clock = clock
         self._rng = rng
         self._state = ClusterState(listers.workloads().selector_for)

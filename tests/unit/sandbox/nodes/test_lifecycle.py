@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcm_cli.rest.client import STRATEGIC_MERGE
 from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
 
 LEASES = resource("leases", "coordination.k8s.io")
@@ -298,6 +299,59 @@ def test_kubelets_tell_what_they_do(play):
         told = await world.events("a")
         assert ("Started", "Container started") in told
         assert [reason for reason, _ in told].count("BackOff") == 1
+
+    play(run)
+
+
+def test_a_container_that_is_added_to_a_pod_runs_beside_the_others(play):
+    async def run(world: World) -> None:
+        await world.pod("a", ready_delay="never")
+        await world.wait(5)
+        debug = {"name": "debug", "image": "busybox", "terminationMessagePolicy": "File", "imagePullPolicy": "Always"}
+        await world.client.patch(
+            PODS,
+            "default",
+            "a",
+            {"spec": {"ephemeralContainers": [debug]}},
+            content_type=STRATEGIC_MERGE,
+            subresource="ephemeralcontainers",
+        )
+        await world.wait(5)
+        (status,) = (await world.status("a"))["ephemeralContainerStatuses"]
+        assert status["state"]["running"]["startedAt"] == "2026-01-01T00:00:06Z"
+        assert (status["ready"], status["restartCount"], "started" in status) == (False, 0, False)
+        assert (await world.condition("a", "ContainersReady"))["message"] == "containers with unready status: [c]"
+        assert ("Started", "Container started") in await world.events("a")
+        await world.delete(PODS, "a")
+        await world.wait(1)
+        assert await world.gone("a")
+
+    play(run)
+
+
+def test_what_a_pod_was_given_and_as_whom_it_runs(play):
+    async def run(world: World) -> None:
+        spec = {
+            "containers": [
+                {"name": "a", "image": "i", "resources": {"requests": {"cpu": "100m", "ephemeral-storage": "1Gi"}}},
+                {
+                    "name": "b",
+                    "image": "i",
+                    "resources": {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
+                    "securityContext": {"runAsUser": 7},
+                },
+            ],
+            "initContainers": [{"name": "i", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+            "securityContext": {"runAsUser": 5, "runAsGroup": 6, "fsGroup": 9, "supplementalGroups": [8]},
+        }
+        await world.pod("p", spec)
+        await world.wait(1)
+        status = await world.status("p")
+        assert status["allocatedResources"] == {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}
+        assert status["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}}
+        users = {each["name"]: each["user"]["linux"] for each in status["containerStatuses"]}
+        assert users["a"] == {"uid": 5, "gid": 6, "supplementalGroups": [6, 8, 9]}
+        assert users["b"]["uid"] == 7
 
     play(run)
 

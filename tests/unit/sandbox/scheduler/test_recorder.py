@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from kcm_cli.planning.actions import EventRef, Notice
+from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.sandbox.scheduler.recorder import FINISHED_S, REFRESH_S, WAITING, Recorder
 from tests.unit.sandbox.nodes.world import World, resource
 
@@ -20,7 +21,7 @@ def recording(play, test) -> None:
     """Play a test that gets a running recorder."""
 
     async def run(world: World) -> None:
-        recorder = Recorder(world.client, world.clock, "default-scheduler", "here")
+        recorder = Recorder(world.client, EventNames(world.clock), world.clock, "default-scheduler", "here")
         task = asyncio.create_task(recorder.run())
         await test(world, recorder)
         task.cancel()
