@@ -41,6 +41,7 @@ from kcm_cli.sandbox.apiserver.registry.flow_classes import FlowClasses
 from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.registry.options import check_timeout
+from kcm_cli.sandbox.apiserver.registry.refusals import NotAcceptable
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve, unresolvable
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, NoSuchGroup, route
 from kcm_cli.sandbox.apiserver.registry.service_ranges import DefaultRangeStatus
@@ -227,8 +228,8 @@ _DEPRECATED = {
 
 def _refused(request: Request, error: ApiError, warnings: list[str]) -> Answer:
     response = error_response(error)
-    if negotiation.for_status(request.headers.get("accept", "")).yaml:
-        response = negotiation.as_yaml(response)
+    if not isinstance(error, NotAcceptable):
+        response = negotiation.shaped(response, negotiation.for_status(request.headers.get("accept", "")))
     return with_warnings(response, warnings) if warnings else response
 
 

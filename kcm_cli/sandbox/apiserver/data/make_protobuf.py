@@ -1,106 +1,80 @@
 """Makes protobuf.json: the numbers that the fields of each kind have in the protobuf form.
 
-    python -m kcm_cli.sandbox.apiserver.data.make_protobuf KUBECTL
+    python -m kcm_cli.sandbox.apiserver.data.make_protobuf STAGING
 
-KUBECTL is an installed kubectl of v1.33 or before: programs of Go carry the descriptors of their messages, packed.
-Later ones have none, so that fields that are newer than it have no number here. Which of the messages' fields
-are embedded in JSON is read from the installed package kubernetes-validate; kinds that the server does not serve
-are left out.
+STAGING is the folder ``staging/src/k8s.io`` of Kubernetes' source in the version that is served: its packages have
+their messages in ``generated.proto``. Which of the messages' fields are embedded in JSON is read from the installed
+package kubernetes-validate; kinds that the server does not serve are left out, and so are
+CustomResourceDefinitions, whose schemas have a form of their own.
 """
 
 import json
 import re
 import sys
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.apiserver.data.make import SOURCE
-from kcm_cli.sandbox.apiserver.protobuf.wire import fields
+from kcm_cli.sandbox.apiserver.protobuf.messages import message_of
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 
-_PACKED = re.compile(rb"\x1f\x8b\x08")
-_MOST = 1 << 20
-_SCALARS = {1: "float", 3: "int", 4: "int", 5: "int", 8: "bool", 9: "string", 12: "bytes"}
-_REPEATED = 3
+_PACKAGE = re.compile(r"^package ([\w.]+);", re.M)
+_MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.M | re.S)
+_FIELD = re.compile(r"^  (optional|repeated|map<string, ([\w.]+)>) ?([\w.]*) (\w+) = (\d+);", re.M)
+_SCALARS = {"int32": "int", "int64": "int", "uint32": "int", "bool": "bool", "string": "string", "bytes": "bytes"}
+_PREFIXES = (
+    "k8s.io.apimachinery.pkg.apis.",
+    "k8s.io.apimachinery.pkg.api.",
+    "k8s.io.apimachinery.pkg.",
+    "k8s.io.kube_aggregator.pkg.apis.",
+    "k8s.io.api.",
+)
+_ALSO = (
+    *("meta.v1.DeleteOptions", "meta.v1.ListMeta", "meta.v1.PartialObjectMetadata", "meta.v1.Status"),
+    *("meta.v1.APIGroup", "meta.v1.APIGroupList", "meta.v1.APIResourceList", "meta.v1.APIVersions"),
+    "apidiscovery.v2.APIGroupDiscoveryList",
+)
+"""What is sent without being a resource."""
 
 Field = tuple[int, str, str]
 Messages = dict[str, list[Field]]
 
 
-def main(program: Path) -> None:
+def main(staging: Path) -> None:
     """Write protobuf.json beside this file."""
     messages: Messages = {}
-    maps: dict[str, str] = {}
-    for descriptor in _descriptors(program.read_bytes()):
-        _read_file(descriptor, messages, maps)
-    for name, found in messages.items():
-        messages[name] = [(number, field, maps.get(type_, type_)) for number, field, type_ in found]
+    for path in sorted(staging.glob("**/generated.proto")):
+        if not path.is_relative_to(staging / "apiextensions-apiserver"):
+            _read_file(path.read_text(), messages)
     _inline(messages)
-    needed = _needed(messages)
-    lines = []
-    for name in sorted(needed):
-        short = [(number, field, _short(type_)) for number, field, type_ in sorted(messages[name])]
-        lines.append(f"{json.dumps(_short(name))}:{codec.encode(short).decode()}")
+    short = {_short(name): sorted((n, f, _short(t)) for n, f, t in found) for name, found in messages.items()}
+    lines = [f"{json.dumps(name)}:{codec.encode(short[name]).decode()}" for name in sorted(_needed(short))]
     Path(__file__).with_name("protobuf.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def _descriptors(data: bytes) -> Iterator[bytes]:
-    for match in _PACKED.finditer(data):
-        try:
-            found = zlib.decompressobj(31).decompress(data[match.start() : match.start() + _MOST])
-        except zlib.error:
-            continue
-        if found.startswith(b"\x0a") and b"k8s.io/" in found[:12] and b"/generated.proto" in found[:120]:
-            yield found
+def _read_file(text: str, messages: Messages) -> None:
+    package = _PACKAGE.search(text)
+    assert package is not None
+    for name, body in _MESSAGE.findall(text):
+        messages[f"{package[1]}.{name}"] = [_field(package[1], *parts) for parts in _FIELD.findall(body)]
 
 
-def _read_file(descriptor: bytes, messages: Messages, maps: dict[str, str]) -> None:
-    parts = _parts(descriptor)
-    package = parts[2][0].decode()
-    for message in parts.get(4, []):
-        _read_message(package, message, messages, maps)
+def _field(package: str, label: str, values: str, type_: str, name: str, number: str) -> Field:
+    form = "{}" if values else "[]" if label == "repeated" else ""
+    return int(number), name, form + _absolute(package, values or type_)
 
 
-def _read_message(scope: str, message: bytes, messages: Messages, maps: dict[str, str]) -> None:
-    parts = _parts(message)
-    name = f"{scope}.{parts[1][0].decode()}"
-    found = [_field(field) for field in parts.get(2, [])]
-    options = parts.get(7, [])
-    if options and dict(fields(options[0])).get(7):
-        maps["[]" + name] = "{}" + found[1][2]
-        return
-    messages[name] = found
-    for nested in parts.get(3, []):
-        _read_message(name, nested, messages, maps)
-
-
-def _field(data: bytes) -> Field:
-    parts = dict(fields(data))
-    name, number, label, type_ = parts[1], parts[3], parts[4], parts[5]
-    assert isinstance(name, bytes)
-    assert isinstance(number, int)
-    assert isinstance(type_, int)
-    named = parts.get(6, b"")
-    assert isinstance(named, bytes)
-    known = named.decode().removeprefix(".") or _SCALARS[type_]
-    return number, name.decode(), ("[]" if label == _REPEATED else "") + known
-
-
-def _parts(message: bytes) -> dict[int, list[bytes]]:
-    found: dict[int, list[bytes]] = {}
-    for number, value in fields(message):
-        if isinstance(value, bytes):
-            found.setdefault(number, []).append(value)
-    return found
+def _absolute(package: str, type_: str) -> str:
+    if type_ in _SCALARS:
+        return _SCALARS[type_]
+    return type_.removeprefix(".") if "." in type_ else f"{package}.{type_}"
 
 
 def _inline(messages: Messages) -> None:
     """Names as JSON has them; a field that it does not have holds what is embedded: its name becomes empty."""
     definitions = json.loads((SOURCE / "_definitions.json").read_text())["$defs"]
     for name, found in messages.items():
-        known = definitions.get(name.replace("k8s.io.", "io.k8s.", 1), {}).get("properties")
+        known = definitions.get(name.replace("k8s.io.", "io.k8s.", 1).replace("_", "-"), {}).get("properties")
         if known is None:
             continue
         for place, (number, field, type_) in enumerate(found):
@@ -110,12 +84,13 @@ def _inline(messages: Messages) -> None:
 
 
 def _needed(messages: Messages) -> set[str]:
-    wanted = {"k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptions"}
+    wanted = set(_ALSO)
     for served in Catalog():
         info = served.info
-        wanted.add(_message(info.gvr.group, info.gvr.version, info.kind))
+        wanted.add(message_of(info.api_version, info.kind))
         for sub in served.subresources.values():
-            wanted.add(_message(sub.group or info.gvr.group, sub.version or info.gvr.version, sub.kind))
+            group, version = sub.group or info.gvr.group, sub.version or info.gvr.version
+            wanted.add(message_of(f"{group}/{version}", sub.kind))
     needed: set[str] = set()
     while wanted:
         name = wanted.pop()
@@ -125,19 +100,12 @@ def _needed(messages: Messages) -> set[str]:
     return needed
 
 
-def _message(group: str, version: str, kind: str) -> str:
-    return f"k8s.io.api.{group.partition('.')[0] or 'core'}.{version}.{kind}"
-
-
 def _short(type_: str) -> str:
-    for prefix in (
-        "k8s.io.apimachinery.pkg.api.",
-        "k8s.io.apimachinery.pkg.apis.",
-        "k8s.io.apimachinery.pkg.",
-        "k8s.io.api.",
-    ):
-        type_ = type_.replace(prefix, "")
-    return type_
+    form = type_[:2] if type_[:2] in ("[]", "{}") else ""
+    name = type_.removeprefix(form)
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    return form + name
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS, text_respon
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404
 
-_AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _OWN_GROUP = "apiregistration.k8s.io"
 """The group of the aggregator, which has a router for it; those of others it answers itself."""
 _PREVIOUS = BINARY.previous()
@@ -93,9 +93,8 @@ class Discovery:
     def _document(self, request: Request, make: Callable[[], Doc]) -> Response:
         form = negotiation.negotiate(request.headers.get("accept", ""))
         if form is None or form.transform:
-            raise negotiation.refused(request.headers.get("accept", ""))
-        response = self._kept_json(request.path, make)
-        return negotiation.as_yaml(response) if form.yaml else response
+            raise negotiation.refused()
+        return negotiation.shaped(self._kept_json(request.path, make), form)
 
     def _kept_json(self, key: str, make: Callable[[], Doc]) -> Response:
         body = self._kept.get(key)
@@ -105,7 +104,8 @@ class Discovery:
 
     def _aggregated(self, request: Request) -> Response | None:
         """None where the client did not ask for it."""
-        if not _wants_aggregated(request.headers.get("accept", "")):
+        media = _aggregated_media(request.headers.get("accept", ""))
+        if not media:
             return None
         core = request.path.startswith("/api/") or request.path == "/api"
         key = f"aggregated {core}"
@@ -114,10 +114,12 @@ class Discovery:
             document = documents.aggregated(self._catalog, core=core)
             body = self._kept[key] = codec.encode(document) + b"\n"
         tag = f'"{hashlib.sha512(body).hexdigest().upper()}"'
-        headers = {"content-type": _AGGREGATED_TYPE, "etag": tag, "vary": "Accept", "cache-control": "public"}
+        wanted = f"{media};{_AGGREGATED}"
+        headers = {"content-type": wanted, "etag": tag, "vary": "Accept", "cache-control": "public"}
         if request.headers.get("if-none-match") == tag:
             return Response(304, headers, b"")
-        return Response(200, headers, body)
+        response = Response(200, headers, body)
+        return response if media == negotiation.JSON else negotiation.as_protobuf(response, wanted)
 
 
 def check_route(request: Request, produced: str = negotiation.BUILTIN_TYPES) -> None:
@@ -127,12 +129,18 @@ def check_route(request: Request, produced: str = negotiation.BUILTIN_TYPES) -> 
     negotiation.check_produced(request.headers.get("accept", ""), produced)
 
 
-def _wants_aggregated(header: str) -> bool:
+def _aggregated_media(header: str) -> str:
+    """The media type in which the client wants it all in one; JSON goes before protobuf."""
+    found = ""
     for clause in negotiation.clauses(header):
         asked = (clause.param("g"), clause.param("v"), clause.param("as"))
-        if clause.accepts(negotiation.JSON) and asked == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
-            return True
-    return False
+        if asked != ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
+            continue
+        if clause.accepts(negotiation.JSON):
+            return negotiation.JSON
+        if clause.media == negotiation.PROTOBUF:
+            found = negotiation.PROTOBUF
+    return found
 
 
 def _core_versions(request: Request) -> Doc:

@@ -19,6 +19,7 @@ class Field:
 
 
 Message = dict[int, Field]
+_META_KINDS = frozenset(["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "DeleteOptions", "Status"])
 
 
 @cache
@@ -36,8 +37,8 @@ def message_names() -> Iterable[str]:
 def message_of(api_version: str, kind: str) -> str:
     """The message's name of a kind (``apps/v1``, ``Deployment``: ``apps.v1.Deployment``)."""
     group, _, version = api_version.rpartition("/")
-    if kind == "DeleteOptions":
-        return "meta.v1.DeleteOptions"
+    if kind in _META_KINDS or group == "meta.k8s.io":
+        return f"meta.v1.{kind}"
     return f"{group.partition('.')[0] or 'core'}.{version}.{kind}"
 
 

@@ -9,16 +9,24 @@ from datetime import UTC, datetime, timedelta
 
 from kcm_cli.machinery import codec, durations
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.sandbox.apiserver.protobuf.wire import fields, signed
+from kcm_cli.machinery.times import parse_micro_time, parse_time
+from kcm_cli.sandbox.apiserver.protobuf.wire import fields, numbered, packed, signed
 
 Reader = Callable[[bytes], object]
+Writer = Callable[[object], bytes]
 
+_NAMED_LISTS = (".ExtraValue", "meta.v1.Verbs")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def special(name: str) -> Reader | None:
     """How a message of that name is read, or None for an ordinary one."""
-    return _READERS.get(name) or (_named_list if name.endswith(".ExtraValue") else None)
+    return _READERS.get(name) or (_named_list if name.endswith(_NAMED_LISTS) else None)
+
+
+def writer(name: str) -> Writer | None:
+    """How a message of that name is written, or None for an ordinary one."""
+    return _WRITERS.get(name) or (_write_named_list if name.endswith(_NAMED_LISTS) else None)
 
 
 def _numbers(data: bytes) -> dict[int, int | bytes]:
@@ -91,4 +99,46 @@ _READERS: dict[str, Reader] = {
     "runtime.RawExtension": _raw,
     "resource.Quantity": _quantity,
     "util.intstr.IntOrString": _int_or_string,
+}
+
+
+def _write_time(value: object) -> bytes:
+    return numbered(1, int(parse_time(str(value)).timestamp()))
+
+
+def _write_micro_time(value: object) -> bytes:
+    moment = parse_micro_time(str(value))
+    return numbered(1, int((moment - _EPOCH).total_seconds())) + numbered(2, moment.microsecond * 1000)
+
+
+def _write_quantity(value: object) -> bytes:
+    return packed(1, str(value).encode())
+
+
+def _write_int_or_string(value: object) -> bytes:
+    if isinstance(value, int):
+        return numbered(1, 0) + numbered(2, value)
+    return numbered(1, 1) + packed(3, str(value).encode())
+
+
+def _write_raw(value: object) -> bytes:
+    return packed(1, codec.encode(value))
+
+
+def _write_duration(value: object) -> bytes:
+    return numbered(1, durations.parse_nanoseconds(str(value)))
+
+
+def _write_named_list(value: object) -> bytes:
+    return b"".join([packed(1, str(item).encode()) for item in value]) if isinstance(value, list) else b""
+
+
+_WRITERS: dict[str, Writer] = {
+    "meta.v1.Time": _write_time,
+    "meta.v1.MicroTime": _write_micro_time,
+    "meta.v1.Duration": _write_duration,
+    "meta.v1.FieldsV1": _write_raw,
+    "runtime.RawExtension": _write_raw,
+    "resource.Quantity": _write_quantity,
+    "util.intstr.IntOrString": _write_int_or_string,
 }

@@ -48,6 +48,30 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     raise FormatError("unexpected EOF" if len(data) < at + _MAX_VARINT else "integer overflow")
 
 
+def numbered(number: int, value: int) -> bytes:
+    """A field that holds a whole number."""
+    return _varint(number << 3 | VARINT) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def packed(number: int, value: bytes) -> bytes:
+    """A field that holds text, bytes or a message."""
+    return _varint(number << 3 | BYTES) + _varint(len(value)) + value
+
+
+def _varint(value: int) -> bytes:
+    if value < 0x80:
+        return _SHORT[value]
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+_SHORT = [bytes([value]) for value in range(0x80)]
+
+
 def signed(value: int) -> int:
     """A varint as a signed 64-bit integer."""
     return value - (1 << 64) if value >> 63 else value

@@ -1,14 +1,17 @@
-"""The forms in which objects are answered: JSON as stored, another version's JSON, metadata only, YAML.
+"""The forms in which objects are answered: JSON as stored, another version's JSON, metadata only, YAML, protobuf.
 
 Tables are in ``tables.media``.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from typing import Any, Protocol
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.rest.transport import Response
+from kcm_cli.rest.transport import Response, Stream
+from kcm_cli.sandbox.apiserver.protobuf.decoding import UnknownForm
+from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf, to_protobuf_frame
 from kcm_cli.sandbox.apiserver.registry import answers, yaml_text
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.refusals import wrong_shape
@@ -16,6 +19,7 @@ from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
 from kcm_cli.sandbox.apiserver.types import Tree
 
 META_V1 = "meta.k8s.io/v1"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 KUBELET = frozenset(["log", "exec", "attach", "portforward", "proxy"])
 """Subresources whose answers are not objects."""
 
@@ -178,6 +182,31 @@ class YamlMedia:
         return self._inner.bookmark(revision, initial_end=initial_end)
 
 
+class ProtobufMedia:
+    """Whatever another form answers, as protobuf; JSON where a kind has no such form."""
+
+    def __init__(self, inner: Media) -> None:
+        self._inner = inner
+
+    def object(self, status: int, stored: Stored) -> Response:
+        return as_protobuf(self._inner.object(status, stored))
+
+    def document(self, status: int, doc: Doc) -> Response:
+        return as_protobuf(self._inner.document(status, doc))
+
+    def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
+        return as_protobuf(self._inner.list(items, revision, more, left))
+
+    def frame(self, type_: str, stored: Stored) -> bytes:
+        return self._inner.frame(type_, stored)
+
+    def event(self, event: Event) -> bytes:
+        return self._inner.event(event)
+
+    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
+        return self._inner.bookmark(revision, initial_end=initial_end)
+
+
 def partial(doc: Tree) -> Tree:
     """The metadata of an object."""
     return {"kind": "PartialObjectMetadata", "apiVersion": META_V1, "metadata": doc.get("metadata") or {}}
@@ -187,6 +216,28 @@ def as_yaml(response: Response) -> Response:
     """A JSON answer as YAML."""
     text = yaml_text.dump(codec.decode_doc(response.body))
     return Response(response.status, {**response.headers, "content-type": "application/yaml"}, text.encode())
+
+
+def as_protobuf(response: Response, media: str = PROTOBUF) -> Response:
+    """A JSON answer as protobuf, if its kind has that form."""
+    try:
+        body = to_protobuf(codec.decode_doc(response.body))
+    except UnknownForm:
+        return response
+    return Response(response.status, {**response.headers, "content-type": media}, body)
+
+
+def protobuf_stream(stream: Stream) -> Stream:
+    """A watch of JSON lines as protobuf."""
+    headers = {**stream.headers, "content-type": f"{PROTOBUF};stream=watch"}
+    return Stream(stream.status, headers, _protobuf_frames(stream.chunks))
+
+
+async def _protobuf_frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    endless: Any = chunks
+    async with aclosing(endless):
+        async for chunk in endless:
+            yield b"".join([to_protobuf_frame(codec.decode_doc(line)) for line in chunk.splitlines()])
 
 
 def bookmark_frame(kind: str, api_version: str, revision: int, initial_end: bool) -> bytes:

@@ -8,22 +8,25 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.rest.transport import Request
+from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.protobuf.decoding import UnknownForm, to_json
 from kcm_cli.sandbox.apiserver.refusals import bad_request
 from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.media import (
+    PROTOBUF,
     Media,
     PartialJson,
     PlainJson,
+    ProtobufMedia,
     ShapedJson,
     YamlMedia,
+    as_protobuf,
     as_yaml,
 )
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 
-JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+JSON, YAML = "application/json", "application/yaml"
 BUILTIN_TYPES = f"{JSON}, {YAML}, {PROTOBUF}"
 _STREAM_TYPES = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
 CUSTOM_TYPES = f"{JSON}, {YAML}"
@@ -77,6 +80,7 @@ class Wanted:
     yaml: bool = False
     transform: str = ""
     version: str = ""
+    protobuf: bool = False
 
 
 def readable(request: Request, *, custom: bool) -> Request:
@@ -104,21 +108,24 @@ def check_route(header: str, *, listing: bool) -> None:
 def negotiate(header: str, *, transforms: frozenset[str] = TRANSFORMS) -> Wanted | None:
     """What to answer with, or None where nothing that is accepted can be had.
 
-    Protobuf is never an answer; whoever accepts JSON as well gets that.
+    Whoever accepts JSON beside protobuf gets that: it is what is stored.
     """
     if not header:
         return Wanted()
+    packed: Wanted | None = None
     for clause in clauses(header):
         kind, group, version = clause.param("as"), clause.param("g"), clause.param("v")
         known = kind in transforms and group == "meta.k8s.io" and version in _META_VERSIONS
         if (kind or group or version) and not known:
             continue
         stream = clause.param("stream")
+        if clause.media == PROTOBUF and kind != "Table" and stream in ("", "watch"):
+            packed = packed or Wanted(False, kind, version, protobuf=True)
         if clause.accepts(JSON) and stream in ("", "watch"):
             return Wanted(False, kind, version)
         if clause.accepts(YAML) and not stream:
             return Wanted(True, kind, version)
-    return None
+    return packed
 
 
 def for_status(header: str) -> Wanted:
@@ -126,15 +133,22 @@ def for_status(header: str) -> Wanted:
     return negotiate(header, transforms=_NO_TRANSFORMS) or Wanted()
 
 
+def shaped(response: Response, form: Wanted) -> Response:
+    """A JSON answer in the form that was asked for, but for transforms."""
+    if form.protobuf:
+        return as_protobuf(response)
+    return as_yaml(response) if form.yaml else response
+
+
 def wanted(
     header: str, *, custom: bool = False, stream: bool = False, transforms: frozenset[str] = TRANSFORMS
 ) -> Wanted:
     """Raises ApiError 406."""
     found = negotiate(header, transforms=transforms)
-    if found is None:
-        raise refused(header, custom=custom)
+    if found is None or (found.protobuf and custom):
+        raise refused(custom=custom)
     if stream and found.yaml:
-        raise refusals.not_acceptable(f"{JSON};stream=watch" if custom else _STREAM_TYPES)
+        raise refusals.NotAcceptable(f"{JSON};stream=watch" if custom else _STREAM_TYPES)
     return found
 
 
@@ -150,9 +164,9 @@ def check_produced(header: str, produced: str) -> None:
         raise refusals.no_representation(produced)
 
 
-def refused(header: str, *, custom: bool = False) -> ApiError:
-    """406. A client that accepts protobuf alone is told what there really is."""
-    return refusals.not_acceptable(CUSTOM_TYPES if custom or PROTOBUF in header else BUILTIN_TYPES)
+def refused(*, custom: bool = False) -> ApiError:
+    """406."""
+    return refusals.NotAcceptable(CUSTOM_TYPES if custom else BUILTIN_TYPES)
 
 
 def media_for(served: Served, form: Wanted, convert: Convert) -> Media:
@@ -165,18 +179,22 @@ def media_for(served: Served, form: Wanted, convert: Convert) -> Media:
         inner = ShapedJson(served, lambda doc: convert(served, doc), names, typed=served.info.custom)
     else:
         inner = PlainJson(served)
+    if form.protobuf:
+        return ProtobufMedia(inner)
     return YamlMedia(inner) if form.yaml else inner
 
 
 __all__ = [
+    "PROTOBUF",
     "BUILTIN_TYPES",
     "CUSTOM_TYPES",
     "Wanted",
-    "as_yaml",
+    "as_protobuf",
     "clauses",
     "media_for",
     "negotiate",
     "readable",
     "refused",
+    "shaped",
     "wanted",
 ]

@@ -59,9 +59,11 @@ def too_large_version(asked: int, current: int) -> ApiError:
     return error
 
 
-def not_acceptable(media_types: str) -> ApiError:
-    """406: no answer in a form that was asked for."""
-    return ApiError(406, "NotAcceptable", f"only the following media types are accepted: {media_types}")
+class NotAcceptable(ApiError):
+    """406: no answer in a form that was asked for, so this one is in JSON."""
+
+    def __init__(self, media_types: str) -> None:
+        super().__init__(406, "NotAcceptable", f"only the following media types are accepted: {media_types}")
 
 
 def no_representation(media_types: str) -> ApiError:

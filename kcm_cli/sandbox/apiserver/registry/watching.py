@@ -16,6 +16,7 @@ from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.media import ProtobufMedia, protobuf_stream
 from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options
 from kcm_cli.sandbox.apiserver.registry.reading import FRESH_WAIT_S, chosen_by, parsed_version
 from kcm_cli.sandbox.apiserver.registry.selection import Selection
@@ -56,7 +57,8 @@ class Watching:
         """Open a watch. Raises ApiError."""
         options = list_options(call.query, watch=True)
         plan = self._plan(call, options)
-        return Stream(200, JSON_HEADERS, self._stream(call, plan))
+        stream = Stream(200, JSON_HEADERS, self._stream(call, plan))
+        return protobuf_stream(stream) if isinstance(call.media, ProtobufMedia) else stream
 
     def _plan(self, call: Call, options: ListOptions) -> _Plan:
         store = self._core.store

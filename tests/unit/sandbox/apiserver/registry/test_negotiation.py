@@ -34,7 +34,7 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
         (f"{PARTIAL},{TABLE}", Wanted(False, "PartialObjectMetadata", "v1")),
         ("application/json;as=Odd;v=v1;g=meta.k8s.io,application/json", Wanted()),
         ("application/json;as=Table;v=v9;g=meta.k8s.io, application/yaml", Wanted(yaml=True)),
-        (PROTOBUF, None),
+        (PROTOBUF, Wanted(protobuf=True)),
         ("text/html", None),
         ("application/json;stream=watch", Wanted()),
         ("application/yaml;stream=watch", None),

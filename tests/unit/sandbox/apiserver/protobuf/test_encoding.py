@@ -1,0 +1,151 @@
+"""What is sent in protobuf says the same as the JSON that it is made of."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kcm_cli.rest.transport import Request, Stream
+from kcm_cli.sandbox.apiserver.protobuf.decoding import UnknownForm, to_json
+from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf
+from kcm_cli.sandbox.apiserver.protobuf.wire import fields, numbered, packed
+from kcm_cli.sandbox.apiserver.types import User
+from tests.unit.sandbox.apiserver.conftest import CONFIG_MAPS, Api
+from tests.unit.sandbox.fuzz.objects import valid
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+ACCEPT = {"headers": {"accept": PROTOBUF}}
+AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+TYPED: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+
+
+def again(doc: dict[str, Any]) -> Any:
+    return json.loads(to_json(to_protobuf(doc)))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"data": {"b": "2", "a": ""}, "binaryData": {"x": "/wA="}, "immutable": False},
+        {"metadata": {"name": "a", "creationTimestamp": "2024-02-03T04:05:06Z", "generation": -1}},
+        {"metadata": {"managedFields": [{"manager": "m", "fieldsV1": {"f:data": {".": {}}}}], "finalizers": ["x"]}},
+        {"metadata": {"annotations": {"ü": "\n"}, "ownerReferences": [{"name": "o", "controller": True}]}},
+    ],
+)
+def test_what_is_written_is_read_again(content: dict[str, Any]) -> None:
+    assert again(TYPED | content) == TYPED | content
+
+
+def test_embedded_messages_and_special_ones_are_read_again() -> None:
+    probe = {"httpGet": {"path": "/", "port": "web"}, "periodSeconds": 0}
+    container = {"name": "c", "resources": {"limits": {"cpu": "1500m"}}, "livenessProbe": probe}
+    volume = {"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container], "volumes": [volume]}}
+    assert again(pod) == pod
+    renewed = {"renewTime": "2024-02-03T04:05:06.000007Z"}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": renewed}
+    assert again(lease) == lease
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"minAvailable": 2}}
+    assert again(budget) == budget
+    revision = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "data": {"spec": [1, None]}, "revision": 3}
+    assert again(revision) == revision
+
+
+def test_numbers_are_written_as_they_are_read() -> None:
+    for value in (0, 1, 127, 128, 2**31, 2**63 - 1, -1):
+        assert dict(fields(numbered(7, value))) == {7: value & (2**64 - 1)}
+    assert dict(fields(packed(300, b"x" * 200))) == {300: b"x" * 200}
+
+
+def test_a_kind_without_the_form_is_told_from_others() -> None:
+    with pytest.raises(UnknownForm):
+        to_protobuf({"apiVersion": "x.test/v1", "kind": "Thing"})
+
+
+def test_objects_lists_and_refusals_are_sent(served: Any) -> None:
+    async def test(api: Api) -> None:
+        plain = await api.config_map("a", data={"k": "v"})
+        answer = await api.call("GET", f"{CONFIG_MAPS}/a", **ACCEPT)
+        assert answer.headers["content-type"] == PROTOBUF
+        assert json.loads(to_json(answer.body)) == plain
+        listed = (await api.call("GET", CONFIG_MAPS, **ACCEPT)).body
+        envelope = dict(fields(listed[4:]))
+        assert envelope[1] == packed(1, b"v1") + packed(2, b"ConfigMapList")
+        assert [number for number, _ in fields(envelope[2])] == [1, 2]  # type: ignore[arg-type]
+        refused = await api.call("GET", f"{CONFIG_MAPS}/none", **ACCEPT)
+        assert (refused.status, refused.headers["content-type"]) == (404, PROTOBUF)
+        assert json.loads(to_json(refused.body))["details"] == {"name": "none", "kind": "configmaps"}
+        partial = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+        shown = await api.call("GET", f"{CONFIG_MAPS}/a", headers={"accept": partial})
+        assert json.loads(to_json(shown.body))["kind"] == "PartialObjectMetadata"
+
+    served(test)
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind", "media"),
+    [
+        (PROTOBUF, "APIGroupList", PROTOBUF),
+        (f"{PROTOBUF};{AGGREGATED}", "APIGroupDiscoveryList", f"{PROTOBUF};{AGGREGATED}"),
+        (f"{PROTOBUF};{AGGREGATED},application/json;{AGGREGATED}", "", f"application/json;{AGGREGATED}"),
+        (f"{PROTOBUF},application/json", "", "application/json"),
+    ],
+    ids=["list", "all in one", "json beside it", "list beside it"],
+)
+def test_discovery_has_both_forms(served: Any, accept: str, kind: str, media: str) -> None:
+    async def test(api: Api) -> None:
+        plain = (await api.call("GET", "/apis", headers={"accept": accept.replace(PROTOBUF, "application/json")})).body
+        answer = await api.call("GET", "/apis", headers={"accept": accept})
+        assert (answer.status, answer.headers["content-type"]) == (200, media)
+        assert json.loads(to_json(answer.body) if kind else answer.body)["kind"] == json.loads(plain)["kind"]
+        if kind:
+            assert json.loads(to_json(answer.body))["kind"] == kind
+
+    served(test)
+
+
+def test_a_watch_sends_frames_with_their_length(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await api.config_map("a")
+        query = (("watch", "1"), ("resourceVersion", "0"), ("timeoutSeconds", "1"))
+        request = Request("GET", CONFIG_MAPS, query, {"accept": PROTOBUF})
+        stream = await api.server.api.handle_as(User("x", groups=("system:masters",)), request)
+        assert isinstance(stream, Stream)
+        assert stream.headers["content-type"] == f"{PROTOBUF};stream=watch"
+        data = b"".join([chunk async for chunk in stream.chunks])
+        size = int.from_bytes(data[:4], "big")
+        event = dict(fields(data[4 : 4 + size]))
+        assert (event[1], len(data)) == (b"ADDED", 4 + size)
+        raw = dict(fields(event[2]))[1]  # type: ignore[arg-type]
+        assert json.loads(to_json(raw))["metadata"]["name"] == "a"  # type: ignore[arg-type]
+
+    served(test)
+
+
+def told(value: Any) -> Any:
+    """Without what means nothing."""
+    if isinstance(value, dict):
+        shown = {key: told(item) for key, item in value.items()}
+        return {key: item for key, item in shown.items() if item is not None and item != {} and item != []}
+    return [told(item) for item in value] if isinstance(value, list) else value
+
+
+def test_every_kind_is_sent_as_it_is(served: Any) -> None:
+    async def test(api: Api) -> None:
+        sent = set()
+        for collection, doc in valid().items():
+            path = "/" + collection.format(namespace="default")
+            named = {**doc, "metadata": {"name": "a", **(doc.get("metadata") or {})}}
+            made = await api.call("POST", path, named, query={"dryRun": "All"})
+            if made.status != 201:
+                continue
+            plain = json.loads(made.body)
+            if plain["kind"] == "CustomResourceDefinition":
+                continue
+            for claim in plain["spec"].get("volumeClaimTemplates", []) if plain["kind"] == "StatefulSet" else []:
+                del claim["kind"], claim["apiVersion"]
+            assert told(again(plain)) == told(plain)
+            sent.add(plain["kind"])
+        assert len(sent) > 30
+
+    served(test)
