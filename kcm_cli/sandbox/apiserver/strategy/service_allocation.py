@@ -185,14 +185,15 @@ class ServiceAllocator:
         return ip in self._ips or any(ip in held.ips for held in self._pending)
 
     def _networks(self) -> list[Network]:
-        """The ranges that ServiceCIDR objects declare ready, beside the server's own."""
-        more: list[Network] = []
+        """The ranges that a ready ServiceCIDR holds, the server's own first; its own too while no object holds them."""
+        ready: dict[Network, bool] = {}
         for stored in self._store.list(_RANGES):
             doc: Tree = stored.doc
-            if _ready(doc):
-                found = [ipaddress.ip_network(text) for text in doc["spec"].get("cidrs") or ()]
-                more += [network for network in found if network not in self._default]
-        return self._default + more
+            for text in doc["spec"].get("cidrs") or ():
+                network = ipaddress.ip_network(text)
+                ready[network] = ready.get(network, False) or _ready(doc)
+        own = [network for network in self._default if ready.get(network, True)]
+        return own + [network for network, usable in ready.items() if usable and network not in self._default]
 
     # Ports of nodes
 
@@ -368,9 +369,14 @@ def _usable(network: Network, address: addresses.Address) -> bool:
 
 
 def _ready(doc: Tree) -> bool:
+    """Not being deleted, and nobody says that it is not ready: there may be no controller to say so.
+
+    upstream: pkg/registry/core/service/ipallocator/cidrallocator.go#isReady
+    """
+    if doc["metadata"].get("deletionTimestamp"):
+        return False
     conditions = (doc.get("status") or {}).get("conditions") or ()
-    ready = any(item.get("type") == "Ready" and item.get("status") == "True" for item in conditions)
-    return ready and not doc["metadata"].get("deletionTimestamp")
+    return all(item.get("status") == "True" for item in conditions if item.get("type") == "Ready")
 
 
 def _ips(doc: Tree) -> Iterable[str]:

@@ -1,0 +1,125 @@
+"""service-cidr-controller: ranges of service addresses become ready, and do not go while addresses need them.
+
+upstream: pkg/controller/servicecidrs/servicecidrs_controller.go
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection
+
+from kcm_cli.api.core import Condition
+from kcm_cli.api.networking import IP_ADDRESSES, SERVICE_CIDRS, IPAddress, ServiceCIDR
+from kcm_cli.component.logs import V2
+from kcm_cli.controllers.service_cidr import plan
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.planning.actions import Notice, Patch, ref_to
+from kcm_cli.planning.protection import is_held, lacks
+from kcm_cli.rest.client import APPLY
+from kcm_cli.rest.errors import ApiError, Conflict, NotFound
+from kcm_cli.rest.listing import list_all
+from kcm_cli.rest.transport import TransportError
+
+log = logging.getLogger(__name__)
+
+MANAGER = "service-cidr-controller"
+WORKERS = 5
+MAX_RETRIES = 15
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = ServiceCIDRController(context)
+    retry = RetryPolicy(MAX_RETRIES)
+    return context.worker(controller.queue, controller.sync, count=WORKERS, waits_for=controller.informers, retry=retry)
+
+
+class ServiceCIDRController:
+    """Keys are names of ServiceCIDRs."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client, self._clock = context.client, context.clock
+        self._recorder = context.recorder
+        self.queue = context.queue("ipaddresses")
+        self._ranges = context.informers.get(SERVICE_CIDRS)
+        self._addresses = context.informers.get(IP_ADDRESSES)
+        self.informers = (self._ranges, self._addresses)
+        self._ending = asyncio.Lock()
+        """Two ranges that hold one another's addresses must not go at the same time."""
+        self._ranges.listen(on_add=self._added, on_update=lambda old, new: self.queue.add(new.name))
+        self._addresses.listen(on_add=self._address, on_delete=self._address)
+
+    async def sync(self, key: str) -> float | None:
+        current = self._ranges.store.get(key)
+        if current is None:
+            return None
+        if current.deleting:
+            return await self._end(current)
+        if lacks(current, plan.FINALIZER):
+            await self._patch(plan.protection(current))
+        try:
+            await self._set(current, plan.READY)
+        except (ApiError, TransportError):
+            text = "The ServiceCIDR Status can not be set to Ready=True"
+            self._recorder.emit(Notice(ref_to(SERVICE_CIDRS, current), "Warning", "KubernetesServiceCIDRError", text))
+            raise
+        return None
+
+    async def _end(self, current: ServiceCIDR) -> float | None:
+        """Let a range go, or say why it may not; seconds to wait."""
+        if self._blocks(current, self._ranges.store.list()):
+            await self._set(current, plan.BLOCKED)
+            return None
+        deleted = parse_time(current.metadata.deletion_timestamp or "")
+        left_s = plan.GRACE_S - (self._clock.now() - deleted).total_seconds()
+        if left_s > 0:
+            return left_s
+        if is_held(current, plan.FINALIZER):
+            await self._release(current)
+        return None
+
+    async def _release(self, current: ServiceCIDR) -> None:
+        """The other ranges are asked of the server: one that the cache still has may have gone just now."""
+        async with self._ending:
+            live = await list_all(self._client, SERVICE_CIDRS)
+            if self._blocks(current, live.items):
+                await self._set(current, plan.BLOCKED)
+            else:
+                await self._patch(plan.release(current))
+
+    def _blocks(self, current: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> bool:
+        """Whether addresses would be left without a range."""
+        orphan = plan.orphan(current, ranges, self._addresses.store)
+        if orphan is not None:
+            fields = {"ServiceCIDR": current.name, "IPAddress": str(orphan)}
+            log.log(V2, "Deleting ServiceCIDR blocked by IP address", extra={"fields": fields})
+        return orphan is not None
+
+    async def _set(self, current: ServiceCIDR, condition: Condition) -> None:
+        if plan.says(current, condition):
+            return
+        body = plan.applied(current, condition, self._clock.now())
+        query = (("fieldManager", MANAGER), ("force", "true"))
+        await self._client.patch(
+            SERVICE_CIDRS, "", current.name, body, content_type=APPLY, subresource="status", query=query
+        )
+
+    async def _patch(self, patch: Patch) -> None:
+        try:
+            await writes.patch(self._client, patch)
+        except (NotFound, Conflict):
+            return  # gone, or another one of this name
+
+    # -- events
+
+    def _added(self, one: ServiceCIDR) -> None:
+        """A new range may hold the addresses that others cannot go for."""
+        for name in {one.name, *plan.overlapping(one, self._ranges.store)}:
+            self.queue.add(name)
+
+    def _address(self, obj: IPAddress) -> None:
+        address = plan.address_of(obj)
+        if address is not None:
+            for name in plan.containing(address, self._ranges.store):
+                self.queue.add(name)

@@ -1,0 +1,129 @@
+"""Which ranges of service addresses hold which addresses, and whether one that is to go may.
+
+upstream: pkg/controller/servicecidrs/servicecidrs_controller.go, pkg/api/servicecidr/servicecidr.go
+"""
+
+import ipaddress
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from functools import lru_cache
+
+from kcm_cli.api.core import Condition
+from kcm_cli.api.networking import SERVICE_CIDRS, IPAddress, ServiceCIDR
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.actions import Patch
+from kcm_cli.planning.conditions import find
+
+FINALIZER = "networking.k8s.io/service-cidr-finalizer"
+GRACE_S = 10.0
+"""How long a range stays after its deletion at least: every API server has to learn that it gives no more out."""
+READY = Condition(type="Ready", status="True", message="Kubernetes Service CIDR is ready")
+BLOCKED = Condition(
+    type="Ready",
+    status="False",
+    reason="Terminating",
+    message=("There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"),
+)
+_MANAGED_BY, _ALLOCATOR = "ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io"
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def overlapping(changed: ServiceCIDR, ranges: Iterable[ServiceCIDR]) -> list[str]:
+    """The names of the ranges that have addresses in common with one, its own included."""
+    networks = networks_of(changed)
+    return [one.name for one in ranges if any(_overlap(a, b) for a in networks_of(one) for b in networks)]
+
+
+def containing(address: Address, ranges: Iterable[ServiceCIDR]) -> list[str]:
+    """The names of the ranges that could give an address out."""
+    return [one.name for one in ranges if any(_gives(network, address) for network in networks_of(one))]
+
+
+def address_of(obj: IPAddress) -> Address | None:
+    """The address, if it was given out to a Service by an API server."""
+    if obj.labels.get(_MANAGED_BY) != _ALLOCATOR:
+        return None
+    try:
+        return ipaddress.ip_address(obj.name)
+    except ValueError:
+        return None
+
+
+def is_contained(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> bool:
+    """Whether each of its networks is part of another range's."""
+    others = [network for one in ranges if one.name != leaving.name for network in networks_of(one)]
+    return all(any(_contains(outer, own) for outer in others) for own in networks_of(leaving))
+
+
+def orphan(leaving: ServiceCIDR, ranges: Collection[ServiceCIDR], objects: Iterable[IPAddress]) -> Address | None:
+    """An address that would be in no range any more; none where the range may go."""
+    if is_contained(leaving, ranges):
+        return None
+    versions = {network.version for network in networks_of(leaving)}
+    for obj in objects:
+        address = address_of(obj)
+        if address is not None and address.version in versions and containing(address, ranges) == [leaving.name]:
+            return address
+    return None
+
+
+def says(current: ServiceCIDR, condition: Condition) -> bool:
+    """Whether its status has this condition, whenever it was set."""
+    known = find(current.status.conditions, condition.type)
+    return known is not None and (known.status, known.reason, known.message) == (
+        condition.status,
+        condition.reason,
+        condition.message,
+    )
+
+
+def applied(current: ServiceCIDR, condition: Condition, now: datetime) -> Doc:
+    """The status to apply; the precondition is the uid."""
+    item: Doc = {"type": condition.type, "status": condition.status, "lastTransitionTime": format_time(now)}
+    return {
+        "apiVersion": SERVICE_CIDRS.api_version,
+        "kind": SERVICE_CIDRS.kind,
+        "metadata": {"name": current.name, "uid": current.uid},
+        "status": {"conditions": [{**item, "reason": condition.reason, "message": condition.message}]},
+    }
+
+
+def protection(current: ServiceCIDR) -> Patch:
+    """Adds the finalizer to a range that lacks it."""
+    return _finalizers(current, {"finalizers": [FINALIZER]})
+
+
+def release(current: ServiceCIDR) -> Patch:
+    """Takes the finalizer away, and with it, where there is no other, the range."""
+    return _finalizers(current, {"$deleteFromPrimitiveList/finalizers": [FINALIZER]})
+
+
+def _finalizers(current: ServiceCIDR, change: Doc) -> Patch:
+    return Patch(SERVICE_CIDRS, "", current.name, {"metadata": {"uid": current.uid, **change}})
+
+
+def networks_of(one: ServiceCIDR) -> tuple[Network, ...]:
+    return _parsed(one.spec.cidrs)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(text, strict=False) for text in cidrs)
+
+
+def _overlap(one: Network, other: Network) -> bool:
+    return one.version == other.version and (one[0] in other or other[0] in one)
+
+
+def _contains(outer: Network, inner: Network) -> bool:
+    return outer.version == inner.version and outer.prefixlen <= inner.prefixlen and inner[0] in outer
+
+
+def _gives(network: Network, address: Address) -> bool:
+    """Its first address, and its last one of IPv4, are given to nobody."""
+    if address not in network or address == network.network_address:
+        return False
+    return address.version == 6 or address != network.broadcast_address

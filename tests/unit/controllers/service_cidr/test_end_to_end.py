@@ -1,0 +1,186 @@
+"""The controller in a whole sandbox, on virtual time: ranges are ready, and go when no Service needs them."""
+
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.rest.errors import Invalid
+from kcm_cli.rest.transport import Request, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+RANGES = resource("servicecidrs", "networking.k8s.io", namespaced=False)
+ADDRESSES = resource("ipaddresses", "networking.k8s.io", namespaced=False)
+SERVICES = resource("services")
+FINALIZER = "networking.k8s.io/service-cidr-finalizer"
+
+
+def running(world: World, transport: Transport | None = None) -> Any:
+    return controllers(world, names=["service-cidr-controller"], transport=transport)
+
+
+async def add(world: World, name: str = "more", *cidrs: str) -> None:
+    await world.create(RANGES, {"metadata": {"name": name}, "spec": {"cidrs": [*(cidrs or ("192.168.0.0/24",))]}})
+
+
+async def service(world: World, ip: str, name: str = "web") -> None:
+    await world.create(SERVICES, {"metadata": {"name": name}, "spec": {"clusterIP": ip, "ports": [{"port": 80}]}})
+
+
+async def condition(world: World, name: str = "more") -> tuple[str, str]:
+    (found,) = (await world.get(RANGES, name))["status"]["conditions"]
+    return found["status"], found["reason"]
+
+
+def test_ranges_become_ready_and_are_held(play):
+    async def life(world: World) -> None:
+        await add(world)
+        async with running(world):
+            await world.wait()
+            for name in ("more", "kubernetes"):
+                found = await world.get(RANGES, name)
+                assert found["metadata"]["finalizers"] == [FINALIZER]
+                (ready,) = found["status"]["conditions"]
+                assert ready.pop("lastTransitionTime")
+                message = "Kubernetes Service CIDR is ready"
+                assert ready == {"type": "Ready", "status": "True", "reason": "", "message": message}
+
+    play(life, nodes=0)
+
+
+def test_a_range_without_addresses_goes_after_ten_seconds(play):
+    async def life(world: World) -> None:
+        async with running(world):
+            await add(world)
+            await world.wait()
+            await world.delete(RANGES, "more")
+            await world.wait(8)
+            assert not await world.gone("more", RANGES)
+            await world.wait(3)
+            assert await world.gone("more", RANGES)
+
+    play(life, nodes=0)
+
+
+def test_a_range_that_is_to_go_gives_nothing_out(play):
+    async def life(world: World) -> None:
+        async with running(world):
+            await add(world)
+            await world.wait()
+            await service(world, "192.168.0.7")
+            await world.delete(RANGES, "more")
+            with pytest.raises(Invalid, match="the provided network does not match the current range"):
+                await service(world, "192.168.0.8", "second")
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize("way", ["the service goes", "another range comes"])
+def test_a_range_waits_until_nobody_needs_it(play, way):
+    async def life(world: World) -> None:
+        async with running(world):
+            await add(world)
+            await world.wait()
+            await service(world, "192.168.0.7")
+            await world.delete(RANGES, "more")
+            await world.wait(30)
+            assert await condition(world) == ("False", "Terminating")
+            if way == "the service goes":
+                await world.delete(SERVICES, "web")
+            else:
+                await add(world, "wider", "192.168.0.0/16")
+            await world.wait()
+            assert await world.gone("more", RANGES)
+
+    play(life, nodes=0)
+
+
+def test_an_address_that_comes_in_the_time_of_grace_keeps_the_range(play):
+    async def life(world: World) -> None:
+        async with running(world):
+            await add(world)
+            await world.wait()
+            await world.delete(RANGES, "more")
+            await world.wait(5)
+            labels = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
+            parent = {"resource": "services", "namespace": "default", "name": "late"}
+            doc = {"metadata": {"name": "192.168.0.9", "labels": labels}, "spec": {"parentRef": parent}}
+            await world.create(ADDRESSES, doc)
+            await world.wait(30)
+            assert await condition(world) == ("False", "Terminating")
+
+    play(life, nodes=0)
+
+
+def test_of_two_ranges_that_hold_the_same_addresses_one_stays(play):
+    async def life(world: World) -> None:
+        async with running(world):
+            await add(world)
+            await add(world, "same")
+            await world.wait()
+            await service(world, "192.168.0.7")
+            await world.delete(RANGES, "more")
+            await world.delete(RANGES, "same")
+            await world.wait(60)
+            left = [item["metadata"]["name"] for item in await world.items(RANGES)]
+            assert len(left) == 2
+            (stays,) = {"more", "same"} & {*left}
+            assert await condition(world, stays) == ("False", "Terminating")
+
+    play(life, nodes=0)
+
+
+def test_other_owners_of_the_object_keep_what_is_theirs(play):
+    async def life(world: World) -> None:
+        metadata = {"name": "more", "finalizers": ["a.b/c"], "labels": {"x": "y"}}
+        await world.create(RANGES, {"metadata": metadata, "spec": {"cidrs": ["192.168.0.0/24"]}})
+        async with running(world):
+            await world.wait()
+            found = (await world.get(RANGES, "more"))["metadata"]
+            assert ({*found["finalizers"]}, found["labels"]) == ({FINALIZER, "a.b/c"}, {"x": "y"})
+            await world.delete(RANGES, "more")
+            await world.wait(20)
+            assert (await world.get(RANGES, "more"))["metadata"]["finalizers"] == ["a.b/c"]
+
+    play(life, nodes=0)
+
+
+def test_a_status_that_cannot_be_set_is_told(play):
+    async def life(world: World) -> None:
+        down = [True]
+
+        def refuses(request: Request) -> bool:
+            return down[0] and request.path.endswith("/more/status")
+
+        async with running(world, Refusing(world.server.transport(), refuses)):
+            await add(world)
+            await world.wait(5)
+            told = ("KubernetesServiceCIDRError", "The ServiceCIDR Status can not be set to Ready=True")
+            assert set(await world.events("more")) == {told}
+            down[0] = False
+            await world.wait(30)
+            assert await condition(world) == ("True", "")
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_requests_and_answers(play, seed):
+    async def life(world: World) -> None:
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.5)
+        async with running(world, faulty):
+            for number in range(5):
+                await add(world, f"r{number}", f"192.168.{number}.0/24")
+            await world.wait(60)
+            for number in range(5):
+                assert await condition(world, f"r{number}") == ("True", "")
+                await world.delete(RANGES, f"r{number}")
+            await world.wait(120)
+            assert faulty.faults
+            assert [item["metadata"]["name"] for item in await world.items(RANGES)] == ["kubernetes"]
+
+    play(life, nodes=0)

@@ -1,0 +1,124 @@
+"""Which range holds which address, and which may go."""
+
+import ipaddress
+from datetime import UTC, datetime
+
+import pytest
+
+from kcm_cli.api.core import Condition
+from kcm_cli.api.networking import IPAddress, ServiceCIDR, ServiceCIDRSpec, ServiceCIDRStatus
+from kcm_cli.controllers.service_cidr import plan
+from kcm_cli.machinery.meta import ObjectMeta
+
+ALLOCATED = {"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
+
+
+def one(name: str, *cidrs: str, conditions: tuple[Condition, ...] = ()) -> ServiceCIDR:
+    meta = ObjectMeta(name=name, uid=f"uid of {name}")
+    return ServiceCIDR(
+        metadata=meta, spec=ServiceCIDRSpec(cidrs=cidrs), status=ServiceCIDRStatus(conditions=conditions)
+    )
+
+
+def ip(name: str, labels: dict[str, str] | None = None) -> IPAddress:
+    return IPAddress(metadata=ObjectMeta(name=name, labels=ALLOCATED if labels is None else labels))
+
+
+WIDE, INNER, OTHER = one("wide", "10.0.0.0/8"), one("inner", "10.1.0.0/16"), one("other", "192.168.0.0/24")
+DUAL, SIX = one("dual", "10.1.0.0/16", "fd00::/112"), one("six", "fd00::/108")
+
+
+@pytest.mark.parametrize(
+    ("address", "names"),
+    [
+        ("10.1.2.3", ["wide", "inner", "dual"]),
+        pytest.param("10.1.0.0", ["wide"], id="its network address is given to nobody"),
+        pytest.param("10.1.255.255", ["wide"], id="its broadcast address is given to nobody"),
+        ("10.255.255.255", []),
+        ("192.168.0.1", ["other"]),
+        pytest.param("fd00::", [], id="the first one of IPv6, too"),
+        pytest.param("fd00::ffff", ["dual", "six"], id="the last one of IPv6 is"),
+        ("fd01::1", []),
+    ],
+)
+def test_containing(address: str, names: list[str]) -> None:
+    ranges = [WIDE, INNER, OTHER, DUAL, SIX]
+    assert plan.containing(ipaddress.ip_address(address), ranges) == names
+
+
+@pytest.mark.parametrize(
+    ("changed", "names"),
+    [(WIDE, ["wide", "inner", "dual"]), (OTHER, ["other"]), (SIX, ["dual", "six"]), (one("none"), [])],
+    ids=lambda value: value.name if isinstance(value, ServiceCIDR) else None,
+)
+def test_overlapping(changed: ServiceCIDR, names: list[str]) -> None:
+    assert plan.overlapping(changed, [WIDE, INNER, OTHER, DUAL, SIX]) == names
+
+
+@pytest.mark.parametrize(
+    ("obj", "given_out"),
+    [
+        pytest.param(ip("10.0.0.1"), True, id="an allocator's"),
+        pytest.param(ip("10.0.0.1", {}), False, id="somebody's"),
+        pytest.param(ip("10.0.0.1", {"ipaddress.kubernetes.io/managed-by": "me"}), False, id="another one's"),
+        pytest.param(ip("ten"), False, id="no address"),
+    ],
+)
+def test_only_what_api_servers_gave_out_counts(obj: IPAddress, given_out: bool) -> None:
+    assert (plan.address_of(obj) is not None) is given_out
+
+
+@pytest.mark.parametrize(
+    ("leaving", "ranges", "objects", "orphan"),
+    [
+        pytest.param(OTHER, [OTHER], [], None, id="no addresses"),
+        pytest.param(OTHER, [OTHER], [ip("192.168.0.9")], "192.168.0.9", id="its only range"),
+        pytest.param(OTHER, [OTHER], [ip("192.168.0.9", {})], None, id="an address of somebody"),
+        pytest.param(OTHER, [OTHER, WIDE], [ip("10.0.0.9")], None, id="an address of another range"),
+        pytest.param(INNER, [INNER, WIDE], [ip("10.1.0.9")], None, id="part of another"),
+        pytest.param(INNER, [INNER, one("same", "10.1.0.0/16")], [ip("10.1.0.9")], None, id="another with the same"),
+        pytest.param(WIDE, [INNER, WIDE], [ip("10.1.0.9")], None, id="a smaller one holds the address"),
+        pytest.param(WIDE, [INNER, WIDE], [ip("10.1.0.9"), ip("10.2.0.1")], "10.2.0.1", id="but not all"),
+        pytest.param(DUAL, [DUAL, INNER], [ip("10.1.0.9")], None, id="one family is contained, the other is free"),
+        pytest.param(DUAL, [DUAL, INNER], [ip("fd00::5")], "fd00::5", id="one family is contained, the other is not"),
+        pytest.param(DUAL, [DUAL, INNER, SIX], [ip("fd00::5")], None, id="both are contained"),
+        pytest.param(INNER, [INNER], [ip("fd00::5")], None, id="an address of the other family"),
+    ],
+)
+def test_orphans(leaving: ServiceCIDR, ranges: list[ServiceCIDR], objects: list[IPAddress], orphan: str | None) -> None:
+    found = plan.orphan(leaving, ranges, objects)
+    assert (str(found) if found else None) == orphan
+
+
+@pytest.mark.parametrize(
+    ("conditions", "says"),
+    [
+        pytest.param((), False, id="nothing"),
+        pytest.param((plan.READY,), True, id="the same"),
+        pytest.param((plan.BLOCKED,), False, id="another status"),
+        pytest.param((Condition(type="Ready", status="True", message="ready"),), False, id="another message"),
+    ],
+)
+def test_a_condition_is_not_written_twice(conditions: tuple[Condition, ...], says: bool) -> None:
+    assert plan.says(one("a", conditions=conditions), plan.READY) is says
+
+
+def test_writes_are_for_this_object_and_no_later_one() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    status = plan.applied(WIDE, plan.BLOCKED, now)
+    assert status["metadata"] == {"name": "wide", "uid": "uid of wide"}
+    assert status["status"] == {
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "False",
+                "reason": "Terminating",
+                "message": plan.BLOCKED.message,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+        ]
+    }
+    assert [patch.body["metadata"]["uid"] for patch in (plan.protection(WIDE), plan.release(WIDE))] == [  # type: ignore[call-overload, index]
+        "uid of wide",
+        "uid of wide",
+    ]
