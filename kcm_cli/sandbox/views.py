@@ -182,6 +182,7 @@ def containers_of(pod: SimulatedPod) -> tuple[SimulatedContainer, ...]:
 
 class SimulatedNodeStatus(NodeStatus, frozen=True, gc=False):
     images: tuple[ContainerImage, ...] = ()
+    declared_features: tuple[str, ...] = ()
 
 
 class SimulatedNode(Node, frozen=True, gc=False, kw_only=True):

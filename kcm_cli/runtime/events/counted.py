@@ -64,8 +64,13 @@ class CountedEvents:
 def event_doc(source: Source, notice: Notice, name: str, first: str, last: str, count: int) -> Doc:
     """The Event as it is created."""
     ref = notice.ref
-    involved: Doc = {"kind": ref.kind, "name": ref.name, "uid": ref.uid, "apiVersion": ref.api_version}
-    optional = (("namespace", ref.namespace), ("resourceVersion", ref.resource_version), ("fieldPath", ref.field_path))
+    involved: Doc = {"kind": ref.kind, "name": ref.name, "uid": ref.uid}
+    optional = (
+        ("apiVersion", ref.api_version),
+        ("namespace", ref.namespace),
+        ("resourceVersion", ref.resource_version),
+        ("fieldPath", ref.field_path),
+    )
     involved.update({key: value for key, value in optional if value})
     component, host = source.component, source.host
     return {

@@ -14,10 +14,12 @@ from kcm_cli.api.core import Taint
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_micro_time, format_time
+from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.client import MERGE, STRATEGIC_MERGE, Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.nodes.addresses import Addresses
 from kcm_cli.sandbox.nodes.admission import Occupancy
@@ -42,6 +44,8 @@ class Agent:
         self.failed = False
         self.reported_at = float("-inf")
         self.leased = False
+        self.started = False
+        self.cordoned = False
 
 
 class Agents:
@@ -51,12 +55,14 @@ class Agents:
         self,
         client: Client,
         nodes: Informer[SimulatedNode],
+        events: Events,
         clock: Clock,
         rng: random.Random,
         changed: Callable[[str], None],
     ) -> None:
         self._client = client
         self._nodes = nodes
+        self._events = events
         self._clock = clock
         self._rng = rng
         self._changed = changed
@@ -92,8 +98,12 @@ class Agents:
                 number = self.free_number()
             agent = Agent(node.name, number, node.spec.pod_cidr or shape.pod_network(number))
             agent.failed = True  # until a heartbeat could be sent
+            agent.cordoned = node.spec.unschedulable
             self._agents[node.name] = agent
             self._queue.add(node.name)
+        if node.spec.unschedulable != agent.cordoned:
+            agent.cordoned = node.spec.unschedulable
+            self._tell_status(agent, "NodeNotSchedulable" if agent.cordoned else "NodeSchedulable")
         failed = node.annotations.get(shape.FAILED) == "true"
         if failed != agent.failed:
             agent.failed = failed
@@ -113,6 +123,9 @@ class Agents:
         agent, node = self._agents.get(name), self._nodes.store.get(name)
         if agent is None or node is None or agent.failed:
             return
+        if not agent.started:
+            agent.started = True
+            self._tell(agent, "Starting", "Starting kubelet.")
         self._queue.add_after(name, HEARTBEAT_S * (0.96 + 0.04 * self._rng.random()))
         await self._renew(agent, node)
         await self._register(agent, node)
@@ -147,6 +160,17 @@ class Agents:
         status = shape.status_doc(agent.name, agent.number, resources, since, time)
         patch: Doc = {"status": status}
         await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE, subresource="status")
+        for condition, reason in shape.REASONS.items():
+            if condition not in since:
+                self._tell_status(agent, reason)
+
+    def _tell_status(self, agent: Agent, reason: str) -> None:
+        self._tell(agent, reason, f"Node {agent.name} status is now: {reason}")
+
+    def _tell(self, agent: Agent, reason: str, message: str) -> None:
+        """A kubelet knows its node by its name only."""
+        ref = EventRef("", NODES.kind, "", agent.name, agent.name)
+        self._events.kubelet(agent.name, Notice(ref, "Normal", reason, message))
 
     async def _renew(self, agent: Agent, node: SimulatedNode) -> None:
         time = format_micro_time(self._clock.now())

@@ -21,7 +21,7 @@ class Nodes:
         self._client = client
         self._informer = informers.get(NODES)
         self._kubelets = Kubelets(client, informers.get(PODS), self._informer, events, clock)
-        self._agents = Agents(client, self._informer, clock, rng, self._kubelets.node_changed)
+        self._agents = Agents(client, self._informer, events, clock, rng, self._kubelets.node_changed)
         self._kubelets.agents = self._agents
 
     async def run(self) -> None:

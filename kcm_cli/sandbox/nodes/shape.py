@@ -138,6 +138,22 @@ def labels(name: str, number: int) -> dict[str, str]:
     }
 
 
+_DECLARED = [
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    "RestartAllContainersOnContainerExits",
+]
+"""What a kubelet of this version can do that the others need to know of."""
+
+REASONS = {
+    "MemoryPressure=False": "NodeHasSufficientMemory",
+    "DiskPressure=False": "NodeHasNoDiskPressure",
+    "PIDPressure=False": "NodeHasSufficientPID",
+    "Ready=True": "NodeReady",
+}
+"""The Events that tell that a condition holds from now on."""
+
 _CONDITIONS = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -167,6 +183,7 @@ def status_doc(name: str, number: int, resources: dict[str, str], since: dict[st
             for type_, status, reason, message in _CONDITIONS
         ],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "declaredFeatures": _DECLARED,
         "features": {"supplementalGroupsPolicy": True},
         "nodeInfo": _info(name),
         "runtimeHandlers": [{"name": "", "features": {"recursiveReadOnlyMounts": True, "userNamespaces": True}}],

@@ -48,7 +48,7 @@ def filters_for(info: PodInfo, state: ClusterState, volumes: Volumes) -> Filters
     """Make the filters for a pod on a state."""
     mounted = VolumeFilter(info, volumes, state)
     checks = [*filters.basic(info), *mounted.filters]
-    for made in (spread_filter(info, state), affinity_filter(info, state)):
+    for made in (spread_filter(info, state), affinity_filter(info, state), filters.features(info)):
         if made is not None:
             checks.append(made)
     return Filters(tuple(checks), mounted)

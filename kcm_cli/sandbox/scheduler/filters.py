@@ -22,6 +22,8 @@ TAINTED = Refusal("TaintToleration", ("node(s) had untolerated taint(s)",))
 NOT_AFFINE = Refusal("NodeAffinity", ("node(s) didn't match Pod's node affinity/selector",))
 TERMS_CONFLICT = Refusal("NodeAffinity", ("pod affinity terms conflict",))
 PORTS_TAKEN = Refusal("NodePorts", ("node(s) didn't have free ports for the requested pod ports",), resolvable=True)
+NOT_ABLE = Refusal("NodeDeclaredFeatures", ("node(s) didn't match Pod's required features",))
+RESTART_ALL, RESTARTS_ALL = "RestartAllContainers", "RestartAllContainersOnContainerExits"
 FIT = "NodeResourcesFit"
 TOO_MANY = "Too many pods"
 ELSEWHERE = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
@@ -114,6 +116,19 @@ def _lacking(node: NodeInfo, wanted: tuple[tuple[str, int], ...]) -> Refusal | N
     reasons = ([TOO_MANY] if full else []) + [f"Insufficient {name}" for name in lacking]
     hopeless = any(amount > allocatable.get(name, 0) for name, amount in wanted if name in lacking)
     return Refusal(FIT, tuple(reasons), resolvable=not hopeless)
+
+
+def features(info: PodInfo) -> Filter | None:
+    """What the pod needs that not all kubelets can do."""
+    spec = info.pod.spec
+    containers = (*spec.containers, *spec.init_containers)
+    if not any(rule.action == RESTART_ALL for container in containers for rule in container.restart_policy_rules):
+        return None
+
+    def check(node: NodeInfo) -> Refusal | None:
+        return None if RESTARTS_ALL in node.node.status.declared_features else NOT_ABLE
+
+    return check
 
 
 _FIRST = {CPU: 0, MEMORY: 1, STORAGE: 2}

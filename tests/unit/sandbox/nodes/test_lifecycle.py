@@ -356,6 +356,28 @@ def test_what_a_pod_was_given_and_as_whom_it_runs(play):
     play(run)
 
 
+def test_kubelets_tell_of_their_nodes(play):
+    async def run(world: World) -> None:
+        await world.patch(NODES, "node-1", {"spec": {"unschedulable": True}})
+        await world.wait(1)
+        await world.patch(NODES, "node-1", {"spec": {"unschedulable": None}})
+        await world.wait(1)
+        told = [event for event in await world.items(resource("events")) if event["involvedObject"]["kind"] == "Node"]
+        assert [event["reason"] for event in told] == [
+            "Starting",
+            "NodeHasSufficientMemory",
+            "NodeHasNoDiskPressure",
+            "NodeHasSufficientPID",
+            "NodeReady",
+            "NodeNotSchedulable",
+            "NodeSchedulable",
+        ]
+        assert told[0]["involvedObject"] == {"kind": "Node", "name": "node-1", "uid": "node-1"}
+        assert told[4]["message"] == "Node node-1 status is now: NodeReady"
+
+    play(run, 1)
+
+
 def test_a_node_is_as_big_as_it_asks(play):
     async def run(world: World) -> None:
         size = {"sandbox.kcm.dev/simulated": "true", "sandbox.kcm.dev/capacity": "cpu=2, pods=3,example.com/gpu=4,x=?"}

@@ -142,6 +142,15 @@ def test_requests_of_a_pod_as_a_whole():
     assert pod("p", resources={"requests": {"cpu": "3"}}, status=held).requests == {"cpu": 5000}
 
 
+def test_a_pod_that_needs_a_newer_kubelet():
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [3]}}
+    info = pod("p", containers=[{"name": "c", "restartPolicyRules": [rule]}])
+    assert placed(info, state_of(node_doc("n"))) == ONE + "1 node(s) didn't match Pod's required features."
+    newer = node_doc("n")
+    newer["status"]["declaredFeatures"] = ["RestartAllContainersOnContainerExits"]
+    assert placed(info, state_of(newer)) == "n"
+
+
 def port(number, address="", protocol="TCP"):
     return [{"name": "c", "ports": [{"containerPort": 1, "hostPort": number, "hostIP": address, "protocol": protocol}]}]
 
