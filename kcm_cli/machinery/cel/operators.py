@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from kcm_cli.machinery.cel.values import (
     INT_MIN,
+    AssociativeList,
     CelError,
     Duration,
     Optional,
@@ -72,7 +73,7 @@ def add(one: Value, other: Value) -> Value:
     if isinstance(one, str) and isinstance(other, str):
         return one + other
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return [*one, *other]
+        return one.plus(other) if isinstance(one, AssociativeList) else [*one, *other]
     if isinstance(one, bytes) and isinstance(other, bytes):
         return one + other
     if isinstance(one, timedelta) and isinstance(other, timedelta):

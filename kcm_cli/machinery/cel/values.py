@@ -3,7 +3,7 @@
 int and float are 64 bits wide in CEL: operations check for overflow. A bool is no number.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -58,6 +58,36 @@ class Optional:
 
 
 NONE = Optional()
+
+
+class AssociativeList(list[Value]):
+    """A list whose items are known by their keys, or as a whole (a set); their order does not matter when it is
+    compared, and adding to it replaces what has the same keys.
+
+    upstream: staging/src/k8s.io/apiserver/pkg/cel/common/values.go
+    """
+
+    __slots__ = ("keys",)
+
+    def __init__(self, items: Iterable[Value], keys: tuple[str, ...] = ()) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+    def equals(self, other: Sequence[Value]) -> bool:
+        if len(self) != len(other):
+            return False
+        mine = {self._key(item): item for item in self}
+        return all(self._key(item) in mine and equal(item, mine[self._key(item)]) for item in other)
+
+    def plus(self, other: Iterable[Value]) -> "AssociativeList":
+        joined = {self._key(item): item for item in self} | {self._key(item): item for item in other}
+        return AssociativeList(joined.values(), self.keys)
+
+    def _key(self, item: Value) -> str:
+        if not self.keys or not isinstance(item, Mapping):
+            return repr(item)
+        return repr([item.get(key) for key in self.keys])
+
 
 _TYPE_NAMES: tuple[tuple[type, str], ...] = (
     (bool, "bool"),
@@ -119,6 +149,8 @@ def equal(one: Value, other: Value) -> bool:
     if isinstance(one, (list, tuple)):
         if not isinstance(other, (list, tuple)) or len(one) != len(other):
             return False
+        if isinstance(one, AssociativeList):
+            return one.equals(other)
         return all(equal(first, second) for first, second in zip(one, other, strict=True))
     if isinstance(one, Mapping):
         if not isinstance(other, Mapping) or len(one) != len(other):

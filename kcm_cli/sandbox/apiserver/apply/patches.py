@@ -69,7 +69,7 @@ class Patches:
         operations = [one or {} for one in cast("list[Doc | None]", value or [])]
         if len(operations) > MAX_OPERATIONS:
             limit = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
-            raise ApiError(413, "RequestEntityTooLarge", f"Request entity is too large: {limit}")
+            raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {limit}")
         try:
             patched = json_patches.json_patch(current, operations)
         except (PatchError, RecursionError):

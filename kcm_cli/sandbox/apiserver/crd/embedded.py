@@ -85,7 +85,7 @@ def validate_embedded(schema: Structural, value: object, path: str = "") -> list
     found: list[FieldError] = []
     if isinstance(value, dict):
         if schema.embedded:
-            found += _validate(value, path)
+            found += validate_object(value, path)
         for key, item in value.items():
             if key in schema.properties:
                 found += validate_embedded(schema.properties[key], item, f"{path}.{key}" if path else key)
@@ -97,7 +97,8 @@ def validate_embedded(schema: Structural, value: object, path: str = "") -> list
     return found
 
 
-def _validate(value: Doc, path: str) -> list[FieldError]:
+def validate_object(value: Doc, path: str) -> list[FieldError]:
+    """What is wrong with the type and metadata of an object, not with objects in it."""
     found = [errors.required(f"{path}.{key}") for key in ("apiVersion", "kind") if key not in value]
     for key in ("apiVersion", "kind"):
         text = value.get(key)

@@ -124,6 +124,11 @@ class CustomVersion:
 
     def finish(self, doc: Doc, refuse: Callable[[str], ApiError]) -> tuple[Doc, list[str]]:
         """See ``schema.bodies.CustomTypes``."""
+        group, _, version = str(doc.get("apiVersion") or "").rpartition("/")
+        if group == self.target.group and version not in self._shapes:
+            # upstream knows no field of a version that there is not; validation refuses the version then
+            unknown = sorted(doc.keys() - {"apiVersion", "kind", "metadata"})
+            return doc, [f'unknown field "{name}"' for name in unknown]
         if doc.get("apiVersion") != self.target.api_version:
             raise wrong_version(str(doc.get("apiVersion") or ""), self.target)
         return doc, self._coerce(self._own, doc, refuse) if doc.get("kind") == self.target.kind else []

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from kcm_cli.machinery import cel
-from kcm_cli.machinery.cel.values import NONE, CelError, Optional, Value
+from kcm_cli.machinery.cel.values import NONE, AssociativeList, CelError, Optional, Value
 from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.same import same
@@ -215,7 +215,9 @@ def rules_of(schema: Structural) -> RuleSet | None:
 
 def _converts(schema: Structural) -> bool:
     """Whether values are of types that JSON does not have."""
-    if schema.nullable or schema.type == "number" or (schema.type == "string" and schema.raw.get("format") in _FORMATS):
+    if schema.nullable or schema.type == "number" or schema.list_type in ("set", "map"):
+        return True
+    if schema.type == "string" and schema.raw.get("format") in _FORMATS:
         return True
     return any(_converts(sub) for sub in _parts(schema))
 
@@ -236,7 +238,8 @@ def to_cel(schema: Structural | None, value: object) -> Value:
         shown = ((key, item) for key, item in value.items() if item is not None or key not in declared)
         return {key: to_cel(schema.child(key), item) for key, item in shown}
     if isinstance(value, list):
-        return [to_cel(schema.items, item) for item in value]
+        items = [to_cel(schema.items, item) for item in value]
+        return AssociativeList(items, schema.list_keys) if schema.list_type in ("set", "map") else items
     if schema.type == "number" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, str) and schema.type == "string":

@@ -44,9 +44,10 @@ class Checker:
         "_additional", "_any", "_one", "_all", "_not", "_required", "_lone", "_number_format",
     )  # fmt: skip
 
-    def __init__(self, raw: dict[str, Any]) -> None:
+    def __init__(self, raw: dict[str, Any], *, unions: bool = True) -> None:
+        """unions: hold integers-or-strings to their types, which upstream does not do with defaults."""
         self._raw = raw
-        both = raw.get("x-kubernetes-int-or-string")
+        both = unions and raw.get("x-kubernetes-int-or-string")
         self._types: tuple[str, ...] = ("integer", "string") if both else ((raw["type"],) if raw.get("type") else ())
         self._nullable = bool(raw.get("nullable"))
         format_ = raw.get("format") or ""
@@ -56,14 +57,16 @@ class Checker:
         self._number_format = self._format if self._lone in ("integer", "number") else ""
         self._enum: list[object] = raw.get("enum") or []
         items, additional, negated = raw.get("items"), raw.get("additionalProperties"), raw.get("not")
-        self._items = Checker(items) if isinstance(items, dict) else None
-        self._additional = Checker(additional) if isinstance(additional, dict) else None
-        self._properties = {name: Checker(sub) for name, sub in sorted((raw.get("properties") or {}).items())}
+        self._items = Checker(items, unions=unions) if isinstance(items, dict) else None
+        self._additional = Checker(additional, unions=unions) if isinstance(additional, dict) else None
+        self._properties = {
+            name: Checker(sub, unions=unions) for name, sub in sorted((raw.get("properties") or {}).items())
+        }
         self._required: list[str] = raw.get("required") or []
-        self._any = [Checker(sub) for sub in raw.get("anyOf") or ()]
-        self._one = [Checker(sub) for sub in raw.get("oneOf") or ()]
-        self._all = [Checker(sub) for sub in raw.get("allOf") or ()]
-        self._not = Checker(negated) if isinstance(negated, dict) else None
+        self._any = [Checker(sub, unions=unions) for sub in raw.get("anyOf") or ()]
+        self._one = [Checker(sub, unions=unions) for sub in raw.get("oneOf") or ()]
+        self._all = [Checker(sub, unions=unions) for sub in raw.get("allOf") or ()]
+        self._not = Checker(negated, unions=unions) if isinstance(negated, dict) else None
 
     def check(self, value: object, old: object = ABSENT) -> Findings:
         """What is wrong with a whole value."""

@@ -166,8 +166,9 @@ class Deleter:
             document["gracePeriodSeconds"] = options.grace_period_seconds
         if options.propagation_policy is not None:
             document["propagationPolicy"] = options.propagation_policy
+        name = "" if call.info.verb == "deletecollection" else call.name  # upstream tells admission no name there
         attrs = Attributes(
-            "DELETE", call.resource, "", call.info.namespace, call.name, call.user, None, old, options.dry,
+            "DELETE", call.resource, "", call.info.namespace, name, call.user, None, old, options.dry,
             document, call.warnings,
         )  # fmt: skip
         await self._core.admission.mutate(attrs)
@@ -293,5 +294,5 @@ def _set_finalizers(meta: Tree, finalizers: list[str]) -> None:
 def _of(call: Call, stored: Stored) -> Call:
     """The deletion of one of a collection's objects."""
 
-    info = replace(call.info, name=stored.name, namespace=stored.namespace, verb="delete")
+    info = replace(call.info, name=stored.name, namespace=stored.namespace)
     return replace(call, info=info, warnings=[])

@@ -108,13 +108,13 @@ class PodWrites:
         if (eviction["metadata"].get("name") or "") != call.name:
             raise bad_request("name in URL does not match name in Eviction object")
         wanted = msgspec.convert(eviction.get("deleteOptions") or {}, DeleteOptions)
-        check_delete_options(wanted)
         if options.dry_run and not wanted.dry_run:
             wanted.dry_run = ["All"]
         await self._admit(call, "eviction", call.name, eviction, options.dry_run)
         pod = self._core.store.get(PODS, call.namespace, call.name)
         if pod is None:
             raise refusals.not_found(self._pods(), call.name)
+        check_delete_options(wanted)
         if not _ignores_budgets(pod.doc):
             error = await self._charge(call, pod, wanted)
             if error is not None:

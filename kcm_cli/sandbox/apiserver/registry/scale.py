@@ -11,7 +11,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply import scale_owners
-from kcm_cli.sandbox.apiserver.refusals import internal, invalid_kind
+from kcm_cli.sandbox.apiserver.refusals import conflict, internal, invalid_kind
 from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -21,17 +21,15 @@ from kcm_cli.sandbox.apiserver.registry.scale_form import replicas_path, scale_o
 from kcm_cli.sandbox.apiserver.registry.updating import SCALE, Change, Updater
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.store import Stored
-from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree, invalid
+from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _SCALE = Target("autoscaling", "v1", "Scale")
+_KIND = "autoscaling/v1, Kind=Scale"
 _SCALES = ResourceInfo(
     GVR("autoscaling", "v1", "scales"), "Scale", "scale", True, frozenset(["get", "update", "patch"])
 )
-_NO_CUSTOM_APPLY = (
-    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to "
-    "proper version: request to convert CR to an invalid group/version: autoscaling/v1"
-)
+_NO_CUSTOM_APPLY = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 
 Make = Callable[[Tree], Tree]
 """From the Scale as it is to the one that is asked for."""
@@ -89,7 +87,7 @@ class Scaling:
 
         def make(current: Tree) -> Tree:
             if call.resource.custom:
-                raise ApiError(500, "", _NO_CUSTOM_APPLY)
+                raise _unapplicable(call, current)
             now = core.clock.now()
             scale: Tree = core.patching.apply(_SCALES, SCALE, current, applied, options.manager, options.force, now)
             return self._same(call, scale)
@@ -126,13 +124,14 @@ class Scaling:
             live["metadata"]["managedFields"] = replicas_owners
         scale = make(live)
         replicas = (scale.get("spec") or {}).get("replicas") or 0
-        if replicas < 0:
-            raise _negative(call, replicas)
+        if replicas < 0 and not call.resource.custom:
+            error = errors.invalid("spec.replicas", replicas, errors.NEGATIVE)
+            raise invalid_kind(_SCALE.group, _SCALE.kind, call.name, [error])
         asked = scale.get("metadata") or {}
-        self._updater.check_uid(call, asked.get("uid"), current)
+        _check_uid(call, asked.get("uid"), meta["uid"])
         meta["resourceVersion"] = asked.get("resourceVersion") or str(current.revision)
         set_replicas(served, doc, replicas)
-        mine = [] if call.resource.custom else asked.get("managedFields")  # upstream cannot track those of custom ones
+        mine = asked.get("managedFields")
         left = scale_owners.of_parent(owners, mine, call.resource.api_version, lambda version: _place(call, version))
         if left:
             meta["managedFields"] = left
@@ -143,13 +142,20 @@ def _place(call: Call, version: str) -> tuple[str, ...] | None:
     return replicas_path(call.served) if group == call.resource.gvr.group else None
 
 
-def _negative(call: Call, replicas: int) -> ApiError:
-    if not call.resource.custom:
-        return invalid_kind(
-            _SCALE.group, _SCALE.kind, call.name, [errors.invalid("spec.replicas", replicas, errors.NEGATIVE)]
-        )
-    path = ".".join(("", *replicas_path(call.served)))
-    return invalid(call.resource, call.name, [errors.invalid(path, replicas, "should be a non-negative integer")])
+def _check_uid(call: Call, uid: str | None, known: str) -> None:
+    """Raises ApiError 409 where the client means another object of that name."""
+    if uid and uid != known:
+        gvr = call.resource.gvr
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
+        raise conflict(gvr.group, f"{gvr.plural}/{SCALE}", call.name, why)
+
+
+def _unapplicable(call: Call, live: Tree) -> ApiError:
+    """Scales of custom objects cannot be applied; why depends on whether anybody owns their replicas."""
+    if live["metadata"].get("managedFields"):
+        return ApiError(500, "", f"failed to convert new object (/{call.name}; {_KIND}) {_NO_CUSTOM_APPLY}")
+    start = "failed to create manager for existing fields"
+    return ApiError(500, "", f"{start}: failed to convert live object (/; {_KIND}) {_NO_CUSTOM_APPLY}")
 
 
 def _copy(doc: Tree) -> Tree:

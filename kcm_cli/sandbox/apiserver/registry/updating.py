@@ -92,6 +92,7 @@ class Updater:
             patched = core.patching.patch(resource, live, call.request.body, media, options.validation)
             call.warnings[:] = before + patched.warnings
             doc = patched.doc
+            doc.setdefault("metadata", {})
             self._core.default(resource, doc)
             old = self._core.from_storage(call.served, current.doc)
             core.patching.track_update(resource, call.subresource, old, doc, options.manager, core.clock.now())

@@ -4,10 +4,13 @@ Source: pkg/apis/flowcontrol/validation/validation.go.
 """
 
 import math
+from collections.abc import Mapping
+from functools import cache
 
 from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.security.bootstrap_flows import flow_objects
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
-from kcm_cli.sandbox.apiserver.validation import errors, metadata
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 _METHODS = ("ByNamespace", "ByUser")
@@ -33,7 +36,29 @@ def validate_flow(doc: Tree) -> list[FieldError]:
         found.append(errors.required(path, "must reference a priority level"))
     for index, rule in enumerate(spec.get("rules") or ()):
         found += _rule(rule, f"spec.rules[{index}]")
-    return found + _conditions(doc)
+    return found + _fixed(meta.get("name", ""), "FlowSchema", spec) + _conditions(doc)
+
+
+def _fixed(name: str, kind: str, spec: Tree) -> list[FieldError]:
+    """The server depends on the specs of a few objects."""
+    wanted = _mandatory().get((kind, name))
+    if wanted is None:
+        return []
+    but = " except the 'spec.exempt' field" if (kind, name) == ("PriorityLevelConfiguration", "exempt") else ""
+    type_ = f"flowcontrol.{kind}Spec"
+    if go_print.internal(type_, {**spec, "exempt": wanted["exempt"]} if but else spec) == go_print.internal(
+        type_, wanted
+    ):
+        return []
+    detail = f"spec of '{name}'{but} must equal the fixed value"
+    return [errors.invalid("spec", go_print.internal(type_, spec), detail)]
+
+
+@cache
+def _mandatory() -> Mapping[tuple[str, str], Tree]:
+    objects: list[Tree] = list(flow_objects())
+    names = ("exempt", "catch-all")
+    return {(o["kind"], o["metadata"]["name"]): o["spec"] for o in objects if o["metadata"]["name"] in names}
 
 
 def _precedence(value: int, name: str) -> list[FieldError]:
@@ -202,7 +227,7 @@ def validate_level(doc: Tree) -> list[FieldError]:
             found += _limited(limited, "spec.limited")
     else:
         found.append(errors.not_supported("spec.type", kind, ("Exempt", "Limited")))
-    return found + _conditions(doc)
+    return found + _fixed(meta.get("name", ""), "PriorityLevelConfiguration", spec) + _conditions(doc)
 
 
 def validate_level_update(new: Tree, old: Tree) -> list[FieldError]:

@@ -154,6 +154,28 @@ resource.DeviceToleration Key:string Operator:string Value:string Effect:string 
 resource.CapacityRequirements Requests:map[string]resource.Quantity
 resource.OpaqueDeviceConfiguration Driver:string Parameters:runtime.RawExtension
 resource.CELDeviceSelector Expression:string
+flowcontrol.FlowSchemaSpec PriorityLevelConfiguration:flowcontrol.PriorityLevelConfigurationReference
+  MatchingPrecedence:int32 DistinguisherMethod:*flowcontrol.FlowDistinguisherMethod
+  Rules:[]flowcontrol.PolicyRulesWithSubjects
+flowcontrol.PriorityLevelConfigurationReference Name:string
+flowcontrol.FlowDistinguisherMethod Type:string
+flowcontrol.PolicyRulesWithSubjects Subjects:[]flowcontrol.Subject
+  ResourceRules:[]flowcontrol.ResourcePolicyRule NonResourceRules:[]flowcontrol.NonResourcePolicyRule
+flowcontrol.Subject Kind:string User:*flowcontrol.UserSubject Group:*flowcontrol.GroupSubject
+  ServiceAccount:*flowcontrol.ServiceAccountSubject
+flowcontrol.UserSubject Name:string
+flowcontrol.GroupSubject Name:string
+flowcontrol.ServiceAccountSubject Namespace:string Name:string
+flowcontrol.ResourcePolicyRule Verbs:[]string APIGroups=apiGroups:[]string Resources:[]string ClusterScope:bool
+  Namespaces:[]string
+flowcontrol.NonResourcePolicyRule Verbs:[]string NonResourceURLs=nonResourceURLs:[]string
+flowcontrol.PriorityLevelConfigurationSpec Type:string
+  Limited:*flowcontrol.LimitedPriorityLevelConfiguration Exempt:*flowcontrol.ExemptPriorityLevelConfiguration
+flowcontrol.LimitedPriorityLevelConfiguration NominalConcurrencyShares:int32
+  LimitResponse:flowcontrol.LimitResponse LendablePercent:*int32 BorrowingLimitPercent:*int32
+flowcontrol.LimitResponse Type:string Queuing:*flowcontrol.QueuingConfiguration
+flowcontrol.QueuingConfiguration Queues:int32 HandSize:int32 QueueLengthLimit:int32
+flowcontrol.ExemptPriorityLevelConfiguration NominalConcurrencyShares:*int32 LendablePercent:*int32
 """
 
 INTERNAL_NAMES = {

@@ -356,3 +356,28 @@ def test_a_mutation_that_cannot_be_made_refuses(api: Api, mutation: str, why: st
 def test_failures_of_mutations_may_be_ignored(api: Api) -> None:
     mutating(api, "Object{data: {'x': object.data.nope}}", failurePolicy="Ignore")
     assert create(api, {"a": "b"}).doc["data"] == {"a": "b"}
+
+
+def test_a_kind_of_parameters_that_is_not_there_is_the_fault_of_the_policy(api: Api) -> None:
+    kind = {"apiVersion": "nope.test/v1", "kind": "Nope"}
+    validating(api, {"expression": "true"}, paramKind=kind)
+    refused = api.post(f"/api/v1/namespaces/{api.namespace()}/configmaps", {"metadata": {"name": "c"}})
+    assert refused.message.endswith(
+        "ValidatingAdmissionPolicy 'p' denied request: failed to configure policy: failed to find resource "
+        "referenced by paramKind: 'nope.test/v1, Kind=Nope'"
+    )
+
+
+def test_deletions_of_a_collection_are_judged_without_a_name(api: Api) -> None:
+    path = f"/api/v1/namespaces/{api.namespace()}/configmaps"
+    api.make(path, {"metadata": {"name": "c"}})
+    rule = {**RULE, "operations": ["DELETE"]}
+    validating(
+        api,
+        {"expression": "oldObject.metadata.name != 'c'", "message": "kept"},
+        matchConstraints={"resourceRules": [rule]},
+    )
+    assert api.delete(f"{path}/c").message.startswith('configmaps "c" is forbidden: ')
+    refused = api.delete(path)
+    assert refused.message.startswith('configmaps "Unknown" is forbidden: ')
+    assert refused.message.endswith("denied request: kept")

@@ -29,6 +29,16 @@ def _cluster(group: str, plural: str) -> Any:
 
 CASES = [
     _case(
+        _cluster("flowcontrol.apiserver.k8s.io", "flowschemas"),
+        {
+            "metadata": kit.meta(name="exempt"),
+            "spec": {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 7},
+        },
+        'spec: Invalid value: {"PriorityLevelConfiguration":{"Name":"exempt"},"MatchingPrecedence":7,'
+        '"DistinguisherMethod":null,"Rules":null}: spec of \'exempt\' must equal the fixed value',
+        id="mandatory-flow-schema",
+    ),
+    _case(
         kit.info(_RBAC, "roles", "Role"),
         {"rules": [{"verbs": ["get"]}]},
         "rules[0].apiGroups: Required value: resource rules must supply at least one api group",

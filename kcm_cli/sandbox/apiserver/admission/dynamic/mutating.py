@@ -133,7 +133,7 @@ class MutatingPolicies:
             except ConfigurationError as error:
                 if not policy.ignores_failures:
                     alone = _Invocation(policy, binding, view, None)
-                    objections.append(alone.objection(f"failed to configure binding: {error}", "Forbidden"))
+                    objections.append(alone.objection(f"failed to configure {error.what}: {error}", "Forbidden"))
                 continue
             for param in params:
                 yield _Invocation(policy, binding, view, param)

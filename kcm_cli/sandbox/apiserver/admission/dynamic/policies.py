@@ -21,7 +21,15 @@ T = TypeVar("T")
 
 
 class ConfigurationError(Exception):
-    """A policy or a binding asks for what cannot be had."""
+    """A binding asks for what cannot be had."""
+
+    what = "binding"
+
+
+class PolicyError(ConfigurationError):
+    """A policy does."""
+
+    what = "policy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +158,15 @@ class Params:
         """One entry per run of the policy; None: without parameters. Raises ConfigurationError."""
         kind: Tree | None = policy.get("paramKind")
         ref: Tree | None = binding.get("paramRef")
-        if kind is None or ref is None:
+        if kind is None:
             return [None]
-        served = self._catalog.by_kind(kind.get("apiVersion", ""), kind.get("kind", ""))
+        version, name = kind.get("apiVersion", ""), kind.get("kind", "")
+        served = self._catalog.by_kind(version, name)
         if served is None:
-            shown = f"&ParamKind{{Kind:{kind.get('kind', '')},APIVersion:{kind.get('apiVersion', '')},}}"
-            raise ConfigurationError(f"paramKind kind `{shown}` not known")
+            group = version if "/" in version else f"/{version}"
+            raise PolicyError(f"failed to find resource referenced by paramKind: '{group}, Kind={name}'")
+        if ref is None:
+            return [None]
         where = ""
         if served.info.namespaced:
             where = ref.get("namespace") or namespace

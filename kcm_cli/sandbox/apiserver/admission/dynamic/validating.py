@@ -17,6 +17,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.policies import (
     Params,
     Policies,
     Policy,
+    PolicyError,
 )
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import (
     Condition,
@@ -115,7 +116,8 @@ class ValidatingPolicies:
             params = self._params.collect(policy.spec, binding.spec, attrs.namespace)
         except ConfigurationError as error:
             if not policy.ignores_failures:
-                yield _Refusal(policy.name, binding.name, f"failed to configure binding: {error}", "")
+                named = "" if isinstance(error, PolicyError) else binding.name
+                yield _Refusal(policy.name, named, f"failed to configure {error.what}: {error}", "")
             return
         actions = binding.spec.get("validationActions") or ()
         for param in params:

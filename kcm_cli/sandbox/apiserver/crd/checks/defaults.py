@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kcm_cli.machinery.patches import copy
 from kcm_cli.machinery.same import same
 from kcm_cli.sandbox.apiserver.crd import shape
-from kcm_cli.sandbox.apiserver.crd.embedded import validate_embedded
+from kcm_cli.sandbox.apiserver.crd.embedded import validate_embedded, validate_object
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.rules import rules_of
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural
@@ -25,7 +25,7 @@ def _check(schema: Structural, path: str, *, pruned: bool, root: bool, inside: b
     """``inside``: the schema is a part of metadata."""
     inside = inside and not schema.embedded
     if schema.default is not NO_DEFAULT:
-        yield from _check_value(schema, f"{path}.default", pruned=pruned and not inside)
+        yield from _check_value(schema, f"{path}.default", pruned=pruned and not inside, root=root)
     if schema.items is not None:
         yield from _check(schema.items, f"{path}.items", pruned=pruned, root=False, inside=inside)
     for name, sub in sorted(schema.properties.items()):
@@ -33,11 +33,13 @@ def _check(schema: Structural, path: str, *, pruned: bool, root: bool, inside: b
         yield from _check(sub, f"{path}.properties[{name}]", pruned=pruned, root=False, inside=meta)
 
 
-def _check_value(schema: Structural, path: str, *, pruned: bool) -> Iterator[FieldError]:
+def _check_value(schema: Structural, path: str, *, pruned: bool, root: bool) -> Iterator[FieldError]:
     value = schema.default
     if pruned and not is_pruned(schema):
         yield invalid(path, value, "must not have unknown fields")
-    found = validate_embedded(schema, value, path) or Checker(schema.raw).check(value).below(path)
+    found = validate_object(value, path) if root and isinstance(value, dict) else []
+    found += validate_embedded(schema, value, path)
+    found = found or Checker(schema.raw, unions=False).check(value).below(path)
     if not found and (rules := rules_of(schema)) is not None:
         found = rules.check(value, value, path) or rules.check(value, None, path)
     yield from found

@@ -28,8 +28,13 @@ from kcm_cli.sandbox.apiserver.crd.expressions import escaped, uses
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.structural import Structural, structural
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
 
 _SELF = "selfType"
+_UNTYPED = (
+    "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert "
+    "structural schema to CEL declarations"
+)
 _FORMATS = {"byte": BYTES, "duration": DURATION, "date": TIMESTAMP, "date-time": TIMESTAMP}
 _PLAIN = {"boolean": BOOL, "number": DOUBLE, "integer": INT}
 _META = {"apiVersion": STRING, "kind": STRING}
@@ -43,6 +48,9 @@ def check_rules(
     """
     own = structural(schema)
     environment = _Types().environment(own, root=root)
+    if environment is None:
+        yield errors.internal(path, _UNTYPED)
+        return
     cost = Cost(own, root, limit)
     for index, rule in enumerate(schema["x-kubernetes-validations"]):
         yield from _check(rule, _Place(cost, environment, f"{path}[{index}]", loose, costs))
@@ -112,10 +120,10 @@ class _Types:
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, cel.Type]] = {}
 
-    def environment(self, schema: Structural, *, root: bool) -> cel.Environment:
-        """What a rule at a schema may refer to."""
-        own = self._type(schema, _SELF, root=root) or DYN
-        return cel.Environment({"self": own, "oldSelf": own}, self._objects.get)
+    def environment(self, schema: Structural, *, root: bool) -> cel.Environment | None:
+        """What a rule at a schema may refer to; None where it has no type."""
+        own = self._type(schema, _SELF, root=root)
+        return None if own is None else cel.Environment({"self": own, "oldSelf": own}, self._objects.get)
 
     def _type(self, schema: Structural, name: str, *, root: bool = False) -> cel.Type | None:
         """None for what rules cannot see."""

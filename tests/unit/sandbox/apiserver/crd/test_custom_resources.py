@@ -434,3 +434,61 @@ def test_copies_into_copies_end_at_some_depth(served: Any) -> None:
         assert (await api.json("GET", f"{THINGS}/a"))["spec"]["x"]["a"]
 
     served(test)
+
+
+SCALE = {"status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}}
+
+
+def test_a_scale_shares_the_owners_of_its_custom_object(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api, definition(version(subresources=SCALE)))
+        await api.json("POST", THINGS, thing(), status=201, query={"fieldManager": "one"})
+        scale = {"spec": {"replicas": 3}}
+        await api.json("PATCH", f"{THINGS}/a/scale", scale, headers=MERGE, query={"fieldManager": "two"})
+        owners = (await api.json("GET", f"{THINGS}/a"))["metadata"]["managedFields"]
+        assert {one["manager"]: (one["fieldsV1"], one.get("subresource")) for one in owners} == {
+            "one": ({"f:spec": {".": {}, "f:color": {}}}, None),
+            "two": ({"f:spec": {"f:size": {}}}, "scale"),
+        }
+        refused = await api.json("PATCH", f"{THINGS}/a/scale", {"spec": {"replicas": -3}}, headers=MERGE, status=422)
+        assert [cause["field"] for cause in refused["details"]["causes"]] == ["spec.size", ".spec.size"]
+        body = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 4}}
+        refused = await api.json(
+            "PATCH", f"{THINGS}/a/scale", body, headers=APPLY, query={"fieldManager": "three"}, status=500
+        )
+        assert refused["message"].startswith("failed to convert new object (/a; autoscaling/v1, Kind=Scale)")
+
+    served(test)
+
+
+def test_patches_that_make_another_thing_of_an_object(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+        await api.json("POST", THINGS, thing(), status=201)
+        refused = await api.json("PATCH", f"{THINGS}/a", {"metadata": None}, headers=MERGE, status=400)
+        assert refused["message"].endswith("was undeterminable: name must be provided")
+        refused = await api.json("PATCH", f"{THINGS}/a", {"apiVersion": "x.test/v7"}, headers=MERGE, status=422)
+        assert 'apiVersion: Invalid value: "x.test/v7": must be x.test/v1' in refused["message"]
+
+    served(test)
+
+
+def test_defaults_of_definitions_are_judged_as_upstream_does(served: Any) -> None:
+    async def test(api: Api) -> None:
+        whole = version()
+        whole["schema"]["openAPIV3Schema"]["default"] = {}
+        refused = await api.json("POST", DEFINITIONS, definition(whole), status=422)
+        assert [cause["field"].rpartition(".")[2] for cause in refused["details"]["causes"]] == ["apiVersion", "kind"]
+        union = version(spec={"x-kubernetes-int-or-string": True, "default": 1.5})
+        await api.json("POST", DEFINITIONS, definition(union), status=201)
+
+    served(test)
+
+
+def test_rules_need_a_type(served: Any) -> None:
+    async def test(api: Api) -> None:
+        free = {"x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-validations": [{"rule": "true"}]}
+        refused = await api.json("POST", DEFINITIONS, definition(version(spec=free)), status=422)
+        assert "Internal error: internal error: failed to construct type information" in refused["message"]
+
+    served(test)

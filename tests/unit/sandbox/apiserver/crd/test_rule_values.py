@@ -13,6 +13,13 @@ PROPERTIES = {
     "wait": {"type": "string", "format": "duration"},
     "number": {"type": "number"},
     "either": {"x-kubernetes-int-or-string": True},
+    "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+    "keyed": {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+        "items": {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}},
+    },
     "map": {"type": "object", "additionalProperties": {"type": "string", "nullable": True}},
 }
 VALUE = {
@@ -24,6 +31,8 @@ VALUE = {
     "number": 2,
     "either": 5,
     "map": {"k": None},
+    "set": ["a", "b"],
+    "keyed": [{"k": "a", "v": 1}, {"k": "b", "v": 2}],
 }
 
 
@@ -45,6 +54,13 @@ def judged(rule: str) -> list[str]:
         "self.wait == duration('90s')",
         "self.number == 2.0",
         "self.either == 5",
+        "self.set == ['b', 'a']",
+        "['b', 'a'] != self.set",
+        "self.set != ['a', 'c']",
+        "self.set + ['b', 'c'] == ['a', 'b', 'c']",
+        "self.set + ['c'] == ['c', 'b', 'a']",
+        "self.keyed == [self.keyed[1], self.keyed[0]]",
+        "(self.keyed + self.keyed).size() == 2",
         "'%s is %d'.format([self.text, 3]) == 'hello is 3'",
     ],
 )

@@ -58,7 +58,10 @@ def test_an_update_of_the_scale_takes_the_replicas(served: Any) -> None:
 
 @pytest.mark.parametrize(
     ("metadata", "told"),
-    [({"uid": "zz"}, "UID in precondition: zz"), ({"resourceVersion": "1"}, "the object has been modified")],
+    [
+        ({"uid": "zz"}, 'deployments/scale.apps "d": Precondition failed: UID in precondition: zz'),
+        ({"resourceVersion": "1"}, "the object has been modified"),
+    ],
     ids=["uid", "version"],
 )
 def test_a_scale_of_another_object_is_a_conflict(served: Any, metadata: dict[str, str], told: str) -> None:
