@@ -134,6 +134,8 @@ class Volume(View, frozen=True, gc=False):
     name: str = ""
     persistent_volume_claim: ClaimName | None = None
     ephemeral: EphemeralSource | None = None
+    iscsi: Doc | None = None
+    fc: Doc | None = None
 
 
 class PodResourceClaim(View, frozen=True, gc=False):
@@ -237,6 +239,7 @@ class PodStatus(View, frozen=True, gc=False):
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    ephemeral_container_statuses: tuple[ContainerStatus, ...] = ()
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
     extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
 

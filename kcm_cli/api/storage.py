@@ -94,3 +94,42 @@ VOLUME_ATTRIBUTES_CLASSES = Resource(
     namespaced=False,
     keeps_raw=True,
 )
+
+
+class AttachmentSource(View, frozen=True, gc=False):
+    persistent_volume_name: str | None = None
+
+
+class AttachmentSpec(View, frozen=True, gc=False):
+    attacher: str = ""
+    node_name: str = ""
+    source: AttachmentSource = AttachmentSource()
+
+
+class VolumeError(View, frozen=True, gc=False):
+    message: str = ""
+
+
+class AttachmentStatus(View, frozen=True, gc=False):
+    attached: bool = False
+    attach_error: VolumeError | None = None
+    detach_error: VolumeError | None = None
+
+
+class VolumeAttachment(Object, frozen=True, gc=False, kw_only=True):
+    spec: AttachmentSpec = AttachmentSpec()
+    status: AttachmentStatus = AttachmentStatus()
+
+
+class CsiDriverSpec(View, frozen=True, gc=False):
+    attach_required: bool | None = None
+
+
+class CsiDriver(Object, frozen=True, gc=False, kw_only=True):
+    spec: CsiDriverSpec = CsiDriverSpec()
+
+
+VOLUME_ATTACHMENTS = Resource(
+    GVR("storage.k8s.io", "v1", "volumeattachments"), "VolumeAttachment", VolumeAttachment, namespaced=False
+)
+CSI_DRIVERS = Resource(GVR("storage.k8s.io", "v1", "csidrivers"), "CSIDriver", CsiDriver, namespaced=False)

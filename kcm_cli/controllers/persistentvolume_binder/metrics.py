@@ -14,12 +14,12 @@ from kcm_cli.component.metrics import Counter, Registry, Stability
 from kcm_cli.component.metrics.instruments import Description, help_text
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.plugins import UNKNOWN, plugin_of
+from kcm_cli.engine.storage_operations import OPERATION_BUCKETS, StorageOperations
 from kcm_cli.planning.volumes.classes import class_of_claim
 from kcm_cli.planning.volumes.matching import FILESYSTEM
 
 Counts = Counted[tuple[str, ...]]
 PROVISION, DELETE = "provision", "delete"
-_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 25.0, 50.0, 120.0, 300.0, 600.0)
 _OPERATION = ("plugin_name", "operation_name")
 
 
@@ -33,7 +33,7 @@ class OperationMetrics:
         self._seconds = registry.histogram(
             "volume_operation_total_seconds",
             "Seconds from the first attempt of a storage operation to its end.",
-            _BUCKETS,
+            OPERATION_BUCKETS,
             labels=_OPERATION,
         )
         self._errors = registry.counter(
@@ -48,12 +48,7 @@ class OperationMetrics:
             deprecated_version="1.36.0",
         )
         self._old_errors = registry.register(old, Counter)
-        self._attempts = registry.histogram(
-            "storage_operation_duration_seconds",
-            "Seconds that a volume plugin took.",
-            _BUCKETS,
-            labels=("volume_plugin", "operation_name", "status", "migrated"),
-        )
+        self._attempts = StorageOperations(registry)
         self._assigned = registry.counter(
             "retroactive_storageclass_total",
             "How often a claim was given the default class after it was made, or should have been.",
@@ -87,8 +82,7 @@ class OperationMetrics:
 
     def attempted(self, plugin: str, operation: str, seconds: float, *, failed: bool) -> None:
         """What a plugin of this process took."""
-        status = "fail-unknown" if failed else "success"
-        self._attempts.labels(plugin, f"volume_{operation}", status, "false").observe(seconds)
+        self._attempts.ended(plugin, f"volume_{operation}", seconds, failed=failed)
 
     def assigned_class(self, *, failed: bool) -> None:
         self._assigned.labels().inc()

@@ -11,6 +11,7 @@ from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes import commands, shape
 from kcm_cli.sandbox.nodes.agents import Agents
 from kcm_cli.sandbox.nodes.kubelet import Kubelets
+from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.views import NODES, PODS
 
 
@@ -21,14 +22,20 @@ class Nodes:
         self._client = client
         self._informer = informers.get(NODES)
         self._kubelets = Kubelets(client, informers.get(PODS), self._informer, events, clock)
-        self._agents = Agents(client, self._informer, events, clock, rng, self._kubelets.node_changed)
+        self._agents = Agents(client, self._informer, events, clock, rng, self._changed)
         self._kubelets.agents = self._agents
+        self._mounts = Mounts(client, informers, clock, lambda name: self._agents.alive(name) is not None)
 
     async def run(self) -> None:
         """Play until cancelled. The informers must run, too."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._agents.run(), name="simulated nodes")
             group.create_task(self._kubelets.run(), name="simulated kubelets")
+            group.create_task(self._mounts.run(), name="simulated mounts")
+
+    def _changed(self, name: str) -> None:
+        self._kubelets.node_changed(name)
+        self._mounts.node_changed(name)
 
     async def ensure(self, count: int) -> None:
         """Make nodes 1 to ``count`` unless they exist. Raises ApiError, TransportError."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.resource import Resource
-from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES
+from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, split_key
@@ -23,11 +23,7 @@ from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.events import Events, ref_of
 from kcm_cli.sandbox.storage import plan
-from kcm_cli.sandbox.storage.views import (
-    CSI_DRIVERS,
-    CSI_NODES,
-    VOLUME_ATTACHMENTS,
-)
+from kcm_cli.sandbox.storage.views import CSI_NODES
 from kcm_cli.sandbox.views import NODES
 from kcm_cli.sandbox.work import work_on
 

@@ -6,12 +6,11 @@ upstream: kubernetes-csi/external-provisioner, external-attacher, external-resiz
 from dataclasses import dataclass
 
 from kcm_cli.api.core import PersistentVolumeClaim
-from kcm_cli.api.storage import PersistentVolume, StorageClass
+from kcm_cli.api.storage import PersistentVolume, StorageClass, VolumeAttachment
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.sandbox.storage.views import VolumeAttachment
 
 DRIVER = "csi.sandbox.kcm.dev"
 CLASS = "standard"

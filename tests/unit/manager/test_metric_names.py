@@ -19,7 +19,7 @@ from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
 
-UNBUILT = {"volume-plugins": "no controller that mounts volumes is built yet"} | {
+UNBUILT = {"volume-plugins": "the plugins of nodes are not used"} | {
     controller.name: "the controller is not built yet" for controller in CONTROLLERS if not controller.built
 }
 """Owners of metrics."""

@@ -1,0 +1,130 @@
+"""The actual state of the world: which volumes are attached to which nodes, as far as is known.
+
+An attachment is uncertain while an attach or a detach has failed half way: the volume may or may not be attached,
+and its node is not told that it is.
+
+upstream: pkg/controller/volume/attachdetach/cache/actual_state_of_world.go
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from kcm_cli.planning.volumes.attachable import AttachableVolume
+
+
+@dataclass(slots=True)
+class Attachment:
+    """To one node. ``detach_asked``: since when (monotonic) it is to go."""
+
+    confirmed: bool
+    detach_asked: float | None = None
+
+
+@dataclass(slots=True)
+class Attached:
+    """A volume that is attached, or may be. ``volume`` is None for one of which only the name is known."""
+
+    name: str
+    volume: AttachableVolume | None
+    device: str = ""
+    nodes: dict[str, Attachment] = field(default_factory=dict)
+
+
+class ActualState:
+    """Changes with no await in between: readers in the loop always see it whole."""
+
+    def __init__(self) -> None:
+        self._volumes: dict[str, Attached] = {}
+        self._on_node: dict[str, set[str]] = {}
+        self._in_use: dict[str, set[str]] = {}
+        self._reported: dict[str, set[str]] = {}
+
+    def __iter__(self) -> Iterator[Attached]:
+        return iter(tuple(self._volumes.values()))
+
+    def get(self, name: str) -> Attached | None:
+        return self._volumes.get(name)
+
+    def nodes_of(self, name: str) -> tuple[str, ...]:
+        """The nodes to which a volume is attached, or may be."""
+        found = self._volumes.get(name)
+        return tuple(found.nodes) if found is not None else ()
+
+    def confirmed_nodes(self, name: str) -> list[str]:
+        """The nodes to which a volume is known to be attached."""
+        found = self._volumes.get(name)
+        return [node for node, at in found.nodes.items() if at.confirmed] if found is not None else []
+
+    def on_node(self, node: str) -> tuple[str, ...]:
+        """The volumes that are attached to a node, or may be."""
+        return tuple(self._on_node.get(node, ()))
+
+    def attachment(self, name: str, node: str) -> Attachment | None:
+        found = self._volumes.get(name)
+        return found.nodes.get(node) if found is not None else None
+
+    # -- what is attached
+
+    def attached(self, name: str, volume: AttachableVolume | None, node: str, device: str = "") -> None:
+        """A volume is attached to a node, which is to be told."""
+        self._mark(name, volume, node, device, confirmed=True)
+        self.report(name, node)
+
+    def uncertain(self, name: str, volume: AttachableVolume | None, node: str) -> None:
+        """A volume may be attached to a node."""
+        self._mark(name, volume, node, "", confirmed=False)
+
+    def detached(self, name: str, node: str) -> None:
+        found = self._volumes.get(name)
+        if found is None or found.nodes.pop(node, None) is None:
+            return
+        if not found.nodes:
+            del self._volumes[name]
+        self._on_node[node].discard(name)
+        if not self._on_node[node]:
+            del self._on_node[node]
+        self.unreport(name, node)
+
+    def _mark(self, name: str, volume: AttachableVolume | None, node: str, device: str, *, confirmed: bool) -> None:
+        found = self._volumes.setdefault(name, Attached(name, volume))
+        found.volume, found.device = volume, device
+        at = found.nodes.get(node)
+        if at is not None:
+            at.confirmed = confirmed
+            return
+        found.nodes[node] = Attachment(confirmed)
+        self._on_node.setdefault(node, set()).add(name)
+        self._in_use.setdefault(node, set()).add(name)  # mounted, until the node says what it has mounted
+
+    # -- what nodes have mounted
+
+    def set_in_use(self, node: str, names: Iterable[str]) -> None:
+        """What a node says that it has mounted."""
+        self._in_use[node] = set(names)
+
+    def forget_node(self, node: str) -> None:
+        """A node without attachments is gone."""
+        if node not in self._on_node:
+            self._in_use.pop(node, None)
+            self._reported.pop(node, None)
+
+    def in_use(self, name: str, node: str) -> bool:
+        return name in self._in_use.get(node, ())
+
+    # -- what nodes are told
+
+    def report(self, name: str, node: str) -> None:
+        """Tell a node that a volume is attached, if it may be at all."""
+        if self.attachment(name, node) is not None:
+            self._reported.setdefault(node, set()).add(name)
+
+    def unreport(self, name: str, node: str) -> None:
+        """Tell a node that a volume is not safe to mount any more."""
+        self._reported.get(node, set()).discard(name)
+
+    def reports(self, node: str) -> list[tuple[str, str]] | None:
+        """The volumes and their devices that a node is told of; None for a node that never was told anything."""
+        names = self._reported.get(node)
+        if names is None:
+            return None
+        return [(name, self._volumes[name].device) for name in sorted(names)]

@@ -1,0 +1,121 @@
+"""Attaches and detaches volumes: for CSI volumes, by VolumeAttachments that the attachers of their drivers serve.
+
+Other kinds of volumes need nothing to be done: they are attached by the kubelet when it mounts them.
+
+upstream: pkg/volume/csi/csi_attacher.go
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from kcm_cli.api.storage import VOLUME_ATTACHMENTS, VolumeAttachment
+from kcm_cli.planning.volumes.attachable import AttachableVolume, attachment_name
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.informer import Informer
+
+TIMEOUT_S = 120.0
+_ATTACH_FAILED = "kubernetes.io/csi: attacher.Attach failed: {error}"
+_DELETE_FAILED = "kubernetes.io/csi: detacher.Detach failed to delete VolumeAttachment [{name}]: {error}"
+
+
+class AttachError(Exception):
+    """A volume could not be attached or detached; the text is for Events."""
+
+    reason = "AttachError"
+
+
+class Attacher:
+    """Waits for what the attachments in the cache say."""
+
+    def __init__(self, client: Client, attachments: Informer[VolumeAttachment]) -> None:
+        self._client = client
+        self._store = attachments.store
+        self._waiting: dict[str, set[asyncio.Event]] = {}
+        attachments.listen(on_add=self._changed, on_update=lambda _, new: self._changed(new), on_delete=self._changed)
+
+    async def attach(self, volume: AttachableVolume, node: str) -> None:
+        """Attach a volume to a node; done when its attacher says so. Raises AttachError."""
+        if not volume.driver:
+            return
+        name = attachment_name(volume.driver, volume.handle, node)
+        if self._store.get(name) is None:
+            await self._create(name, volume, node)
+        text = f"timed out waiting for external-attacher of {volume.driver} CSI driver to attach volume {volume.handle}"
+        await self._until(name, _is_attached, text)
+
+    async def detach(self, driver: str, handle: str, node: str) -> None:
+        """Detach a volume from a node; done when its attachment is gone. Raises AttachError."""
+        if not driver:
+            return
+        name = attachment_name(driver, handle, node)
+        try:
+            await self._client.delete(VOLUME_ATTACHMENTS, "", name)
+        except NotFound:
+            return
+        except (ApiError, TransportError) as error:
+            raise AttachError(_DELETE_FAILED.format(name=name, error=error)) from error
+        text = f"timed out waiting for external-attacher of unknown CSI driver to detach volume {handle}"
+        await self._until(name, _is_detached, text)
+
+    async def is_attached(self, volume: AttachableVolume, node: str) -> bool:
+        """Whether a volume still is attached, by the cache or, where it does not know, by the server."""
+        name = attachment_name(volume.driver, volume.handle, node)
+        known = self._store.get(name)
+        try:
+            known = known or await self._client.get(VOLUME_ATTACHMENTS, "", name)
+        except NotFound:
+            return False
+        return known.status.attached
+
+    async def _create(self, name: str, volume: AttachableVolume, node: str) -> None:
+        source = {"persistentVolumeName": volume.name}
+        spec = {"attacher": volume.driver, "nodeName": node, "source": source}
+        body = {"apiVersion": VOLUME_ATTACHMENTS.api_version, "kind": VOLUME_ATTACHMENTS.kind}
+        try:
+            await self._client.create(VOLUME_ATTACHMENTS, "", {**body, "metadata": {"name": name}, "spec": spec})
+        except AlreadyExists:
+            return  # the cache is behind
+        except (ApiError, TransportError) as error:
+            raise AttachError(_ATTACH_FAILED.format(error=error)) from error
+
+    async def _until(self, name: str, done: Callable[[VolumeAttachment | None], bool], timed_out: str) -> None:
+        changed = asyncio.Event()
+        waiting = self._waiting.setdefault(name, set())
+        waiting.add(changed)
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                while not done(self._store.get(name)):
+                    await changed.wait()
+                    changed.clear()
+        except TimeoutError:
+            raise AttachError(timed_out) from None
+        finally:
+            waiting.discard(changed)
+            if not waiting:
+                self._waiting.pop(name, None)
+
+    def _changed(self, attachment: VolumeAttachment) -> None:
+        for waiting in self._waiting.get(attachment.name, ()):
+            waiting.set()
+
+
+def _is_attached(attachment: VolumeAttachment | None) -> bool:
+    if attachment is None:
+        return False  # just made, and not in the cache yet
+    if attachment.deleting:
+        raise AttachError("volume attachment is being deleted")
+    if attachment.status.attached:
+        return True
+    if attachment.status.attach_error is not None:
+        raise AttachError(attachment.status.attach_error.message)
+    return False
+
+
+def _is_detached(attachment: VolumeAttachment | None) -> bool:
+    if attachment is None:
+        return True
+    if attachment.status.detach_error is not None:
+        raise AttachError(attachment.status.detach_error.message)
+    return False

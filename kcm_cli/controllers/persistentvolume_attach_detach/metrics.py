@@ -1,0 +1,81 @@
+"""What the attach/detach controller reports: volumes, forced detaches, and how long operations take.
+
+upstream: pkg/controller/volume/attachdetach/metrics/metrics.go
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from kcm_cli.component.metrics import Registry
+from kcm_cli.component.metrics.instruments import Family, Gauge
+from kcm_cli.engine.storage_operations import StorageOperations
+
+DESIRED, ACTUAL = "desired_state_of_world", "actual_state_of_world"
+Labels = tuple[str, str]
+
+
+class AttachDetachMetrics:
+    """Counts are kept as they change: a scrape looks at nothing else."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._forced = registry.counter(
+            "attach_detach_controller_attachdetach_controller_forced_detaches",
+            "How many volumes were detached though their nodes had not unmounted them.",
+            labels=("reason",),
+        )
+        self.operations = StorageOperations(registry)
+        self._volumes = _Tally(
+            registry.gauge(
+                "attachdetach_controller_total_volumes",
+                "Volumes that are to be attached, and that are attached.",
+                labels=("plugin_name", "state"),
+            )
+        )
+        self._in_use = _Tally(
+            registry.gauge(
+                "storage_count_attachable_volumes_in_use",
+                "Volumes of the pods of a node.",
+                labels=("node", "volume_plugin"),
+            )
+        )
+
+    def forced(self, reason: str) -> None:
+        self._forced.labels(reason).inc()
+
+    def volume(self, name: str, plugin: str, desired: int, actual: int) -> None:
+        """On how many nodes a volume is to be attached, and is."""
+        self._volumes.set(name, {(plugin, DESIRED): desired, (plugin, ACTUAL): actual})
+
+    def pod(self, uid: str, node: str, plugins: list[str]) -> None:
+        """The plugins of a pod's volumes; none for a pod that is gone."""
+        self._in_use.set(uid, Counter((node, plugin) for plugin in plugins))
+
+
+class _Tally:
+    """Sums of what many sources say; a sum of nothing is not shown."""
+
+    def __init__(self, family: Family[Gauge]) -> None:
+        self._family = family
+        self._sums: Counter[Labels] = Counter()
+        self._said: dict[str, dict[Labels, int]] = {}
+
+    def set(self, source: str, counts: Mapping[Labels, int]) -> None:
+        """What a source says now, in place of what it said before."""
+        said = {labels: count for labels, count in counts.items() if count}
+        before = self._said.get(source, {})
+        if said == before:
+            return
+        if said:
+            self._said[source] = said
+        else:
+            del self._said[source]
+        for labels in said.keys() | before.keys():
+            self._add(labels, said.get(labels, 0) - before.get(labels, 0))
+
+    def _add(self, labels: Labels, change: int) -> None:
+        self._sums[labels] += change
+        if self._sums[labels]:
+            self._family.labels(*labels).set(self._sums[labels])
+        else:
+            del self._sums[labels]
+            self._family.remove(*labels)

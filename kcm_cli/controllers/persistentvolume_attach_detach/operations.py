@@ -1,0 +1,81 @@
+"""Which attaches and detaches are under way, and how long those that failed must wait.
+
+A volume that may be attached to one node only has one operation at a time in the whole cluster, any other one per
+node. What failed is tried again after half a second, then after twice as long each time, up to two minutes; another
+operation on the volume need not wait.
+
+upstream: pkg/volume/util/nestedpendingoperations, pkg/util/goroutinemap/exponentialbackoff
+"""
+
+from dataclasses import dataclass
+
+from kcm_cli.component.clock import Clock
+
+ATTACH = "volume_attach"
+DETACH = "volume_detach"
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 122.0
+
+
+@dataclass(slots=True)
+class Operation:
+    """The last one on a volume (and node). It has failed if it is not pending."""
+
+    name: str
+    pending: bool = True
+    wait_s: float = 0.0
+    failed_at: float = 0.0
+
+
+class Operations:
+    """By the unique name of the volume and the node, which is empty where the whole cluster counts."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._operations: dict[str, dict[str, Operation]] = {}
+
+    def pending(self, volume: str, node: str) -> bool:
+        """Whether an operation is under way that another one would meet."""
+        found = self._operations.get(volume, {})
+        return any(one.pending for at, one in found.items() if not at or not node or at == node)
+
+    def wait_s(self, volume: str, node: str, name: str) -> float:
+        """How long an operation must wait since it has failed before; nothing may be pending."""
+        last = self._last(volume, node)
+        if last is None or last.name != name:
+            return 0.0
+        return max(0.0, last.failed_at + last.wait_s - self._clock.monotonic())
+
+    def start(self, volume: str, node: str, name: str) -> None:
+        last = self._last(volume, node)
+        waited_s = last.wait_s if last is not None and last.name == name else 0.0
+        self._operations.setdefault(volume, {})[node] = Operation(name, wait_s=waited_s)
+
+    def end(self, volume: str, node: str, *, failed: bool) -> None:
+        operation = self._operations[volume][node]
+        if not failed:
+            self.forget(volume, node)
+            return
+        operation.pending = False
+        operation.wait_s = min(LONGEST_WAIT_S, 2 * operation.wait_s) if operation.wait_s else FIRST_WAIT_S
+        operation.failed_at = self._clock.monotonic()
+
+    def forget(self, volume: str, node: str) -> None:
+        """The next operation need not wait for what failed before."""
+        found = self._operations.get(volume, {})
+        found.pop(node, None)
+        if not found:
+            self._operations.pop(volume, None)
+
+    def drop(self, volume: str) -> None:
+        """Forget what has failed for a volume that nobody knows any more."""
+        for node, operation in tuple(self._operations.get(volume, {}).items()):
+            if not operation.pending:
+                self.forget(volume, node)
+
+    def _last(self, volume: str, node: str) -> Operation | None:
+        found = self._operations.get(volume, {})
+        exact = found.get(node)
+        if exact is not None or node:
+            return exact or found.get("")
+        return next(iter(found.values()), None)

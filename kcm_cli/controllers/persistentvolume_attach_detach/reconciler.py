@@ -1,0 +1,247 @@
+"""Brings one volume after another from its actual to its desired state.
+
+Detaches come before attaches, so that a volume whose pod has moved is free before it is attached again. What takes
+time goes on in the background; its end brings the volume back to the queue.
+
+upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go, pkg/volume/util/operationexecutor
+"""
+
+import logging
+from dataclasses import dataclass
+
+from kcm_cli.api.core import NODES, Node
+from kcm_cli.component.clock import Clock
+from kcm_cli.controllers.persistentvolume_attach_detach import plan
+from kcm_cli.controllers.persistentvolume_attach_detach.actual import ActualState, Attached
+from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher, AttachError
+from kcm_cli.controllers.persistentvolume_attach_detach.desired import DesiredState, Wanted
+from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
+from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
+from kcm_cli.controllers.persistentvolume_attach_detach.operations import ATTACH, DETACH, Operations
+from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach, Situation
+from kcm_cli.engine.execute import Recorder
+from kcm_cli.planning.volumes.attachable import CSI, PLUGINS, SEPARATOR, AttachableVolume, plugin_of
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import ApiError, NotFound
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.store import Store
+from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.runtime.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+A_MOMENT_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the reconciler works with. ``forces``: nodes that do not unmount in time may be overruled."""
+
+    client: Client
+    clock: Clock
+    recorder: Recorder
+    nodes: Store[Node]
+    desired: DesiredState
+    actual: ActualState
+    attacher: Attacher
+    statuses: NodeStatuses
+    metrics: AttachDetachMetrics
+    volumes: WorkQueue
+    node_queue: WorkQueue
+    forces: bool
+
+
+class NotSafe(Exception):
+    """The node says that it has mounted the volume."""
+
+    reason = "NotSafe"
+
+
+class Reconciler:
+    """Keys are unique names of volumes. ``tasks`` runs what takes time."""
+
+    def __init__(self, parts: Parts, tasks: Tasks) -> None:
+        self._parts = parts
+        self._tasks = tasks
+        self._desired = parts.desired
+        self._actual = parts.actual
+        self._operations = Operations(parts.clock)
+
+    async def sync(self, name: str) -> float | None:
+        waits = []
+        for node in self._actual.nodes_of(name):
+            if self._desired.get(name, node) is None:
+                waits.append(await self._detach(name, node))
+        for node in self._desired.nodes_of(name):
+            wanted = self._desired.get(name, node)
+            if wanted is not None:
+                waits.append(self._attach(wanted))
+        self._count(name)
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    # -- detaching
+
+    async def _detach(self, name: str, node: str) -> float | None:
+        """Detach a volume that nobody needs on a node, or say when to look again."""
+        found = self._actual.get(name)
+        at = self._actual.attachment(name, node)
+        if found is None or at is None:
+            return None
+        slot = _slot(found.volume, node)
+        if self._operations.pending(name, slot):
+            return None
+        wait_s = self._operations.wait_s(name, slot, DETACH)
+        if wait_s > 0:
+            return wait_s
+        now = self._parts.clock.monotonic()
+        at.detach_asked = now if at.detach_asked is None else at.detach_asked
+        waited_s = now - at.detach_asked
+        mounted = self._actual.in_use(name, node)
+        decision = plan.detach(Situation(mounted, self._parts.nodes.get(node), waited_s, self._parts.forces))
+        if decision is Detach.WAIT:
+            left_s = plan.LONGEST_UNMOUNT_S - waited_s
+            return left_s + A_MOMENT_S if self._parts.forces and left_s >= 0 else None
+        if await self._told(name, node):
+            self._start_detach(found, node, slot, decision)
+        return None
+
+    async def _told(self, name: str, node: str) -> bool:
+        """Tell the node first that the volume is not safe to mount; False if it is needed there again."""
+        self._actual.unreport(name, node)
+        try:
+            await self._parts.statuses.sync(node)
+        except (ApiError, TransportError):
+            self._report_again(name, node)
+            raise
+        if self._desired.get(name, node) is None:
+            return self._actual.attachment(name, node) is not None
+        self._report_again(name, node)
+        return False
+
+    def _report_again(self, name: str, node: str) -> None:
+        at = self._actual.attachment(name, node)
+        if at is not None and at.confirmed:
+            self._actual.report(name, node)
+            self._parts.node_queue.add(node)
+
+    def _start_detach(self, found: Attached, node: str, slot: str, decision: Detach) -> None:
+        if decision.forced:
+            self._parts.metrics.forced(decision.value)
+        fields = {"volume": found.name, "node": node, "decision": decision.value}
+        log.info("Detaching volume", extra={"fields": fields})
+        self._operations.start(found.name, slot, DETACH)
+        self._tasks.start(f"detach {found.name}", self._detaching(found, node, slot, verify=not decision.forced))
+
+    async def _detaching(self, found: Attached, node: str, slot: str, *, verify: bool) -> None:
+        name, volume, started, failed = found.name, found.volume, self._parts.clock.monotonic(), True
+        plugin = volume.full_plugin if volume is not None else plugin_of(name)[0]
+        try:
+            if verify:
+                await self._verify_unmounted(name, node)
+            await self._parts.attacher.detach(*_source(name, volume), node)
+            failed = False
+            self._actual.detached(name, node)
+        except (NotSafe, AttachError, ApiError, TransportError) as error:
+            self._actual.uncertain(name, volume, node)
+            fields = {"volume": name, "node": node, "err": str(error)}
+            log.error("DetachVolume.Detach failed", extra={"fields": fields})
+        finally:
+            self._operations.end(name, slot, failed=failed)
+            self._parts.metrics.operations.ended(plugin, DETACH, self._parts.clock.monotonic() - started, failed=failed)
+            self._parts.volumes.add(name)
+
+    async def _verify_unmounted(self, name: str, node: str) -> None:
+        """Ask the server, as the cache may be behind. Raises NotSafe."""
+        try:
+            live = await self._parts.client.get(NODES, "", node)
+        except NotFound:
+            return
+        if name in live.status.volumes_in_use:
+            raise NotSafe("volume is still in use by node, according to Node status")
+
+    # -- attaching
+
+    def _attach(self, wanted: Wanted) -> float | None:
+        """Attach a volume to a node that needs it, or say when to look again."""
+        volume, node = wanted.volume, wanted.node
+        name, slot = volume.unique_name, _slot(volume, node)
+        if self._operations.pending(name, slot):
+            return None
+        at = self._actual.attachment(name, node)
+        if at is not None and at.confirmed:
+            at.detach_asked = None
+            return None
+        if not volume.shared and (nodes := self._actual.confirmed_nodes(name)):
+            self._say_elsewhere(wanted, nodes)
+            return None
+        wait_s = self._operations.wait_s(name, slot, ATTACH)
+        if wait_s > 0:
+            return wait_s
+        log.info("Attaching volume", extra={"fields": {"volume": name, "node": node}})
+        self._operations.start(name, slot, ATTACH)
+        self._tasks.start(f"attach {name}", self._attaching(wanted, slot))
+        return None
+
+    def _say_elsewhere(self, wanted: Wanted, nodes: list[str]) -> None:
+        if wanted.told:
+            return
+        wanted.told = True
+        name = wanted.volume.unique_name
+        users = self._desired.pods_on(name, (node for node in nodes if node != wanted.node))
+        for notice in plan.attached_elsewhere(wanted.pods.values(), wanted.volume.name, users):
+            self._parts.recorder.emit(notice)
+        fields = {"volume": name, "node": wanted.node, "attached_to": ",".join(nodes)}
+        log.info("Multi-Attach error: the volume is attached to another node", extra={"fields": fields})
+
+    async def _attaching(self, wanted: Wanted, slot: str) -> None:
+        volume, node, started, failed = wanted.volume, wanted.node, self._parts.clock.monotonic(), True
+        name, pods = volume.unique_name, tuple(wanted.pods.values())
+        try:
+            await self._parts.attacher.attach(volume, node)
+            failed = False
+            self._actual.attached(name, volume, node)
+            self._parts.node_queue.add(node)
+            for notice in plan.attached(pods, volume.name):
+                self._parts.recorder.emit(notice)
+        except AttachError as error:
+            self._actual.uncertain(name, volume, node)
+            for notice in plan.not_attached(pods, volume.name, error):
+                self._parts.recorder.emit(notice)
+            log.error("AttachVolume.Attach failed", extra={"fields": {"volume": name, "node": node, "err": str(error)}})
+        finally:
+            took_s = self._parts.clock.monotonic() - started
+            self._operations.end(name, slot, failed=failed)
+            self._parts.metrics.operations.ended(volume.full_plugin, ATTACH, took_s, failed=failed)
+            self._parts.volumes.add(name)
+
+    def _count(self, name: str) -> None:
+        found = self._actual.get(name)
+        nodes = self._desired.nodes_of(name)
+        wanted = self._desired.get(name, nodes[0]) if nodes else None
+        volume = wanted.volume if wanted is not None else found.volume if found is not None else None
+        known = len(found.nodes) if found is not None and found.volume is not None else 0
+        self._parts.metrics.volume(name, volume.full_plugin if volume is not None else "", len(nodes), known)
+        if found is None and not nodes:
+            self._operations.drop(name)
+
+
+def _slot(volume: AttachableVolume | None, node: str) -> str:
+    """Where operations on a volume exclude each other: on the node, or in the whole cluster (empty)."""
+    return node if volume is None or volume.shared else ""
+
+
+def _source(name: str, volume: AttachableVolume | None) -> tuple[str, str]:
+    """Driver and handle, empty for a volume of no driver; from the name where nothing else is known.
+
+    Raises AttachError for a name that no plugin here has given.
+    """
+    if volume is not None:
+        return volume.driver, volume.handle
+    plugin, rest = plugin_of(name)
+    if plugin not in PLUGINS:
+        raise AttachError(f"no volume plugin matched name: {plugin}")
+    if plugin != CSI:
+        return "", ""
+    driver, _, handle = rest.partition(SEPARATOR)
+    if not handle or SEPARATOR in handle:
+        raise AttachError("volumeName missing expected data")
+    return driver, handle

@@ -1,0 +1,55 @@
+"""Compares what is taken for attached with the VolumeAttachments, from time to time.
+
+upstream: pkg/volume/util/operationexecutor#GenerateVolumesAreAttachedFunc, pkg/volume/csi/csi_attacher.go
+"""
+
+import logging
+from collections import defaultdict
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher
+from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
+from kcm_cli.controllers.persistentvolume_attach_detach.world import World
+from kcm_cli.planning.volumes.attachable import AttachableVolume
+from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.transport import TransportError
+
+log = logging.getLogger(__name__)
+NAME = "verify_volumes_are_attached_per_node"
+NO_PLUGIN = "<n/a>"
+
+
+class Verifier:
+    """A volume that turns out to be detached is attached again if it is needed."""
+
+    def __init__(self, world: World, attacher: Attacher, metrics: AttachDetachMetrics, clock: Clock) -> None:
+        self._world = world
+        self._attacher = attacher
+        self._metrics = metrics
+        self._clock = clock
+
+    async def sweep(self) -> None:
+        """Look at all volumes that are taken for attached, one node after another."""
+        on_node: defaultdict[str, list[AttachableVolume]] = defaultdict(list)
+        for found in self._world.actual:
+            for node, at in found.nodes.items():
+                if at.confirmed and found.volume is not None and found.volume.driver:
+                    on_node[node].append(found.volume)
+        for node, volumes in on_node.items():
+            started = self._clock.monotonic()
+            for volume in volumes:
+                await self._verify(volume, node)
+            self._metrics.operations.ended(NO_PLUGIN, NAME, self._clock.monotonic() - started)
+
+    async def _verify(self, volume: AttachableVolume, node: str) -> None:
+        fields = {"volume": volume.unique_name, "node": node}
+        try:
+            if not self._world.is_attached(volume) or await self._attacher.is_attached(volume, node):
+                return
+        except (ApiError, TransportError) as error:
+            log.warning("Cannot ask whether the volume is attached", extra={"fields": {**fields, "err": str(error)}})
+            return
+        log.info("The volume is no longer attached", extra={"fields": fields})
+        self._world.actual.detached(volume.unique_name, node)
+        self._world.node_queue.add(node)
+        self._world.volumes.add(volume.unique_name)

@@ -1,0 +1,180 @@
+"""Keeps the desired and the actual state of the world up to date with what the caches say.
+
+Nothing is taken in before ``populate``, which looks at everything once.
+
+upstream: pkg/controller/volume/attachdetach/attach_detach_controller.go, util/util.go, populator
+"""
+
+from collections.abc import Iterable, Iterator
+
+from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Node, Pod
+from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, CsiDriver, PersistentVolume
+from kcm_cli.controllers.persistentvolume_attach_detach import plan
+from kcm_cli.controllers.persistentvolume_attach_detach.actual import ActualState
+from kcm_cli.controllers.persistentvolume_attach_detach.desired import DesiredState
+from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
+from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.pod_claims import CLAIM, claims_of
+from kcm_cli.planning.volumes.attachable import (
+    AttachableVolume,
+    is_attached_by,
+    may_be_attached,
+    of_pod_volume,
+    of_volume,
+)
+from kcm_cli.runtime.store import NODE, by_node
+
+
+class World:
+    """``volumes`` and ``node_queue`` are told which volumes and nodes are to be looked at, ``claims`` which claims."""
+
+    def __init__(self, context: ControllerContext, metrics: AttachDetachMetrics) -> None:
+        self.desired = DesiredState()
+        self.actual = ActualState()
+        self.claims = context.queue("pvcs")
+        self.volumes = context.queue("attachable_volumes")
+        self.node_queue = context.queue("attached_volumes_of_nodes")
+        self._metrics = metrics
+        self._populated = False
+        self._pods = context.informers.get(PODS)
+        self.nodes = context.informers.get(NODES)
+        self._claims = context.informers.get(PERSISTENT_VOLUME_CLAIMS)
+        self._volumes = context.informers.get(PERSISTENT_VOLUMES)
+        self._drivers = context.informers.get(CSI_DRIVERS)
+        self.attachments = context.informers.get(VOLUME_ATTACHMENTS)
+        self.informers = (self._pods, self.nodes, self._claims, self._volumes, self._drivers, self.attachments)
+        self.statuses = NodeStatuses(context.client, self.nodes.store, self.actual)
+        self._pods.store.add_index(CLAIM, claims_of)
+        self._pods.store.add_index(NODE, by_node)
+
+    def listen(self) -> None:
+        """Follow the caches."""
+        self._pods.listen(on_add=self._pod, on_update=lambda _, new: self._pod(new), on_delete=self._pod_gone)
+        self.nodes.listen(on_add=self._node_added, on_update=lambda _, new: self._node(new), on_delete=self._node_gone)
+        self._claims.listen(on_add=self._claim, on_update=lambda _, new: self._claim(new))
+        self._volumes.listen(on_add=self._volume, on_update=lambda _, new: self._volume(new))
+        self._drivers.listen(on_add=self._driver, on_update=lambda _, new: self._driver(new), on_delete=self._driver)
+
+    def is_attached(self, volume: AttachableVolume) -> bool:
+        """Whether a volume's driver wants it to be attached."""
+        return is_attached_by(self._drivers.store.get(volume.driver) if volume.driver else None)
+
+    async def sync_claim(self, key: str) -> None:
+        """A claim may be bound by now: look at the pods that use it."""
+        for pod in self._pods.store.by_index(CLAIM, key):
+            self._pod(pod)
+
+    # -- the start
+
+    def populate(self) -> None:
+        """Read from nodes, attachments and pods what is attached and what should be."""
+        for node in self.nodes.store.list():
+            for volume in node.status.volumes_attached:
+                self.actual.attached(volume.name, None, node.name, volume.device_path)
+            self.actual.set_in_use(node.name, node.status.volumes_in_use)
+            self._manage(node)
+        self._read_attachments()
+        self._populated = True
+        for pod in self._pods.store.list():
+            self._pod(pod)
+            self._name_attached(pod)
+        for found in self.actual:
+            self.volumes.add(found.name)
+
+    def _read_attachments(self) -> None:
+        """What nodes do not know of, but an attachment exists: it may or may not be attached."""
+        for attachment in self.attachments.store.list():
+            node = attachment.spec.node_name
+            known = self._volumes.store.get(attachment.spec.source.persistent_volume_name or "")
+            volume = of_volume(known) if known is not None else None
+            if volume is None or not self.is_attached(volume):
+                continue
+            if self.actual.attachment(volume.unique_name, node) is None:
+                self.actual.uncertain(volume.unique_name, volume, node)
+
+    def _name_attached(self, pod: Pod) -> None:
+        """Of volumes that nodes have only the name is known; pods know the rest."""
+        for volume in self._attachable(pod):
+            at = self.actual.attachment(volume.unique_name, pod.spec.node_name)
+            found = self.actual.get(volume.unique_name)
+            if at is not None and at.confirmed and found is not None:
+                self.actual.attached(volume.unique_name, volume, pod.spec.node_name, found.device)
+
+    # -- events
+
+    def _pod(self, pod: Pod) -> None:
+        if not self._populated or not pod.spec.node_name or not may_be_attached(pod):
+            return
+        volumes = list(self._attachable(pod))
+        self._metrics.pod(pod.uid, pod.spec.node_name, [volume.full_plugin for volume in volumes])
+        if plan.is_done(pod):
+            self._look_at(self.desired.remove_pod(pod.uid))
+        elif self.desired.manages(pod.spec.node_name):
+            self._look_at([volume.unique_name for volume in volumes if self.desired.add(pod, volume)])
+
+    def _pod_gone(self, pod: Pod) -> None:
+        self._metrics.pod(pod.uid, "", [])
+        self._look_at(self.desired.remove_pod(pod.uid))
+
+    def _node_added(self, node: Node) -> None:
+        self._node(node)
+        if self._populated:
+            self.node_queue.add(node.name)  # a node that was made again knows nothing of its volumes
+
+    def _node(self, node: Node) -> None:
+        if not self._populated:
+            return
+        self.actual.set_in_use(node.name, node.status.volumes_in_use)
+        if self._manage(node):
+            for pod in self._pods.store.by_index(NODE, node.name):
+                self._pod(pod)
+        self._look_at(self._unneeded_on(node.name))
+
+    def _node_gone(self, node: Node) -> None:
+        self.desired.remove_node(node.name)
+        self.actual.set_in_use(node.name, node.status.volumes_in_use)
+        self.statuses.forget(node.name)
+        self._look_at(self._unneeded_on(node.name))
+        self.actual.forget_node(node.name)
+
+    def _claim(self, claim: Object) -> None:
+        if self._populated:
+            self.claims.add(claim.key)
+
+    def _volume(self, volume: PersistentVolume) -> None:
+        ref = volume.spec.claim_ref
+        if ref is not None and self._populated:
+            self.claims.add(f"{ref.namespace}/{ref.name}")
+
+    def _driver(self, driver: CsiDriver) -> None:
+        """Its volumes may need to be attached from now on, or not any more."""
+        if not self._populated:
+            return
+        for wanted in self.desired:
+            if wanted.volume.driver == driver.name and not self.is_attached(wanted.volume):
+                self.desired.remove_volume(wanted.volume.unique_name)
+                self.volumes.add(wanted.volume.unique_name)
+        for pod in self._pods.store.list():
+            self._pod(pod)
+
+    # -- parts
+
+    def _manage(self, node: Node) -> bool:
+        """Look after a node that asks for it; whether that is new."""
+        return plan.MANAGED in node.annotations and self.desired.add_node(node.name)
+
+    def _attachable(self, pod: Pod) -> Iterator[AttachableVolume]:
+        """The volumes of a pod that are attached, and bound already."""
+        for volume in pod.spec.volumes:
+            found = of_pod_volume(pod, volume, self._claims.store.get, self._volumes.store.get)
+            if found is not None and self.is_attached(found):
+                yield found
+
+    def _unneeded_on(self, node: str) -> list[str]:
+        return [name for name in self.actual.on_node(node) if self.desired.get(name, node) is None]
+
+    def _look_at(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.volumes.add(name)

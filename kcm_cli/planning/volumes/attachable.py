@@ -1,0 +1,119 @@
+"""Volumes that are attached to nodes before pods can mount them, and the names by which nodes know them.
+
+upstream: pkg/volume/{csi,iscsi,fc}, pkg/volume/util/util.go, pkg/controller/volume/attachdetach/util/util.go
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from kcm_cli.api.core import PersistentVolumeClaim, Pod, Volume
+from kcm_cli.api.storage import CsiDriver, CsiSource, PersistentVolume
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.pod_claims import claim_name, made_for
+
+CSI = "kubernetes.io/csi"
+ISCSI = "kubernetes.io/iscsi"
+FC = "kubernetes.io/fc"
+PLUGINS = frozenset({CSI, ISCSI, FC})
+SEPARATOR = "^"
+_SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+
+
+@dataclass(frozen=True, slots=True)
+class AttachableVolume:
+    """A volume and the plugin that serves it.
+
+    ``unique_name`` is the same for all that is one volume in the storage system. ``name``: that of the
+    PersistentVolume or, for one that a pod describes itself, of the pod's volume. ``shared``: it may be attached to
+    several nodes. ``driver`` and ``handle``: of CSI volumes only.
+    """
+
+    unique_name: str
+    name: str
+    plugin: str
+    shared: bool = True
+    driver: str = ""
+    handle: str = ""
+
+    @property
+    def full_plugin(self) -> str:
+        """The plugin with its driver, as metrics name it."""
+        return f"{self.plugin}:{self.driver}" if self.driver else self.plugin
+
+
+def attachment_name(driver: str, handle: str, node: str) -> str:
+    """The name of the VolumeAttachment of a CSI volume to a node."""
+    return f"csi-{sha256(f'{handle}{driver}{node}'.encode()).hexdigest()}"
+
+
+def is_attached_by(driver: CsiDriver | None) -> bool:
+    """Whether volumes of a driver are attached: all are but those of drivers that say that they need it not."""
+    return driver is None or driver.spec.attach_required is not False
+
+
+def of_volume(volume: PersistentVolume) -> AttachableVolume | None:
+    """A PersistentVolume; None for one of a kind that is not attached."""
+    spec = volume.spec
+    modes = spec.access_modes
+    shared = not modes or not _SHARED.isdisjoint(modes)
+    if spec.csi is not None:
+        return _csi(spec.csi, volume.name, shared)
+    return _of_source(volume.name, spec.iscsi, spec.fc, shared)
+
+
+def of_pod_volume(
+    pod: Pod,
+    volume: Volume,
+    claim_of: Callable[[str], PersistentVolumeClaim | None],
+    volume_of: Callable[[str], PersistentVolume | None],
+) -> AttachableVolume | None:
+    """What is behind a pod's volume; None for one that is not attached, or not bound (yet)."""
+    name = claim_name(pod, volume)
+    if not name:
+        return _of_source(volume.name, volume.iscsi, volume.fc, shared=True)
+    claim = claim_of(f"{pod.namespace}/{name}")
+    if claim is None or claim.status.phase != "Bound" or not claim.spec.volume_name:
+        return None
+    if volume.ephemeral is not None and not made_for(claim, pod):
+        return None
+    bound = volume_of(claim.spec.volume_name)
+    if bound is None or bound.spec.claim_ref is None or bound.spec.claim_ref.uid != claim.uid:
+        return None
+    return of_volume(bound)
+
+
+def may_be_attached(pod: Pod) -> bool:
+    """Whether a pod has volumes that might be attached."""
+    return any(
+        volume.persistent_volume_claim is not None
+        or volume.ephemeral is not None
+        or volume.iscsi is not None
+        or volume.fc is not None
+        for volume in pod.spec.volumes
+    )
+
+
+def plugin_of(unique_name: str) -> tuple[str, str]:
+    """A unique name as (plugin, name of the volume there); both are empty for one that is none."""
+    vendor, _, rest = unique_name.partition("/")
+    plugin, slash, name = rest.partition("/")
+    return (f"{vendor}/{plugin}", name) if slash else ("", "")
+
+
+def _csi(source: CsiSource, name: str, shared: bool) -> AttachableVolume:
+    unique = f"{CSI}/{source.driver}{SEPARATOR}{source.volume_handle}"
+    return AttachableVolume(unique, name, CSI, shared, source.driver, source.volume_handle)
+
+
+def _of_source(name: str, iscsi: Doc | None, fc: Doc | None, shared: bool) -> AttachableVolume | None:
+    if iscsi is not None:
+        target = f"{iscsi.get('targetPortal', '')}:{iscsi.get('iqn', '')}:{iscsi.get('lun', 0)}"
+        return AttachableVolume(f"{ISCSI}/{target}", name, ISCSI, shared)
+    if fc is not None:
+        names, lun, ids = fc.get("targetWWNs"), fc.get("lun"), fc.get("wwids")
+        if isinstance(names, list) and names and lun is not None:
+            return AttachableVolume(f"{FC}/[{' '.join(map(str, names))}]:{lun}", name, FC, shared)
+        if isinstance(ids, list) and ids:
+            return AttachableVolume(f"{FC}/[{' '.join(map(str, ids))}]", name, FC, shared)
+    return None

@@ -1,0 +1,96 @@
+"""What simulated kubelets say of the volumes that they have mounted (``status.volumesInUse`` of their nodes).
+
+A volume is in use from when its pod is on the node until the pod has ended. Nobody waits for it to be attached: pods
+run where no manager attaches volumes, too.
+
+upstream: pkg/kubelet/volumemanager, pkg/kubelet/nodestatus/setters.go#VolumesInUse
+"""
+
+from collections.abc import Callable
+
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
+from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, PersistentVolume
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.pod_claims import CLAIM, claims_of
+from kcm_cli.planning.pods import is_terminal
+from kcm_cli.planning.volumes.attachable import is_attached_by, may_be_attached, of_pod_volume
+from kcm_cli.rest.client import MERGE, Client
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedPod, node_of
+from kcm_cli.sandbox.work import work_on
+
+WORKERS = 4
+
+
+class Mounts:
+    """Keys are nodes. ``alive``: whether a node has a kubelet that runs."""
+
+    def __init__(self, client: Client, informers: Informers, clock: Clock, alive: Callable[[str], bool]) -> None:
+        self._client = client
+        self._alive = alive
+        self._queue = WorkQueue("mounts", clock)
+        self._nodes = informers.get(NODES)
+        self._pods = informers.get(PODS)
+        self._claims = informers.get(PERSISTENT_VOLUME_CLAIMS)
+        self._volumes = informers.get(PERSISTENT_VOLUMES)
+        self._drivers = informers.get(CSI_DRIVERS)
+        self._pods.store.add_index(BY_NODE, node_of)
+        self._pods.store.add_index(CLAIM, claims_of)
+        self._pods.listen(on_add=self._pod, on_update=lambda _, new: self._pod(new), on_delete=self._pod)
+        self._claims.listen(on_add=self._claim, on_update=lambda _, new: self._claim(new))
+        self._volumes.listen(on_add=self._volume, on_update=lambda _, new: self._volume(new))
+
+    async def run(self) -> None:
+        """Report until cancelled."""
+        await work_on(self._queue, WORKERS, self._sync)
+
+    def node_changed(self, name: str) -> None:
+        """A node came, or recovered."""
+        self._queue.add(name)
+
+    async def _sync(self, name: str) -> None:
+        node = self._nodes.store.get(name)
+        if node is None or not self._alive(name):
+            return
+        mounted = self._mounted(name)
+        if mounted == sorted(node.status.volumes_in_use):
+            return
+        patch: Doc = {"status": {"volumesInUse": mounted or None}}
+        try:
+            await self._client.patch(NODES, "", name, patch, content_type=MERGE, subresource="status")
+        except NotFound:
+            return
+
+    def _mounted(self, node: str) -> list[str]:
+        found: set[str] = set()
+        for pod in self._pods.store.by_index(BY_NODE, node):
+            if not is_terminal(pod):
+                found.update(self._volumes_of(pod))
+        return sorted(found)
+
+    def _volumes_of(self, pod: SimulatedPod) -> list[str]:
+        volumes = (of_pod_volume(pod, one, self._claims.store.get, self._volumes.store.get) for one in pod.spec.volumes)
+        return [
+            volume.unique_name
+            for volume in volumes
+            if volume is not None and is_attached_by(self._drivers.store.get(volume.driver))
+        ]
+
+    # -- events
+
+    def _pod(self, pod: SimulatedPod) -> None:
+        if pod.spec.node_name and may_be_attached(pod):
+            self._queue.add(pod.spec.node_name)
+
+    def _claim(self, claim: Object) -> None:
+        for pod in self._pods.store.by_index(CLAIM, claim.key):
+            self._pod(pod)
+
+    def _volume(self, volume: PersistentVolume) -> None:
+        ref = volume.spec.claim_ref
+        for pod in self._pods.store.by_index(CLAIM, f"{ref.namespace}/{ref.name}") if ref is not None else ():
+            self._pod(pod)

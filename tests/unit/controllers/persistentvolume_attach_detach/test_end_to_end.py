@@ -1,0 +1,476 @@
+"""The controller in a whole sandbox, on virtual time."""
+
+import json
+
+import pytest
+
+from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
+from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.storage.plan import DRIVER
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.persistentvolume_attach_detach.storage import (
+    ATTACHMENTS,
+    CLAIMS,
+    DRIVERS,
+    attachment,
+    bound,
+    in_use,
+    told,
+    unique,
+    using,
+)
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+NAME = "persistentvolume-attach-detach-controller"
+CONFIG = AttachDetachConfig()
+SUCCEEDED = ("SuccessfulAttachVolume", 'AttachVolume.Attach succeeded for volume "v-a" ')
+
+
+def running(world: World, config: AttachDetachConfig = CONFIG, **more):
+    return controllers(world, config, names=[NAME], **more)
+
+
+async def start(world: World, name: str, spec: dict) -> None:
+    """A pod that does not start in the very moment in which its volume is attached: Events are named by the time."""
+    await world.pod(name, spec, start_delay="1500ms")
+
+
+async def fail(world: World, node: str) -> None:
+    """Stop a node's kubelet and let its Node say so, as the node lifecycle controller does."""
+    await world.cluster.nodes.fail(node)
+    condition = {"type": "Ready", "status": "Unknown"}
+    await world.client.patch(NODES, "", node, {"status": {"conditions": [condition]}}, subresource="status")
+
+
+def test_a_volume_is_attached_for_its_pod_and_detached_after_it(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            made = await world.get(ATTACHMENTS, attachment("a"))
+            source = {"persistentVolumeName": "v-a"}
+            assert made["spec"] == {"attacher": DRIVER, "nodeName": "node-1", "source": source}
+            assert made["status"]["attached"] is True
+            node = await world.get(NODES, "node-1")
+            assert node["status"]["volumesAttached"] == [{"name": unique("a"), "devicePath": ""}]
+            assert await in_use(world) == [unique("a")]
+            assert SUCCEEDED in await world.events("p")
+            await world.delete(PODS, "p")
+            await world.wait(5)
+            assert await world.gone(attachment("a"), ATTACHMENTS)
+            assert (await told(world), await in_use(world)) == ([], [])
+
+    play(life)
+
+
+def test_volumes_of_no_driver_are_attached_without_an_attachment(play):
+    async def life(world: World) -> None:
+        iscsi = {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.2001-04.com.example:x", "lun": 3}
+        await bound(world, "i", source={"iscsi": iscsi})
+        volumes = [
+            {"name": "i", "persistentVolumeClaim": {"claimName": "i"}},
+            {"name": "f", "fc": {"targetWWNs": ["500a", "500b"], "lun": 2}},
+            {"name": "w", "fc": {"wwids": ["3600"]}},
+            {"name": "e", "emptyDir": {}},
+        ]
+        async with running(world):
+            await start(world, "p", using("i", volumes=volumes))
+            await world.wait(3)
+            assert await told(world) == [
+                "kubernetes.io/fc/[3600]",
+                "kubernetes.io/fc/[500a 500b]:2",
+                "kubernetes.io/iscsi/10.0.0.1:3260:iqn.2001-04.com.example:x:3",
+            ]
+            assert await world.items(ATTACHMENTS) == []
+            await world.delete(PODS, "p")
+            await world.wait(5)
+            assert await told(world) == []
+
+    play(life)
+
+
+def test_a_claim_that_is_bound_late_is_attached(play):
+    async def life(world: World) -> None:
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            await bound(world, "a")
+            await world.wait(3)
+            assert await told(world) == [unique("a")]
+
+    play(life)
+
+
+def test_a_driver_that_attaches_nothing_is_left_alone(play):
+    async def life(world: World) -> None:
+        await world.create(DRIVERS, {"metadata": {"name": "d.example.com"}, "spec": {"attachRequired": False}})
+        await bound(world, "a", source={"csi": {"driver": "d.example.com", "volumeHandle": "h-a"}})
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            assert (await told(world), await world.items(ATTACHMENTS)) == ([], [])
+
+    play(life)
+
+
+def test_a_node_that_does_not_ask_for_it_is_left_alone(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        await world.create(NODES, {"metadata": {"name": "own"}})
+        async with running(world):
+            await start(world, "p", using("a", "own"))
+            await world.wait(3)
+            assert await world.items(ATTACHMENTS) == []
+            managed = {"annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}}
+            await world.patch(NODES, "own", {"metadata": managed})
+            await world.wait(3)
+            assert await told(world, "own") == [unique("a")]
+
+    play(life)
+
+
+# -- several nodes
+
+
+def test_a_volume_for_one_node_waits_until_it_is_free(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            await start(world, "q", using("a", "node-2"))
+            await world.wait(30)
+            text = 'Multi-Attach error for volume "v-a" Volume is already used by pod(s) p'
+            assert (await world.events("q")).count(("FailedAttachVolume", text)) == 1
+            assert await told(world, "node-2") == []
+            await world.delete(PODS, "p")
+            await world.wait(5)
+            assert (await told(world, "node-1"), await told(world, "node-2")) == ([], [unique("a")])
+
+    play(life)
+
+
+def test_a_shared_volume_is_attached_to_several_nodes(play):
+    async def life(world: World) -> None:
+        await bound(world, "a", ["ReadWriteMany"])
+        async with running(world):
+            await start(world, "p", using("a"))
+            await start(world, "q", using("a", "node-2"))
+            await world.wait(3)
+            assert (await told(world, "node-1"), await told(world, "node-2")) == ([unique("a")], [unique("a")])
+            await world.delete(PODS, "p")
+            await world.wait(5)
+            assert (await told(world, "node-1"), await told(world, "node-2")) == ([], [unique("a")])
+
+    play(life)
+
+
+# -- nodes in trouble
+
+
+def test_a_volume_of_a_dead_node_is_detached_after_six_minutes(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        metrics = Registry()
+        async with running(world, metrics=metrics):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            await fail(world, "node-1")
+            await world.client.delete(PODS, "default", "p", grace_s=0)
+            await world.wait(350)
+            assert not await world.gone(attachment("a"), ATTACHMENTS)
+            await world.wait(20)
+            assert await world.gone(attachment("a"), ATTACHMENTS)
+            page = metrics.expose().decode()
+            assert 'attachdetach_controller_forced_detaches{reason="timeout"} 1' in page
+
+    play(life)
+
+
+def test_a_volume_of_a_dead_node_may_have_to_wait_for_ever(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        async with running(world, AttachDetachConfig(disable_force_detach_on_timeout=True)):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            await fail(world, "node-1")
+            await world.client.delete(PODS, "default", "p", grace_s=0)
+            await world.wait(1000)
+            assert not await world.gone(attachment("a"), ATTACHMENTS)
+            taint = {"key": "node.kubernetes.io/out-of-service", "value": "x", "effect": "NoExecute"}
+            await world.patch(NODES, "node-1", {"spec": {"taints": [taint]}})
+            await world.wait(3)
+            assert await world.gone(attachment("a"), ATTACHMENTS)
+
+    play(life)
+
+
+def test_a_node_that_is_ready_is_waited_for(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            await fail(world, "node-1")
+            ready = {"type": "Ready", "status": "True"}
+            await world.client.patch(NODES, "", "node-1", {"status": {"conditions": [ready]}}, subresource="status")
+            await world.client.delete(PODS, "default", "p", grace_s=0)
+            await world.wait(1000)
+            assert not await world.gone(attachment("a"), ATTACHMENTS)
+            await world.cluster.nodes.recover("node-1")
+            await world.wait(5)
+            assert await world.gone(attachment("a"), ATTACHMENTS)
+
+    play(life)
+
+
+def test_a_node_that_is_made_again_is_told_anew(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            node = await world.get(NODES, "node-1")
+            await world.delete(NODES, "node-1")
+            for field in ("uid", "resourceVersion"):
+                del node["metadata"][field]
+            del node["status"]
+            await world.create(NODES, node)
+            await world.wait(3)
+            assert await told(world) == [unique("a")]
+
+    play(life)
+
+
+# -- restarts and faults
+
+
+def test_what_a_manager_left_is_taken_up_by_the_next(play):
+    async def life(world: World) -> None:
+        for name in ("kept", "left", "half"):
+            await bound(world, name)
+        async with running(world):
+            await start(world, "p", using("kept"))
+            await start(world, "q", using("left"))
+            await world.wait(3)
+        await world.delete(PODS, "q")
+        spec = {"attacher": DRIVER, "nodeName": "node-2", "source": {"persistentVolumeName": "v-half"}}
+        await world.create(ATTACHMENTS, {"metadata": {"name": attachment("half", "node-2")}, "spec": spec})
+        await world.wait(5)
+        before = await world.get(ATTACHMENTS, attachment("kept"))
+        async with running(world):
+            await start(world, "r", using("half", "node-2"))
+            await world.wait(5)
+            assert await told(world) == [unique("kept")]
+            assert await world.gone(attachment("left"), ATTACHMENTS)
+            assert await told(world, "node-2") == [unique("half")]
+            assert await world.get(ATTACHMENTS, attachment("kept")) == before
+
+    play(life)
+
+
+def test_an_attachment_that_nobody_needs_goes_though_no_node_knows_it(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        spec = {"attacher": DRIVER, "nodeName": "node-1", "source": {"persistentVolumeName": "v-a"}}
+        await world.create(ATTACHMENTS, {"metadata": {"name": attachment("a")}, "spec": spec})
+        async with running(world):
+            await world.wait(400)  # the node's next report says that nothing is mounted
+            assert await world.gone(attachment("a"), ATTACHMENTS)
+
+    play(life)
+
+
+def test_an_attachment_that_somebody_deleted_is_made_again(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            await world.delete(ATTACHMENTS, attachment("a"))
+            await world.wait(3)
+            assert await world.gone(attachment("a"), ATTACHMENTS)
+            await world.wait(70)
+            assert (await world.get(ATTACHMENTS, attachment("a")))["status"]["attached"] is True
+            assert await told(world) == [unique("a")]
+
+    play(life)
+
+
+def test_what_was_deleted_is_not_looked_for_where_that_is_switched_off(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        async with running(world, AttachDetachConfig(disable_reconciler_sync=True)):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            await world.delete(ATTACHMENTS, attachment("a"))
+            await world.wait(300)
+            assert await world.gone(attachment("a"), ATTACHMENTS)
+
+    play(life)
+
+
+def test_an_attacher_that_fails_is_waited_for(play):
+    async def life(world: World) -> None:
+        await bound(world, "a", source={"csi": {"driver": "slow.example.com", "volumeHandle": "h-a"}})
+        metrics = Registry()
+        async with running(world, metrics=metrics):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            (made,) = await world.items(ATTACHMENTS)
+            name = made["metadata"]["name"]
+
+            async def say(status: dict) -> None:
+                await world.client.patch(ATTACHMENTS, "", name, {"status": status}, subresource="status")
+
+            await say({"attached": False, "attachError": {"message": "no such disk"}})
+            await world.wait(3)
+            text = 'AttachVolume.Attach failed for volume "v-a" : no such disk'
+            assert ("FailedAttachVolume", text) in await world.events("p")
+            assert await told(world) == []
+            await say({"attached": True, "attachError": None})
+            await world.wait(10)
+            assert await told(world) == ["kubernetes.io/csi/slow.example.com^h-a"]
+            failed = 'operation_name="volume_attach",status="fail-unknown",volume_plugin="kubernetes.io/csi:slow.exam'
+            assert failed in metrics.expose().decode()
+
+    play(life)
+
+
+def test_an_attacher_that_does_not_answer_is_said_after_two_minutes(play):
+    async def life(world: World) -> None:
+        await bound(world, "a", source={"csi": {"driver": "slow.example.com", "volumeHandle": "h-a"}})
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.wait(119)
+            assert await world.events("p") == [] or "FailedAttachVolume" not in str(await world.events("p"))
+            await world.wait(3)
+            text = "timed out waiting for external-attacher of slow.example.com CSI driver to attach volume h-a"
+            assert text in str(await world.events("p"))
+
+    play(life)
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE", "PATCH"])
+def test_lost_requests_are_made_again(play, method):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        left = {"n": 2}
+
+        def loses(request: Request) -> bool:
+            own = "volumeattachments" in request.path or "/nodes/" in request.path
+            if request.method != method or not own or not left["n"]:
+                return False
+            left["n"] -= 1
+            return True
+
+        async with running(world, transport=Refusing(world.server.transport(), loses)):
+            await start(world, "p", using("a"))
+            await world.wait(10)
+            assert await told(world) == [unique("a")]
+            await world.delete(PODS, "p")
+            await world.wait(20)
+            assert left["n"] == 0
+            assert await world.gone(attachment("a"), ATTACHMENTS)
+            assert await told(world) == []
+
+    play(life)
+
+
+def test_a_volume_goes_from_the_node_status_before_it_is_detached(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        order: list[str] = []
+
+        def note(request: Request) -> bool:
+            if request.method == "DELETE" and "volumeattachments" in request.path:
+                order.append("detach")
+            if request.method == "PATCH" and request.path.endswith("/nodes/node-1/status"):
+                told_now = json.loads(request.body)["status"]["volumesAttached"]
+                order.append("told" if told_now else "told nothing")
+            return False
+
+        async with running(world, transport=Refusing(world.server.transport(), note)):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            await world.delete(PODS, "p")
+            await world.wait(5)
+            assert order == ["told", "told nothing", "detach"]
+
+    play(life)
+
+
+def test_volumes_are_counted(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        await bound(world, "b", ["ReadWriteMany"])
+        metrics = Registry()
+        async with running(world, metrics=metrics):
+            await start(world, "p", using("a"))
+            await start(world, "q", using("b", "node-2"))
+            await start(world, "r", using("b", "node-2"))
+            await world.wait(3)
+
+            def counts() -> list[str]:
+                lines = metrics.expose().decode().splitlines()
+                names = ("attachdetach_controller_total_volumes{", "storage_count_attachable_volumes_in_use{")
+                return sorted(line.replace(DRIVER, "D") for line in lines if line.startswith(names))
+
+            plugin = "kubernetes.io/csi:D"
+            assert counts() == [
+                f'attachdetach_controller_total_volumes{{plugin_name="{plugin}",state="actual_state_of_world"}} 2',
+                f'attachdetach_controller_total_volumes{{plugin_name="{plugin}",state="desired_state_of_world"}} 2',
+                f'storage_count_attachable_volumes_in_use{{node="node-1",volume_plugin="{plugin}"}} 1',
+                f'storage_count_attachable_volumes_in_use{{node="node-2",volume_plugin="{plugin}"}} 2',
+            ]
+            for pod in ("p", "q", "r"):
+                await world.delete(PODS, pod)
+            await world.wait(5)
+            assert counts() == []
+
+    play(life)
+
+
+def test_an_ephemeral_volume_of_another_pod_is_not_attached(play):
+    async def life(world: World) -> None:
+        await bound(world, "p-data")
+        template = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+        async with running(world):
+            await start(
+                world, "p", using("", volumes=[{"name": "data", "ephemeral": {"volumeClaimTemplate": template}}])
+            )
+            await world.wait(3)
+            assert await told(world) == []
+            uid = (await world.get(PODS, "p"))["metadata"]["uid"]
+            owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
+            await world.patch(CLAIMS, "p-data", {"metadata": {"ownerReferences": [owner]}})
+            await world.wait(3)
+            assert await told(world) == [unique("p-data")]
+
+    play(life)
+
+
+def test_names_of_pods_stay_in_their_namespace(play):
+    async def life(world: World) -> None:
+        await bound(world, "a")
+        other = resource("namespaces", namespaced=False)
+        await world.create(other, {"metadata": {"name": "other"}})
+        await world.create(resource("serviceaccounts"), {"metadata": {"name": "default"}}, "other")
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.wait(3)
+            same = {"csi": {"driver": DRIVER, "volumeHandle": "h-a"}}
+            await bound(world, "b", source=same, namespace="other")
+            spec = {"containers": [{"name": "c", "image": "nginx"}], **using("b", "node-2")}
+            delay = {"sandbox.kcm.dev/start-delay": "1500ms"}
+            await world.create(PODS, {"metadata": {"name": "q", "annotations": delay}, "spec": spec}, "other")
+            await world.wait(3)
+            events = await world.items(resource("events"), "other")
+            text = 'Multi-Attach error for volume "v-b" Volume is already used by 1 pod(s) in different namespaces'
+            assert text in [event["message"] for event in events]
+
+    play(life)
