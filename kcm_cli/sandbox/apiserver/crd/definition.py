@@ -3,6 +3,8 @@
 upstream: apiextensions-apiserver pkg/apiserver/customresource_discovery_controller.go
 """
 
+import base64
+import hashlib
 import re
 from dataclasses import dataclass
 
@@ -51,6 +53,14 @@ class Definition:
     @property
     def served(self) -> list[VersionFacts]:
         return [version for version in self.versions if version.served]
+
+    @property
+    def storage_hash(self) -> str:
+        """What discovery tells of the stored version, if that is served."""
+        if not any(version.name == self.storage for version in self.served):
+            return ""
+        digest = hashlib.sha256(f"{self.group}/{self.storage}/{self.names['kind']}".encode()).digest()
+        return base64.b64encode(digest[:8]).decode()
 
     @property
     def state(self) -> tuple[object, ...]:

@@ -180,7 +180,7 @@ def _served(definition: Definition, version: VersionFacts) -> Served:
         info=info,
         storage=storage_of(definition.group, names["plural"]),
         subresources=parts,
-        storage_hash="",
+        storage_hash=definition.storage_hash,
         list_kind=names.get("listKind") or f"{names['kind']}List",
         selectable={path[1:]: path[1:] for path in version.selectable},
         scale=version.scale,

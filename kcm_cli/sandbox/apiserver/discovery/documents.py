@@ -8,6 +8,7 @@ from kcm_cli.sandbox.apiserver.discovery import health
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served, Subresource
 
 AGGREGATED = "apidiscovery.k8s.io/v2"
+_WRITES = frozenset(["create", "patch", "update"])
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
@@ -86,7 +87,8 @@ def _entries(served: Served) -> list[Doc]:
 def _verbs(served: Served) -> list[str]:
     """Sorted, but for custom resources, where they come in an order of their own."""
     if served.info.custom:
-        return [verb for verb in _CUSTOM_VERBS if verb in served.info.verbs]
+        kept = served.info.verbs - _WRITES if served.closed else served.info.verbs
+        return [verb for verb in _CUSTOM_VERBS if verb in kept]
     return sorted(served.info.verbs)
 
 

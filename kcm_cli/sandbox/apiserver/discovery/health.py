@@ -29,6 +29,9 @@ _HOOKS = """
 _LATER_HOOKS = "apiservice-openapi-controller apiservice-openapiv3-controller"
 
 
+_OF_CHECK = {"content-type": "text/plain; charset=utf-8"}
+
+
 def _hooks(names: str) -> tuple[str, ...]:
     return tuple(f"poststarthook/{name}" for name in names.split())
 
@@ -54,7 +57,7 @@ def answer(request: Request, probe: str, check: str) -> Response:
     if request.path.endswith("/"):
         return text_response(404, PLAIN_404)
     if check:
-        return text_response(200, "ok") if check in checks else text_response(404, PLAIN_404)
+        return Response(200, _OF_CHECK, b"ok") if check in checks else text_response(404, PLAIN_404)
     if not any(key == "verbose" for key, _ in request.query):
         return text_response(200, "ok")
     excluded = {value for key, value in request.query if key == "exclude"}

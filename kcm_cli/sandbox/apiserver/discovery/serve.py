@@ -79,9 +79,13 @@ class Discovery:
         return text_response(404, PLAIN_404)
 
     def _listed(self, request: Request, group: str, version: str) -> Response:
+        custom = self._catalog.is_custom(group)
         if not self._catalog.has_version(group, version):
+            if custom:
+                return text_response(404, PLAIN_404)
             raise refusals.no_such_path()
-        check_route(request)
+        if not custom:  # those of definitions have no router
+            check_route(request)
         return self._found(request, lambda: documents.resource_list(self._catalog, group, version))
 
     def _found(self, request: Request, make: Callable[[], Doc | None]) -> Response:

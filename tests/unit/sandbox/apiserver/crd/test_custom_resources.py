@@ -492,3 +492,31 @@ def test_rules_need_a_type(served: Any) -> None:
         assert "Internal error: internal error: failed to construct type information" in refused["message"]
 
     served(test)
+
+
+def test_discovery_of_custom_groups(served: Any) -> None:
+    async def test(api: Api) -> None:
+        body = definition(group="pre.test")
+        body["metadata"]["name"] = "things.pre.test"
+        await define(api, body)
+        (found,) = (await api.json("GET", "/apis/pre.test/v1"))["resources"]
+        assert found["storageVersionHash"] == "MHTn+Ahz0Lg="  # as v1.36 tells it
+        assert (await api.call("POST", "/apis/pre.test/v1")).status == 200
+        refused = await api.json("GET", "/apis/pre.test/v1", status=406, headers={"accept": "text/plain"})
+        assert refused["message"].startswith("only the following media types are accepted: application/json,")
+        missing = await api.call("GET", "/apis/pre.test/v2")
+        assert (missing.status, missing.body) == (404, b"404 page not found\n")
+
+    served(test)
+
+
+def test_what_goes_away_is_only_read_and_deleted(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+        await api.json("POST", THINGS, thing(metadata={"name": "a", "finalizers": ["x.test/f"]}), status=201)
+        await api.json("DELETE", f"{DEFINITIONS}/things.x.test")
+        await asyncio.sleep(0.1)
+        (found,) = (await api.json("GET", "/apis/x.test/v1"))["resources"]
+        assert found["verbs"] == ["delete", "deletecollection", "get", "list", "watch"]
+
+    served(test)
