@@ -93,7 +93,7 @@ async def _access(config: Config, clock: Clock, metrics: RestClientMetrics) -> A
 
 
 def _session(access: Access, clock: Clock, metrics: RestClientMetrics) -> Session:
-    session = Session(access, clock)
+    session = Session(access, clock, metrics.transport)
     metrics.transport.opened(session)
     return session
 

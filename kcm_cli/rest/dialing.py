@@ -4,15 +4,19 @@ upstream: staging/src/k8s.io/client-go/transport
 """
 
 import asyncio
+import ipaddress
 import socket
 import ssl
+from collections.abc import Sequence
 from urllib.parse import SplitResult, urlsplit
 
 import aiohappyeyeballs
 
+from kcm_cli.component.clock import Clock
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.connection import Connection
 from kcm_cli.rest.encoding import connect
+from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 
 CONNECT_TIMEOUT_S = 30.0
 _STAGGER_S = 0.3
@@ -32,7 +36,9 @@ class ProxyRefused(Exception):
 class Dialer:
     """``dial`` gives a connection on which requests to the server can be sent."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, clock: Clock, metrics: SessionMetrics = NO_SESSION_METRICS) -> None:
+        self._clock = clock
+        self._metrics = metrics
         self._server = urlsplit(access.server)
         self._proxy = urlsplit(access.proxy) if access.proxy else None
         self._name = access.server_name or self._server.hostname or ""
@@ -40,9 +46,9 @@ class Dialer:
     async def dial(self, context: ssl.SSLContext | None) -> Connection:
         """Raises OSError (ssl.SSLError and socket.gaierror are such) or ProxyRefused."""
         if self._proxy is None:
-            return await _connected(self._server, context, self._name)
+            return await self._connected(self._server, context, self._name)
         tls = context if self._proxy.scheme == "https" else None
-        connection = await _connected(self._proxy, tls, self._proxy.hostname or "")
+        connection = await self._connected(self._proxy, tls, self._proxy.hostname or "")
         if context is not None:
             try:
                 await self._tunnel(connection, self._proxy, context)
@@ -62,22 +68,36 @@ class Dialer:
         connection.connection_made(inner)
         connection.used = False
 
-
-async def _connected(url: SplitResult, context: ssl.SSLContext | None, name: str) -> Connection:
-    loop = asyncio.get_running_loop()
-    host, port = _host_port(url)
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    made = await aiohappyeyeballs.start_connection(
-        found, happy_eyeballs_delay=_STAGGER_S, interleave=1, loop=loop, socket_factory=_socket
-    )
-    try:
-        _, connection = await loop.create_connection(
-            Connection, sock=made, ssl=context, server_hostname=name if context is not None else None
+    async def _connected(self, url: SplitResult, context: ssl.SSLContext | None, name: str) -> Connection:
+        loop = asyncio.get_running_loop()
+        found = await self._resolved(*_host_port(url))
+        made = await aiohappyeyeballs.start_connection(
+            found, happy_eyeballs_delay=_STAGGER_S, interleave=1, loop=loop, socket_factory=_socket
         )
-    except BaseException:
-        made.close()
-        raise
-    return connection
+        try:
+            _, connection = await loop.create_connection(
+                Connection, sock=made, ssl=context, server_hostname=name if context is not None else None
+            )
+        except BaseException:
+            made.close()
+            raise
+        return connection
+
+    async def _resolved(self, host: str, port: int) -> Sequence[aiohappyeyeballs.AddrInfoType]:
+        started = self._clock.monotonic()
+        try:
+            return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        finally:
+            if not _is_address(host):
+                self._metrics.resolved(host, self._clock.monotonic() - started)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _host_port(url: SplitResult) -> tuple[str, int]:

@@ -126,7 +126,14 @@ class NotInCluster(AccessError):
 
 
 class TLSFilesError(AccessError):
-    """A CA, certificate or key is missing, unreadable or no such thing. The text names the file."""
+    """A CA, certificate or key is missing, unreadable or no such thing. The text names the file.
+
+    ``ca``: what is wrong with the file of the CA, as the metric of its reloads says it; empty where it is another.
+    """
+
+    def __init__(self, text: str, *, ca: str = "") -> None:
+        super().__init__(text)
+        self.ca = ca
 
 
 class CredentialsError(AccessError):

@@ -30,3 +30,26 @@ class NoMetrics:
 
 
 NO_METRICS = NoMetrics()
+
+
+class SessionMetrics(Protocol):
+    """Told about a session's connections."""
+
+    def resolved(self, host: str, took_s: float) -> None:
+        """A host name was resolved, or could not be."""
+
+    def ca_looked_at(self, result: str, reason: str) -> None:
+        """The CA file was looked at again: success (unchanged, updated) or failure (read_error, empty, ...)."""
+
+
+class NoSessionMetrics:
+    """Counts nothing."""
+
+    def resolved(self, host: str, took_s: float) -> None:
+        return None
+
+    def ca_looked_at(self, result: str, reason: str) -> None:
+        return None
+
+
+NO_SESSION_METRICS = NoSessionMetrics()

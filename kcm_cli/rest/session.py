@@ -17,6 +17,7 @@ from kcm_cli.rest.access import Access
 from kcm_cli.rest.connection import Connection, Incoming, Lost
 from kcm_cli.rest.dialing import CONNECT_TIMEOUT_S, Dialer
 from kcm_cli.rest.encoding import Encoder
+from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 from kcm_cli.rest.pool import Pool
 from kcm_cli.rest.reasons import ASKING, DIALING, broken, unreachable
 from kcm_cli.rest.slots import Slots
@@ -39,12 +40,18 @@ class Session:
     """
 
     def __init__(
-        self, access: Access, clock: Clock, *, connections: int = CONNECTIONS, most_connections: int = MOST_CONNECTIONS
+        self,
+        access: Access,
+        clock: Clock,
+        metrics: SessionMetrics = NO_SESSION_METRICS,
+        *,
+        connections: int = CONNECTIONS,
+        most_connections: int = MOST_CONNECTIONS,
     ) -> None:
         self.access = access
-        self._ssl = ReloadedContext(access.tls, clock) if access.tls is not None else None
+        self._ssl = ReloadedContext(access.tls, clock, metrics) if access.tls is not None else None
         self._slots = Slots(min(connections, most_connections), most_connections, clock)
-        self._dialer = Dialer(access)
+        self._dialer = Dialer(access, clock, metrics)
         self._encoder = Encoder(access)
         self._requests = Pool(clock)
         self._watches = Pool(clock)

@@ -3,7 +3,7 @@
 The files are looked at again from time to time; when one has changed, new connections use a new context, and the
 old ones are used no more after their current request.
 
-upstream: staging/src/k8s.io/client-go/transport/{tls_cache,cert_rotation}.go
+upstream: staging/src/k8s.io/client-go/transport/{tls_cache,cert_rotation,ca_rotation}.go
 """
 
 import logging
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.errors import TLSFilesError
+from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,11 @@ class TLSFiles:
         """The same trust without a client certificate."""
         return replace(self, cert_file=None, cert_data=b"", key_file=None, key_data=b"")
 
+    @property
+    def watches_ca(self) -> bool:
+        """Whether trust depends on a file."""
+        return self.ca_file is not None and not self.ca_data and not self.insecure
+
     def stamps(self) -> tuple[tuple[int, int] | None, ...]:
         """What changes when a file does. A file that is gone for the moment counts as changed."""
         return tuple(_stamp(path) for path in (self.ca_file, self.cert_file, self.key_file))
@@ -50,9 +56,10 @@ class TLSFiles:
 class ReloadedContext:
     """The context of some files, made anew when one of them has changed. Raises TLSFilesError when made."""
 
-    def __init__(self, files: TLSFiles, clock: Clock) -> None:
+    def __init__(self, files: TLSFiles, clock: Clock, metrics: SessionMetrics = NO_SESSION_METRICS) -> None:
         self._files = files
         self._clock = clock
+        self._metrics = metrics
         self._stamps = files.stamps()
         self._context = client_context(files)
         self._looked = clock.monotonic()
@@ -67,14 +74,18 @@ class ReloadedContext:
 
     def _look(self) -> None:
         stamps = self._files.stamps()
-        if stamps == self._stamps:
-            return
+        ca_changed = stamps[0] != self._stamps[0]
         try:
-            self._context = client_context(self._files)
+            if stamps != self._stamps:
+                self._context = client_context(self._files)
         except TLSFilesError as error:
             log.warning("Cannot reload certificates", extra={"fields": {"err": str(error)}})
+            if error.ca:
+                self._metrics.ca_looked_at("failure", error.ca)
             return
         self._stamps = stamps
+        if self._files.watches_ca:
+            self._metrics.ca_looked_at("success", "updated" if ca_changed else "unchanged")
 
 
 def client_context(files: TLSFiles) -> ssl.SSLContext:
@@ -102,9 +113,12 @@ def _trust(context: ssl.SSLContext, files: TLSFiles) -> None:
         else:
             context.load_default_certs()
     except (ssl.SSLError, ValueError) as error:
-        raise TLSFilesError(f"{files.ca_file or 'certificate-authority-data'} holds no CA certificate") from error
+        empty = files.ca_file is not None and not files.ca_file.stat().st_size
+        why = "empty" if empty else "ca_parse_error"
+        text = f"{files.ca_file or 'certificate-authority-data'} holds no CA certificate"
+        raise TLSFilesError(text, ca=why) from error
     except OSError as error:
-        raise TLSFilesError(f"cannot read CA file {files.ca_file}: {error.strerror}") from error
+        raise TLSFilesError(f"cannot read CA file {files.ca_file}: {error.strerror}", ca="read_error") from error
 
 
 def _show(context: ssl.SSLContext, files: TLSFiles) -> None:

@@ -115,12 +115,6 @@ class RestClientMetrics:
             "How many requests were sent again, by the code that caused it.",
             labels=("code", "host", "verb"),
         )
-        registry.histogram(
-            "rest_client_dns_resolution_duration_seconds",
-            f"Seconds that resolving a host name took. {_STILL}",
-            seconds[:-1],
-            labels=("host",),
-        )
         self.transport = TransportMetrics.register(registry)
         self.exec_plugin = ExecPluginMetrics.register(registry)
 
@@ -136,12 +130,22 @@ class TransportMetrics:
 
     entries: Gauge
     created: Counter
+    ca_reloads: Family[Counter]
+    resolutions: Family[Histogram]
 
     def opened(self, session: object) -> None:
         """A session was made; it counts as long as somebody has it."""
         self.created.inc()
         self.entries.inc()
         weakref.finalize(session, self.entries.dec).atexit = False
+
+    def resolved(self, host: str, took_s: float) -> None:
+        """A host name was resolved, or could not be."""
+        self.resolutions.labels(host).observe(took_s)
+
+    def ca_looked_at(self, result: str, reason: str) -> None:
+        """The CA file was looked at again."""
+        self.ca_reloads.labels(reason, result).inc()
 
     @classmethod
     def register(cls, registry: Registry) -> "TransportMetrics":
@@ -155,11 +159,6 @@ class TransportMetrics:
             f"How many attempts there were to drop an unused session. {_STILL}",
             labels=("result",),
         )
-        registry.counter(
-            "rest_client_transport_ca_reload_total",
-            f"How often the CA file was looked at again. {_STILL}",
-            labels=("reason", "result"),
-        )
         return cls(
             registry.gauge("rest_client_transport_cache_entries", "How many sessions there are.").labels(),
             registry.counter(
@@ -167,6 +166,17 @@ class TransportMetrics:
                 "How many sessions were made.",
                 labels=("result",),
             ).labels("miss"),
+            registry.counter(
+                "rest_client_transport_ca_reload_total",
+                "How often the CA file was looked at again, and what came of it.",
+                labels=("reason", "result"),
+            ),
+            registry.histogram(
+                "rest_client_dns_resolution_duration_seconds",
+                "Seconds that resolving a host name took.",
+                _SECONDS[:-1],
+                labels=("host",),
+            ),
         )
 
 

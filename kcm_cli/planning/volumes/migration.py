@@ -1,6 +1,6 @@
 """What volumes and claims say of plugins whose work CSI drivers have taken over, and who deletes a volume.
 
-upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go#updateMigrationAnnotations, modifyDeletionFinalizers
+upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go#updateMigrationAnnotations
 """
 
 from collections.abc import Mapping

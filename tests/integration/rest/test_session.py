@@ -11,6 +11,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import TLSFilesError
+from kcm_cli.rest.metrics import NO_SESSION_METRICS
 from kcm_cli.rest.pool import KEEPALIVE_S
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.session import Session
@@ -36,9 +37,13 @@ class SteppedClock(LoopClock):
 
 
 @asynccontextmanager
-async def session(server, files, clock=None, connections=64, most=64, **access):
+async def session(server, files, clock=None, connections=64, most=64, metrics=NO_SESSION_METRICS, **access):
     made = Session(
-        Access(server.url, files, **access), clock or LoopClock(), connections=connections, most_connections=most
+        Access(server.url, files, **access),
+        clock or LoopClock(),
+        metrics,
+        connections=connections,
+        most_connections=most,
     )
     try:
         yield made
@@ -375,6 +380,64 @@ def test_changed_certificate_files_are_used(run, serving, authority):
             clock.ahead += FILES_PERIOD_S
             await made.send(GET)
             assert server.asked[-1].peer == "janet"
+
+    run(main())
+
+
+class Counted:
+    """What a session tells of itself."""
+
+    def __init__(self):
+        self.hosts, self.looks = [], []
+
+    def resolved(self, host, took_s):
+        self.hosts.append(host)
+
+    def ca_looked_at(self, result, reason):
+        self.looks.append((result, reason))
+
+
+def test_looks_at_the_ca_file_are_told(run, serving, authority, tmp_path):
+    async def main():
+        clock, counted = SteppedClock(), Counted()
+        ca = tmp_path / "trusted.crt"
+        good = authority.path.read_bytes()
+        ca.write_bytes(good)
+        files = TLSFiles(ca_file=ca)
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, files, clock, metrics=counted) as made,
+        ):
+            await made.send(GET)
+            for content in (None, b"", b"no certificate", good + b"\n"):
+                if content is not None:
+                    ca.write_bytes(content)
+                clock.ahead += FILES_PERIOD_S
+                await made.send(GET)
+            ca.unlink()
+            clock.ahead += FILES_PERIOD_S
+            await made.send(GET)
+        assert counted.looks == [
+            ("success", "unchanged"),
+            ("failure", "empty"),
+            ("failure", "ca_parse_error"),
+            ("success", "updated"),
+            ("failure", "read_error"),
+        ]
+        assert counted.hosts == [], "an address needs no resolution"
+
+    run(main())
+
+
+def test_a_resolution_is_told_also_one_that_fails(run, authority):
+    async def main():
+        counted = Counted()
+        access = Access("https://nobody.invalid:1", TLSFiles(insecure=True))
+        made = Session(access, LoopClock(), counted)
+        with pytest.raises(Unreachable):
+            await made.send(GET)
+        await made.close()
+        assert counted.hosts == ["nobody.invalid"]
 
     run(main())
 
