@@ -72,6 +72,11 @@ class SecurityContext(View, frozen=True, gc=False):
     supplemental_groups: tuple[int, ...] = ()
 
 
+class ResizePolicy(View, frozen=True, gc=False):
+    resource_name: str = ""
+    restart_policy: str = ""
+
+
 class SimulatedContainer(Container, frozen=True, gc=False):
     image: str = ""
     command: tuple[str, ...] = ()
@@ -82,6 +87,7 @@ class SimulatedContainer(Container, frozen=True, gc=False):
     restart_policy_rules: tuple[RestartRule, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()
     security_context: SecurityContext | None = None
+    resize_policy: tuple[ResizePolicy, ...] = ()
 
 
 class PreferredSchedulingTerm(View, frozen=True, gc=False):

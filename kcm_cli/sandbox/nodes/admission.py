@@ -34,7 +34,7 @@ class Occupancy:
 
     def add(self, key: str, pod: SimulatedPod) -> None:
         self.remove(key)
-        amounts = requests.of_pod(pod)
+        amounts = requests.of_pod(pod, held=False)
         self._pods[key] = (amounts, host_ports(pod))
         self._count(amounts, 1)
 
@@ -61,6 +61,13 @@ class Occupancy:
         if untolerated(node.spec.taints, spec.tolerations, (NO_EXECUTE,)) is not None:
             return _predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate")
         return None
+
+    def refuses_resize(self, key: str, pod: SimulatedPod, node: SimulatedNode) -> str:
+        """Why a pod that is there cannot have what it asks for now; empty if it can."""
+        own, _ = self._pods.get(key, ({}, ()))
+        used = {name: amount - own.get(name, 0) for name, amount in self._used.items()}
+        lacking = _lacking(requests.of_pod(pod, held=False), used, requests.amounts(node.status.allocatable))
+        return lacking.message if lacking is not None else ""
 
     def _count(self, amounts: Amounts, sign: int) -> None:
         for name, amount in amounts.items():

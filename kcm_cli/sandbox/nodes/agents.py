@@ -41,6 +41,8 @@ class Agent:
         self.host_ip = shape.host_address(number)
         self.addresses = Addresses(network, shape.spare_network(number))
         self.occupancy = Occupancy()
+        self.deferred: set[str] = set()
+        """The pods that wait for room to be resized."""
         self.failed = False
         self.reported_at = float("-inf")
         self.leased = False

@@ -20,11 +20,12 @@ from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.events import Events, ref_of
-from kcm_cli.sandbox.nodes import machine, script
+from kcm_cli.sandbox.nodes import machine, resizing, script
 from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.agents import Agent, Agents
 from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.nodes.machine import PodState
+from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
 from kcm_cli.sandbox.nodes.script import PodScript
 from kcm_cli.sandbox.nodes.status import Place, rejected, render
@@ -45,7 +46,7 @@ WORKERS = 16
 
 @dataclass(slots=True)
 class Life:
-    """A pod on its node."""
+    """A pod on its node. ``granted``: with the resources that it was given; ``pending``: it waits for others."""
 
     uid: str
     agent: Agent
@@ -54,8 +55,10 @@ class Life:
     state: PodState
     place: Place
     conditions: Sequence[Condition | Reported]
+    granted: SimulatedPod
     reported: Doc | None = None
     version: str = ""
+    pending: Pending | None = None
 
 
 class Kubelets:
@@ -126,6 +129,8 @@ class Kubelets:
         state = machine.advance(life.script, before, now)
         if life.pod is not pod:
             state = self._changed(life, pod, state, now)
+        if not pod.deleting and differs(pod, life.granted):
+            state = self._resize(key, life, state, now)
         if pod.deleting:
             grace_s = pod.metadata.deletion_grace_period_seconds
             state = machine.stop(state, now, life.script.grace_s if grace_s is None else float(grace_s))
@@ -139,6 +144,8 @@ class Kubelets:
             await self._bury(pod)
             return
         due_s = machine.due(life.script, state, now) - now
+        if life.pending is not None:
+            due_s = min(due_s, resizing.RETRY_S if life.pending.since < now else resizing.FIRST_RETRY_S)
         if due_s < float("inf"):
             self._queue.add_after(key, due_s)
 
@@ -149,15 +156,40 @@ class Kubelets:
             life.script = script.read(pod)
             state = machine.extend(life.script, state, now)
         if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
-            life.agent.occupancy.add(pod.key, pod)
             before = {container.name: container.image for container in containers_of(old)}
             for index, container in enumerate(containers_of(pod)):
                 if before.get(container.name) != container.image:
                     state = machine.change(state, index, now)
         return state
 
+    def _resize(self, key: str, life: Life, state: PodState, now: float) -> PodState:
+        """Give a pod what it asks for, or have it wait until there is room."""
+        agent, pod, before = life.agent, life.pod, life.pending
+        node = self._nodes.store.get(agent.name)
+        problem = agent.occupancy.refuses_resize(key, pod, node) if node is not None else ""
+        if problem:
+            generation = pod.metadata.generation
+            life.pending = resizing.deferred(before, problem, generation, now)
+            agent.deferred.add(key)
+            if before is None or before.generation != generation:
+                text = resizing.message(f"Pod resize {resizing.DEFERRED}", pod, problem)
+                self._tell(life, "Warning", "ResizeDeferred", text)
+            return state
+        for name in resizing.to_restart(pod, life.granted):
+            state = machine.change(state, [container.name for container in life.script.containers].index(name), now)
+        life.granted, life.pending = pod, None
+        agent.deferred.discard(key)
+        agent.occupancy.add(key, pod)
+        self._tell(life, "Normal", "ResizeStarted", resizing.message("Pod resize started", pod))
+        self._tell(life, "Normal", "ResizeCompleted", resizing.message("Pod resize completed", pod))
+        return state
+
+    def _tell(self, life: Life, type_: str, reason: str, text: str) -> None:
+        self._events.kubelet(life.agent.name, Notice(ref_of("v1", "Pod", life.pod), type_, reason, text))
+
     async def _report(self, pod: SimulatedPod, life: Life, now: float) -> None:
-        status, conditions = render(pod, life.script, life.state, life.place, now, life.conditions)
+        shown = with_granted(pod, life.granted)
+        status, conditions = render(shown, life.script, life.state, life.place, now, life.conditions, life.pending)
         if status == life.reported:
             return
         answer = await self._write(pod, _without_rest(status, life.reported or {}))
@@ -196,12 +228,12 @@ class Kubelets:
                 return None
         state = restore(pod, played, now)
         place = Place(self._address(pod, agent), agent.host_ip)
-        life = Life(pod.uid, agent, pod, played, state, place, pod.status.conditions)
+        granted = resizing.granted_before(pod)
+        life = Life(pod.uid, agent, pod, played, state, place, pod.status.conditions, granted)
         self._lives[key] = life
-        agent.occupancy.add(key, pod)
+        agent.occupancy.add(key, granted)
         for problem in played.problems:
-            notice = Notice(ref_of("v1", "Pod", pod), "Warning", "InvalidAnnotation", problem)
-            self._events.kubelet(agent.name, notice)
+            self._tell(life, "Warning", "InvalidAnnotation", problem)
         return life
 
     async def _reject(self, pod: SimulatedPod, agent: Agent, rejection: Rejection) -> None:
@@ -220,6 +252,9 @@ class Kubelets:
     def _forget(self, key: str, life: Life) -> None:
         self._lives.pop(key, None)
         life.agent.occupancy.remove(key)
+        life.agent.deferred.discard(key)
+        for other in life.agent.deferred:
+            self._queue.add(other)
         if not life.pod.spec.host_network:
             life.agent.addresses.free(life.place.pod_ip)
 

@@ -16,6 +16,7 @@ from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.conditions import Reported, kubelet_conditions
 from kcm_cli.sandbox.nodes.containers import Report, instant, report
 from kcm_cli.sandbox.nodes.machine import PodState, finished, initialized
+from kcm_cli.sandbox.nodes.resizing import PENDING, Pending
 from kcm_cli.sandbox.nodes.script import PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
 
@@ -35,6 +36,7 @@ def render(
     place: Place,
     now: float,
     old: Sequence[Condition | Reported],
+    pending: Pending | None = None,
 ) -> tuple[Doc, tuple[Reported, ...]]:
     """The status to report at ``now``, and its conditions; ``old`` are those reported before."""
     done = finished(script, state)
@@ -54,7 +56,7 @@ def render(
         "startTime": instant(state.accepted_at),
         "hostIP": place.host_ip,
         "hostIPs": [{"ip": place.host_ip}],
-        "conditions": [condition.doc() for condition in conditions],
+        "conditions": [*_pending(pod, pending, done), *(condition.doc() for condition in conditions)],
         "containerStatuses": _by_name(reports[inits:regular]),
     }
     if inits:
@@ -70,6 +72,14 @@ def render(
     if state.stop is not None and state.stop.reason and done:
         doc["reason"], doc["message"] = state.stop.reason, state.stop.message
     return doc, conditions
+
+
+def _pending(pod: SimulatedPod, pending: Pending | None, done: bool) -> list[Doc]:
+    """The condition of a resize that waits, as it is or to be taken away."""
+    if pending is not None and not done:
+        return [pending.condition()]
+    stale = any(condition.type == PENDING for condition in pod.status.conditions)
+    return [{"$patch": "delete", "type": PENDING}] if stale else []
 
 
 def _by_name(reports: Sequence[Report]) -> list[Doc]:

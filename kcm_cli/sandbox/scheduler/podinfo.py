@@ -75,7 +75,7 @@ def pod_info(pod: SimulatedPod) -> PodInfo:
         pod,
         requests.of_pod(pod),
         requests.of_pod(pod, requests.USUAL),
-        requests.of_pod(pod, requests.USUAL, whole=False),
+        requests.of_pod(pod, requests.USUAL, whole=False, held=False),
         host_ports(pod),
         _required(pod, near),
         _required(pod, far),

@@ -24,14 +24,16 @@ def amounts(quantities: Mapping[str, str] | None) -> Amounts:
     return {name: _number(name, text) for name, text in (quantities or {}).items()}
 
 
-def of_pod(pod: SimulatedPod, missing: Mapping[str, int] = _NOTHING, *, whole: bool = True) -> Amounts:
+def of_pod(
+    pod: SimulatedPod, missing: Mapping[str, int] = _NOTHING, *, whole: bool = True, held: bool = True
+) -> Amounts:
     """What a pod asks for at most at any time; ``missing`` is counted where a container does not say.
 
-    A pod that is being resized counts as what it asks for, has been given or still has, whichever is most. Without
-    ``whole`` what is asked for the pod as a whole, and what has been given, count for nothing.
+    A pod that is being resized counts as what it asks for, has been given or still has, whichever is most; without
+    ``held`` as what it asks for. Without ``whole`` what is asked for the pod as a whole counts for nothing.
     """
     spec = pod.spec
-    given = _Given(pod) if whole else None
+    given = _Given(pod) if held else None
     total: Amounts = {}
     for container in spec.containers:
         _add(total, _of_container(container, missing, given))
@@ -48,8 +50,9 @@ def of_pod(pod: SimulatedPod, missing: Mapping[str, int] = _NOTHING, *, whole: b
             _add(asked, sidecars)
         _raise(peak, asked)
     _raise(total, peak)
-    if given is not None and spec.resources is not None and spec.resources.requests:
-        at_once = given.to_pod(amounts(spec.resources.requests))
+    if whole and spec.resources is not None and spec.resources.requests:
+        own = amounts(spec.resources.requests)
+        at_once = given.to_pod(own) if given is not None else own
         names = (name for name in spec.resources.requests if name in _POD_LEVEL or name.startswith("hugepages-"))
         total.update((name, at_once.get(name, 0)) for name in names)
     if spec.overhead:

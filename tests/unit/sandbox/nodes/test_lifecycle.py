@@ -329,6 +329,68 @@ def test_a_container_that_is_added_to_a_pod_runs_beside_the_others(play):
     play(run)
 
 
+def asks(cpu: str, **more) -> dict:
+    return {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}, **more}]}
+
+
+async def resize(world: World, name: str, cpu: str) -> None:
+    body = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
+    await world.client.patch(PODS, "default", name, body, content_type=STRATEGIC_MERGE, subresource="resize")
+
+
+def test_a_pod_is_resized_in_place(play):
+    async def run(world: World) -> None:
+        await world.pod("a", asks("1"))
+        await world.wait(1)
+        await resize(world, "a", "3")
+        await world.wait(1)
+        status = await world.status("a")
+        (container,) = status["containerStatuses"]
+        assert container["allocatedResources"] == container["resources"]["requests"] == {"cpu": "3"}
+        assert (container["restartCount"], status["allocatedResources"]) == (0, {"cpu": "3"})
+        text = '{"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}],"generation":2}'
+        told = await world.events("a")
+        assert ("ResizeStarted", f"Pod resize started: {text}") in told
+        assert ("ResizeCompleted", f"Pod resize completed: {text}") in told
+
+    play(run)
+
+
+def test_a_container_that_cannot_be_resized_in_place_is_restarted(play):
+    async def run(world: World) -> None:
+        await world.pod("a", asks("1", resizePolicy=[{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]))
+        await world.wait(1)
+        await resize(world, "a", "2")
+        await world.wait(1)
+        (container,) = (await world.status("a"))["containerStatuses"]
+        assert container["restartCount"] == 1
+        assert "running" in container["state"]
+
+    play(run)
+
+
+def test_a_resize_waits_until_there_is_room(play):
+    async def run(world: World) -> None:
+        for name in ("a", "b"):
+            await world.pod(name, asks("16"))
+        await world.wait(1)
+        await resize(world, "a", "20")
+        await world.wait(1)
+        condition = await world.condition("a", "PodResizePending")
+        message = "Node didn't have enough resource: cpu, requested: 20000, used: 16000, capacity: 32000"
+        assert (condition["status"], condition["reason"], condition["message"]) == ("True", "Deferred", message)
+        (container,) = (await world.status("a"))["containerStatuses"]
+        assert container["allocatedResources"] == {"cpu": "16"}
+        assert "ResizeDeferred" in [reason for reason, _ in await world.events("a")]
+        await world.delete(PODS, "b")
+        await world.wait(1)
+        assert await world.condition("a", "PodResizePending") == {}
+        (container,) = (await world.status("a"))["containerStatuses"]
+        assert container["allocatedResources"] == {"cpu": "20"}
+
+    play(run, 1)
+
+
 def test_what_a_pod_was_given_and_as_whom_it_runs(play):
     async def run(world: World) -> None:
         spec = {

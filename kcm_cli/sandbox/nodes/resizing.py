@@ -1,0 +1,136 @@
+"""Resizing pods that run: what a kubelet grants at once, and what has to wait until there is room.
+
+upstream: pkg/kubelet/{allocation/allocation_manager,events/resize,status/status_manager}.go
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from kcm_cli.api.core import ResourceRequirements
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.nodes.conditions import TRUE
+from kcm_cli.sandbox.nodes.containers import instant
+from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
+
+PENDING = "PodResizePending"
+DEFERRED = "Deferred"
+FIRST_RETRY_S, RETRY_S = 30.0, 180.0
+_NOTHING = ResourceRequirements()
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A resize that waits since ``since``, and was last looked at at ``probed``."""
+
+    message: str
+    generation: int
+    since: float
+    probed: float
+
+    def condition(self) -> Doc:
+        return {
+            "type": PENDING,
+            "status": TRUE,
+            "reason": DEFERRED,
+            "message": self.message,
+            "observedGeneration": self.generation,
+            "lastProbeTime": instant(self.probed),
+            "lastTransitionTime": instant(self.since),
+        }
+
+
+def deferred(before: Pending | None, message: str, generation: int, now: float) -> Pending:
+    """The resize waits, still or from now on."""
+    return Pending(message, generation, before.since if before is not None else now, now)
+
+
+def differs(pod: SimulatedPod, granted: SimulatedPod) -> bool:
+    """Whether a pod asks for something else than it was granted."""
+    if pod.spec is granted.spec:
+        return False
+    return pod.spec.resources != granted.spec.resources or any(
+        new.resources != old.resources for new, old in _pairs(pod, granted)
+    )
+
+
+def to_restart(pod: SimulatedPod, granted: SimulatedPod) -> list[str]:
+    """The containers that have to be restarted to get what they ask for now."""
+    return [
+        new.name for new, old in _pairs(pod, granted) if any(_needs_restart(new, name) for name in _changed(new, old))
+    ]
+
+
+def with_granted(pod: SimulatedPod, granted: SimulatedPod) -> SimulatedPod:
+    """The pod as it would be had it asked for what it was granted."""
+    if not differs(pod, granted):
+        return pod
+    spec = msgspec.structs.replace(
+        pod.spec,
+        resources=granted.spec.resources,
+        containers=_given(pod.spec.containers, granted.spec.containers),
+        init_containers=_given(pod.spec.init_containers, granted.spec.init_containers),
+    )
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+def granted_before(pod: SimulatedPod) -> SimulatedPod:
+    """What a pod was granted by its status, where its kubelet has started anew."""
+    status = pod.status
+    if not any(condition.type == PENDING for condition in status.conditions):
+        return pod
+    told = {s.name: s.resources for s in (*status.init_container_statuses, *status.container_statuses)}
+    spec = msgspec.structs.replace(
+        pod.spec,
+        containers=_told(pod.spec.containers, told),
+        init_containers=_told(pod.spec.init_containers, told),
+    )
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+def message(prefix: str, pod: SimulatedPod, error: str = "") -> str:
+    """An Event's text: what the pod asks for now."""
+    summary: Doc = {}
+    for key, containers in (("initContainers", pod.spec.init_containers), ("containers", pod.spec.containers)):
+        if containers:
+            summary[key] = [{"name": c.name, "resources": _doc(c.resources or _NOTHING)} for c in containers]
+    summary["generation"] = pod.metadata.generation
+    if error:
+        summary["error"] = error
+    return f"{prefix}: {codec.encode(summary).decode()}"
+
+
+def _doc(resources: ResourceRequirements) -> Doc:
+    parts = (("limits", resources.limits), ("requests", resources.requests))
+    return {key: dict(sorted(amounts.items())) for key, amounts in parts if amounts}
+
+
+def _pairs(pod: SimulatedPod, granted: SimulatedPod) -> Iterator[tuple[SimulatedContainer, SimulatedContainer]]:
+    yield from zip(pod.spec.containers, granted.spec.containers, strict=False)
+    yield from zip(pod.spec.init_containers, granted.spec.init_containers, strict=False)
+
+
+def _changed(new: SimulatedContainer, old: SimulatedContainer) -> set[str]:
+    """The resources of which the container asks for another amount."""
+    after, before = new.resources or _NOTHING, old.resources or _NOTHING
+    pairs = ((after.requests or {}, before.requests or {}), (after.limits or {}, before.limits or {}))
+    return {name for one, other in pairs for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+
+
+def _needs_restart(container: SimulatedContainer, name: str) -> bool:
+    return any(p.resource_name == name and p.restart_policy == "RestartContainer" for p in container.resize_policy)
+
+
+def _given(
+    containers: Sequence[SimulatedContainer], granted: Sequence[SimulatedContainer]
+) -> tuple[SimulatedContainer, ...]:
+    pairs = zip(containers, granted, strict=True)
+    return tuple(msgspec.structs.replace(new, resources=old.resources) for new, old in pairs)
+
+
+def _told(
+    containers: Sequence[SimulatedContainer], told: dict[str, ResourceRequirements | None]
+) -> tuple[SimulatedContainer, ...]:
+    return tuple(msgspec.structs.replace(c, resources=told.get(c.name) or c.resources) for c in containers)
