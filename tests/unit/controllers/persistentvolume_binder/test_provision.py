@@ -1,0 +1,189 @@
+"""Volumes that are made for claims, in a whole sandbox."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.persistentvolume_binder import host_paths
+from kcm_cli.rest.transport import Request
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.persistentvolume_binder.storage import (
+    CLAIMS,
+    CONFIG,
+    NAME,
+    VOLUMES,
+    make_claim,
+    make_class,
+    phase,
+)
+from tests.unit.sandbox.nodes.world import World, certificates, play
+
+__all__ = ["certificates", "play"]
+HOST_PATH = "kubernetes.io/host-path"
+HERE = replace(CONFIG, enable_host_path_provisioning=True)
+ASKED = {"volume.beta.kubernetes.io/storage-provisioner", "volume.kubernetes.io/storage-provisioner"}
+
+
+async def told(world: World, name: str = "c") -> set[tuple[str, str]]:
+    return {(reason, message) for reason, message in await world.events(name)}
+
+
+def test_a_provisioner_outside_is_asked_and_told_of(play):
+    async def life(world: World) -> None:
+        await make_class(world, "gold")
+        await make_class(world, "moved", "kubernetes.io/aws-ebs")
+        async with controllers(world, CONFIG, names=[NAME]):
+            await make_claim(world, "c")
+            await make_claim(world, "m", storageClassName="moved")
+            await world.wait(5)
+            annotations = (await world.get(CLAIMS, "c"))["metadata"]["annotations"]
+            assert {key: annotations[key] for key in ASKED} == dict.fromkeys(ASKED, "example.com/x")
+            ((reason, message),) = await told(world)
+            assert (reason, "'example.com/x'" in message) == ("ExternalProvisioning", True)
+            annotations = (await world.get(CLAIMS, "m"))["metadata"]["annotations"]
+            assert {key: annotations[key] for key in ASKED} == dict.fromkeys(ASKED, "ebs.csi.aws.com")
+
+    play(life)
+
+
+def test_without_dynamic_provisioning_nobody_is_asked(play):
+    async def life(world: World) -> None:
+        await make_class(world, "gold")
+        config = replace(CONFIG, enable_dynamic_provisioning=False)
+        async with controllers(world, config, names=[NAME]):
+            await make_claim(world, "c")
+            await world.wait(30)
+            assert "annotations" not in (await world.get(CLAIMS, "c"))["metadata"]
+            assert await told(world) == set()
+
+    play(life)
+
+
+REFUSALS = [
+    pytest.param(None, {}, {}, 'storageclass.storage.k8s.io "gold" not found', id="no class"),
+    pytest.param("kubernetes.io/nfs", {}, {}, "no provisionable volume plugin matched", id="no provisioner"),
+    pytest.param(
+        HOST_PATH,
+        {},
+        {},
+        f'Failed to create provisioner: provisioning in volume plugin "{HOST_PATH}" is disabled',
+        id="switched off",
+    ),
+    pytest.param(
+        HOST_PATH,
+        {"mountOptions": ["a", "b"]},
+        {},
+        'Mount options are not supported by the provisioner but StorageClass "gold" has mount options [a b]',
+        id="mount options",
+    ),
+    pytest.param(
+        HOST_PATH,
+        {},
+        {"dataSource": {"kind": "PersistentVolumeClaim", "name": "other"}},
+        f'plugin "{HOST_PATH}" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource',
+        id="data source",
+    ),
+]
+
+
+@pytest.mark.parametrize(("provisioner", "class_", "claim", "expected"), REFUSALS)
+def test_why_no_volume_is_made_is_told(play, provisioner, class_, claim, expected):
+    async def life(world: World) -> None:
+        if provisioner is not None:
+            await make_class(world, "gold", provisioner, **class_)
+        async with controllers(world, CONFIG, names=[NAME]):
+            await make_claim(world, "c", **claim)
+            await world.wait(5)
+            assert await told(world) == {("ProvisioningFailed", expected)}
+            assert await phase(world, CLAIMS, "c") == "Pending"
+
+    play(life)
+
+
+def test_an_operation_that_failed_waits_longer_each_time(play):
+    async def life(world: World) -> None:
+        await make_class(world, "gold", HOST_PATH)
+        registry = Registry()
+        config = replace(CONFIG, sync_period_s=1.0)
+        async with controllers(world, config, names=[NAME], metrics=registry):
+            await make_claim(world, "c")
+            await world.wait(100)
+        (line,) = [
+            line
+            for line in registry.expose().decode().splitlines()
+            if line.startswith("volume_operation_errors_total{")
+        ]
+        assert 6 <= float(line.split()[-1]) <= 9
+
+    play(life)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where directories are made."""
+    monkeypatch.setattr(host_paths, "ROOT", str(tmp_path))
+    return tmp_path
+
+
+def test_a_directory_becomes_a_volume_that_is_bound_and_goes_with_the_claim(play, root):
+    async def life(world: World) -> None:
+        await make_class(world, "gold", HOST_PATH)
+        registry = Registry()
+        async with controllers(world, HERE, names=[NAME], metrics=registry):
+            await make_claim(world, "c", "3Gi")
+            await world.wait(30)
+            claim = await world.get(CLAIMS, "c")
+            volume = await world.get(VOLUMES, f"pvc-{claim['metadata']['uid']}")
+            assert (claim["status"]["phase"], volume["status"]["phase"]) == ("Bound", "Bound")
+            assert volume["spec"]["capacity"] == {"storage": "3Gi"}
+            assert volume["metadata"]["finalizers"] == ["kubernetes.io/pv-controller", "kubernetes.io/pv-protection"]
+            assert [path.is_dir() for path in root.iterdir()] == [True]
+            await world.patch(CLAIMS, "c", {"metadata": {"finalizers": None}})
+            await world.delete(CLAIMS, "c")
+            await world.wait(30)
+            left = (await world.get(VOLUMES, volume["metadata"]["name"]))["metadata"]
+            assert (left["finalizers"], "deletionTimestamp" in left) == (["kubernetes.io/pv-protection"], True)
+            assert list(root.iterdir()) == []
+        text = registry.expose().decode()
+        assert 'volume_operation_total_seconds_count{operation_name="provision",plugin_name="' in text
+        assert text.count("storage_operation_duration_seconds_count") == 2
+
+    play(life)
+
+
+def test_a_directory_whose_volume_cannot_be_made_is_deleted_again(play, root):
+    async def life(world: World) -> None:
+        await make_class(world, "gold", HOST_PATH)
+
+        def refuses(request: Request) -> bool:
+            return request.method == "POST" and request.path.endswith("/persistentvolumes")
+
+        transport = Refusing(world.server.transport(), refuses)
+        async with controllers(world, HERE, names=[NAME], transport=transport):
+            await make_claim(world, "c")
+            await world.wait(55)
+            assert transport.refused >= 5
+            assert any("Deleting the volume." in message for _, message in await told(world))
+            assert len(list(root.iterdir())) <= 1  # the next try may be under way
+
+    play(life)
+
+
+def test_no_directory_is_made_for_a_block_device(play, root):
+    async def life(world: World) -> None:
+        await make_class(world, "gold", HOST_PATH)
+        async with controllers(world, HERE, names=[NAME]):
+            node = {"annotations": {"volume.kubernetes.io/selected-node": "node-1"}}
+            await make_claim(world, "c", volumeMode="Block", metadata=node)
+            await world.wait(2)
+            why = f"{HOST_PATH} does not support block volume provisioning"
+            text = f'Failed to provision volume with StorageClass "gold": {why}'
+            assert ("ProvisioningFailed", text) in await told(world)
+            annotations = (await world.get(CLAIMS, "c"))["metadata"]["annotations"]
+            assert "volume.kubernetes.io/selected-node" not in annotations
+            assert list(root.iterdir()) == []
+
+    play(life)

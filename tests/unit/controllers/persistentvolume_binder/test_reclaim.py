@@ -1,0 +1,240 @@
+"""What becomes of volumes whose claims go, in a whole sandbox."""
+
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.component.metrics import Registry
+from kcm_cli.rest.transport import Request
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.persistentvolume_binder.storage import (
+    CLAIMS,
+    CONFIG,
+    NAME,
+    PODS,
+    VOLUMES,
+    make_claim,
+    make_volume,
+    phase,
+    remove,
+)
+from tests.unit.sandbox.nodes.world import World, certificates, play
+
+__all__ = ["certificates", "play"]
+RECYCLER = "recycler-for-v"
+RECYCLE = {"persistentVolumeReclaimPolicy": "Recycle"}
+DELETE = {"persistentVolumeReclaimPolicy": "Delete"}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """One that may be deleted, as it is below /tmp."""
+    made = tmp_path / "volume"
+    (made / "inner").mkdir(parents=True)
+    (made / "inner" / "file").write_text("x")
+    assert str(made).startswith("/tmp/")
+    return made
+
+
+async def release(world: World) -> None:
+    """A claim binds the volume ``v`` and goes."""
+    await make_claim(world, "c")
+    await world.wait(30)
+    assert await phase(world, VOLUMES, "v") == "Bound"
+    await remove(world, CLAIMS, "c")
+
+
+async def end(world: World, phase_: str, message: str = "") -> None:
+    """The recycler's pod ends so."""
+    status = {"status": {"phase": phase_, "message": message}}
+    await world.client.patch(PODS, "default", RECYCLER, status, subresource="status")
+
+
+async def told(world: World, reason: str, name: str = "v") -> list[str]:
+    return [message for each, message in await world.events(name) if each == reason]
+
+
+async def recycling(world: World) -> None:
+    """As ``release``, up to the pod; no kubelet takes part."""
+    await make_volume(world, "v", **RECYCLE)
+    await release(world)
+    await world.wait(1)
+    assert (await world.get(PODS, RECYCLER))["spec"]["activeDeadlineSeconds"] == 300
+
+
+def test_a_recycled_volume_is_there_for_the_next_claim(play):
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME]):
+            await recycling(world)
+            assert await phase(world, VOLUMES, "v") == "Released"
+            await end(world, "Succeeded")
+            await world.wait(20)
+            assert await phase(world, VOLUMES, "v") == "Available"
+            assert await world.gone(RECYCLER)
+            assert await told(world, "VolumeRecycled") == ["Volume recycled"]
+            await make_claim(world, "next")
+            await world.wait(20)
+            assert await phase(world, CLAIMS, "next") == "Bound"
+
+    play(life, nodes=0)
+
+
+def test_a_recycler_runs_on_a_simulated_node(play):
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME]):
+            await make_volume(world, "v", **RECYCLE)
+            await release(world)
+            await world.wait(5)
+            assert "Recycler pod: Container started" in " ".join(await told(world, "RecyclerPod"))
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"), [("it broke", "it broke"), ("", "pod failed, pod.Status.Message unknown")]
+)
+def test_a_volume_that_could_not_be_emptied_has_failed_and_is_tried_again(play, message, expected):
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME]):
+            await recycling(world)
+            await end(world, "Failed", message)
+            await world.wait(1)
+            text = f"Recycle failed: failed to recycle volume: {expected}"
+            assert (await world.get(VOLUMES, "v"))["status"]["message"] == text
+            assert await told(world, "VolumeFailedRecycle") == [text]
+            await world.wait(30)
+            await end(world, "Succeeded")
+            await world.wait(20)
+            status = (await world.get(VOLUMES, "v"))["status"]
+            assert (status["phase"], "message" in status) == ("Available", False)
+
+    play(life, nodes=0)
+
+
+def test_a_recycler_whose_manager_died_is_begun_anew(play):
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME]):
+            await recycling(world)
+            before = (await world.get(PODS, RECYCLER))["metadata"]["uid"]
+        async with controllers(world, CONFIG, names=[NAME]):
+            await world.wait(60)
+            assert (await world.get(PODS, RECYCLER))["metadata"]["uid"] != before
+            await end(world, "Succeeded")
+            await world.wait(20)
+            assert await phase(world, VOLUMES, "v") == "Available"
+
+    play(life, nodes=0)
+
+
+def test_a_recycler_that_somebody_deletes_is_begun_anew(play):
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME]):
+            await recycling(world)
+            await world.delete(PODS, RECYCLER, grace_s=0)
+            await world.wait(1)
+            assert "recycler pod was deleted" in (await world.get(VOLUMES, "v"))["status"]["message"]
+            await world.wait(30)
+            assert not await world.gone(RECYCLER)
+
+    play(life, nodes=0)
+
+
+def test_a_volume_that_a_pod_uses_is_not_emptied(play):
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME]):
+            await world.pod("user", {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]})
+            await make_volume(world, "v", **RECYCLE)
+            await release(world)
+            await world.wait(30)
+            assert (await told(world, "VolumeFailedRecycle"))[0] == "Volume is used by pods: default/user"
+            assert await world.gone(RECYCLER)
+            await world.delete(PODS, "user", grace_s=0)
+            await world.wait(30)
+            assert not await world.gone(RECYCLER)
+
+    play(life, nodes=0)
+
+
+def test_a_directory_goes_with_its_volume(play, directory):
+    async def life(world: World) -> None:
+        registry = Registry()
+        async with controllers(world, CONFIG, names=[NAME], metrics=registry):
+            await make_volume(world, "v", hostPath={"path": str(directory)}, **DELETE)
+            await release(world)
+            await world.wait(30)
+            assert (await world.get(VOLUMES, "v"))["metadata"]["deletionTimestamp"]
+            await world.patch(VOLUMES, "v", {"metadata": {"finalizers": None}})
+            await world.wait(5)
+        assert not directory.exists()
+        assert directory.parent.exists()
+        text = registry.expose().decode()
+        assert (
+            'volume_operation_total_seconds_count{operation_name="delete",plugin_name="kubernetes.io/host-path"} 1'
+            in text
+        )
+
+    play(life)
+
+
+@pytest.mark.parametrize("path", ["/srv/x", "/srv/tmp/x", "/tmp/", "/tmp"])
+def test_nothing_outside_of_tmp_is_deleted(play, path):
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME]):
+            await make_volume(world, "v", hostPath={"path": path}, **DELETE)
+            await release(world)
+            await world.wait(60)
+            text = f"host_path deleter only supports /tmp/.+ but received provided {path}"
+            assert (await world.get(VOLUMES, "v"))["status"]["message"] == text
+            assert await told(world, "VolumeFailedDelete") == [text]
+
+    play(life)
+
+
+def test_a_volume_that_nobody_can_delete_has_failed(play):
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME]):
+            await make_volume(world, "v", **DELETE)
+            await release(world)
+            await world.wait(5)
+            assert await phase(world, VOLUMES, "v") == "Failed"
+            text = 'error getting deleter volume plugin for volume "v": no deletable volume plugin matched'
+            assert await told(world, "VolumeFailedDelete") == [text]
+
+    play(life)
+
+
+def test_a_volume_to_keep_waits_and_no_server_is_asked_about_it(play):
+    async def life(world: World) -> None:
+        seen: list[Request] = []
+        transport = Refusing(world.server.transport(), lambda request: seen.append(request) or False)
+        async with controllers(world, CONFIG, names=[NAME], transport=transport):
+            await make_volume(world, "v")
+            await release(world)
+            await world.wait(30)
+            assert await phase(world, VOLUMES, "v") == "Released"
+            await make_claim(world, "c")
+            await world.wait(30)
+            seen.clear()
+            await world.wait(120)
+            assert [request for request in seen if "persistentvolumes" in request.path] == []
+
+    play(life)
+
+
+def test_a_claim_that_the_cache_has_not_heard_of_keeps_its_volume(play):
+    """A volume that was made for it, and bound to it, by somebody else."""
+
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME]):
+            ref = {"namespace": "default", "name": "c", "uid": "11111111-1111-1111-1111-111111111111"}
+            await make_volume(world, "v", claimRef=ref)
+            await world.wait(5)
+            assert await phase(world, VOLUMES, "v") == "Released"
+            await make_claim(world, "d")
+            uid = (await world.get(CLAIMS, "d"))["metadata"]["uid"]
+            await make_volume(world, "w", claimRef={"namespace": "default", "name": "d", "uid": uid})
+            await world.wait(5)
+            assert await phase(world, VOLUMES, "w") == "Bound"
+
+    play(life)
