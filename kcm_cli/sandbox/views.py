@@ -79,6 +79,7 @@ class ResizePolicy(View, frozen=True, gc=False):
 
 class SimulatedContainer(Container, frozen=True, gc=False):
     image: str = ""
+    image_pull_policy: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     lifecycle: Lifecycle | None = None

@@ -23,6 +23,7 @@ from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.nodes.addresses import Addresses
 from kcm_cli.sandbox.nodes.admission import Occupancy
+from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.views import NODE_LEASES, NODES, SimulatedNode
 from kcm_cli.sandbox.work import work_on
 
@@ -34,13 +35,14 @@ WORKERS = 4
 class Agent:
     """A kubelet's knowledge of its own node."""
 
-    def __init__(self, name: str, number: int, network: str) -> None:
+    def __init__(self, name: str, number: int, network: str, images: Images) -> None:
         self.name = name
         self.number = number
         self.network = network
         self.host_ip = shape.host_address(number)
         self.addresses = Addresses(network, shape.spare_network(number))
         self.occupancy = Occupancy()
+        self.images = images
         self.deferred: set[str] = set()
         """The pods that wait for room to be resized."""
         self.failed = False
@@ -98,7 +100,8 @@ class Agents:
             number = shape.number_of(node.spec.pod_cidr)
             if number is None or any(other.number == number for other in self._agents.values()):
                 number = self.free_number()
-            agent = Agent(node.name, number, node.spec.pod_cidr or shape.pod_network(number))
+            network = node.spec.pod_cidr or shape.pod_network(number)
+            agent = Agent(node.name, number, network, Images(node.status.images))
             agent.failed = True  # until a heartbeat could be sent
             agent.cordoned = node.spec.unschedulable
             self._agents[node.name] = agent
@@ -132,7 +135,7 @@ class Agents:
         await self._renew(agent, node)
         await self._register(agent, node)
         now = self._clock.monotonic()
-        if now - agent.reported_at >= STATUS_REPORT_S or _resized(node) or _unwell(node):
+        if now - agent.reported_at >= STATUS_REPORT_S or agent.images.changed or _resized(node) or _unwell(node):
             await self._report(agent, node)
             agent.reported_at = now
 
@@ -160,8 +163,10 @@ class Agents:
         since = {f"{c.type}={c.status}": c.last_transition_time or "" for c in node.status.conditions}
         time = format_time(self._clock.now())
         status = shape.status_doc(agent.name, agent.number, resources, since, time)
-        patch: Doc = {"status": status}
+        images = agent.images.docs()
+        patch: Doc = {"status": {**status, "images": list(images)}}
         await self._client.patch(NODES, "", agent.name, patch, content_type=STRATEGIC_MERGE, subresource="status")
+        agent.images.changed = agent.images.docs() != images
         for condition, reason in shape.REASONS.items():
             if condition not in since:
                 self._tell_status(agent, reason)

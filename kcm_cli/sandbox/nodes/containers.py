@@ -62,7 +62,7 @@ def report(
     if current.starts:
         image = full_image(spec.image)
         doc["image"] = image
-        doc["imageID"] = _image_id(image)
+        doc["imageID"] = image_id(image)
         doc["containerID"] = container_id(pod.uid, spec.name, current.starts)
         doc["resources"] = _resources(spec)
         doc["user"] = _user(pod, spec)
@@ -136,7 +136,8 @@ def full_image(image: str) -> str:
     return image if has_tag else f"{image}:latest"
 
 
-def _image_id(image: str) -> str:
+def image_id(image: str) -> str:
+    """An image's name by its digest."""
     repository = image.partition("@")[0]
     last = repository.rpartition("/")[2]
     if ":" in last:

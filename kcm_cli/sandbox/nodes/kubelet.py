@@ -136,7 +136,8 @@ class Kubelets:
             state = machine.stop(state, now, life.script.grace_s if grace_s is None else float(grace_s))
         state = machine.advance(life.script, state, now)
         life.state = state
-        for notice in notices(pod, life.script, machine.extend(life.script, before, now), state):
+        before = machine.extend(life.script, before, now)
+        for notice in notices(pod, life.script, before, state, life.agent.images):
             self._events.kubelet(life.agent.name, notice)
         await self._report(pod, life, now)
         if machine.finished(life.script, state):

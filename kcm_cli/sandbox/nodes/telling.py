@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from kcm_cli.planning.actions import Notice
 from kcm_cli.sandbox.events import ref_of
+from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import ContainerState, PodState
 from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -15,8 +16,10 @@ NORMAL, WARNING = "Normal", "Warning"
 _FIELDS = {Role.MAIN: "containers", Role.DEBUG: "ephemeralContainers"}
 
 
-def notices(pod: SimulatedPod, script: PodScript, before: PodState, after: PodState) -> Iterator[Notice]:
-    """What there is to tell."""
+def notices(
+    pod: SimulatedPod, script: PodScript, before: PodState, after: PodState, images: Images
+) -> Iterator[Notice]:
+    """What there is to tell; the images that are needed are on the node then."""
     if before is after:
         return
     killed = before.stop is None and after.stop is not None
@@ -24,16 +27,14 @@ def notices(pod: SimulatedPod, script: PodScript, before: PodState, after: PodSt
         if killed and old.started_at is not None:
             yield _notice(pod, container, NORMAL, "Killing", f"Stopping container {container.name}")
         if new is not old:
-            yield from _of_container(pod, container, old, new)
+            yield from _of_container(pod, container, old, new, images)
 
 
 def _of_container(
-    pod: SimulatedPod, container: ContainerScript, old: ContainerState, new: ContainerState
+    pod: SimulatedPod, container: ContainerScript, old: ContainerState, new: ContainerState, images: Images
 ) -> Iterator[Notice]:
     if new.starts > old.starts:
-        image = next((c.image for c in containers_of(pod) if c.name == container.name), "")
-        text = f'Container image "{image}" already present on machine and can be accessed by the pod'
-        yield _notice(pod, container, NORMAL, "Pulled", text)
+        yield from _of_image(pod, container, images)
         yield _notice(pod, container, NORMAL, "Created", "Container created")
         yield _notice(pod, container, NORMAL, "Started", "Container started")
     ended = new.exit
@@ -41,6 +42,23 @@ def _of_container(
         where = f"{pod.name}_{pod.namespace}({pod.uid})"
         text = f"Back-off restarting failed container {container.name} in pod {where}"
         yield _notice(pod, container, WARNING, "BackOff", text)
+
+
+def _of_image(pod: SimulatedPod, container: ContainerScript, images: Images) -> Iterator[Notice]:
+    spec = next((c for c in containers_of(pod) if c.name == container.name), None)
+    if spec is None:
+        return
+    pull = images.use(spec.image, spec.image_pull_policy)
+    if pull is None:
+        text = f'Container image "{spec.image}" already present on machine and can be accessed by the pod'
+    else:
+        yield _notice(pod, container, NORMAL, "Pulling", f'Pulling image "{spec.image}"')
+        took = f"{pull.took_ms}ms"
+        text = (
+            f'Successfully pulled image "{spec.image}" in {took} ({took} including waiting). '
+            f"Image size: {pull.size} bytes."
+        )
+    yield _notice(pod, container, NORMAL, "Pulled", text)
 
 
 def _notice(pod: SimulatedPod, container: ContainerScript, type_: str, reason: str, message: str) -> Notice:

@@ -303,6 +303,26 @@ def test_kubelets_tell_what_they_do(play):
     play(run)
 
 
+def test_images_are_pulled_once_and_told_by_the_node(play):
+    async def run(world: World) -> None:
+        image = "registry.example.com/app:1"
+        for name in ("a", "b"):
+            await world.pod(name, {"containers": [{"name": "c", "image": image}]})
+            await world.wait(1)
+        reasons = {name: [reason for reason, _ in await world.events(name)] for name in ("a", "b")}
+        assert reasons["a"] == ["Scheduled", "Pulling", "Pulled", "Created", "Started"]
+        assert reasons["b"] == ["Scheduled", "Pulled", "Created", "Started"]
+        text = f'Container image "{image}" already present on machine and can be accessed by the pod'
+        assert ("Pulled", text) in await world.events("b")
+        await world.wait(11)
+        (told,) = (await world.get(NODES, "node-1"))["status"]["images"]
+        assert told["names"][1] == image
+        assert told["names"][0].startswith("registry.example.com/app@sha256:")
+        assert any(f"Image size: {told['sizeBytes']} bytes." in message for _, message in await world.events("a"))
+
+    play(run, 1)
+
+
 def test_a_container_that_is_added_to_a_pod_runs_beside_the_others(play):
     async def run(world: World) -> None:
         await world.pod("a", ready_delay="never")

@@ -1,0 +1,50 @@
+"""The images on a node: what its containers have had pulled.
+
+Every image can be pulled; its size, and the moment that pulling it takes, follow from its name.
+
+upstream: pkg/kubelet/images/image_manager.go, pkg/kubelet/nodestatus/setters.go#Images
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.nodes.containers import full_image, image_id
+from kcm_cli.sandbox.views import ContainerImage
+
+MOST_TOLD = 50
+_LEAST_BYTES, _SPREAD_BYTES = 4_000_000, 120_000_000
+_LEAST_MS, _SPREAD_MS = 120, 800
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """What there is to tell of a pull."""
+
+    took_ms: int
+    size: int
+
+
+class Images:
+    """Of one node. ``changed``: its status does not tell all of them yet."""
+
+    def __init__(self, known: Iterable[ContainerImage] = ()) -> None:
+        self._sizes = {image.names[-1]: image.size_bytes for image in known if image.names}
+        self.changed = False
+
+    def use(self, image: str, policy: str) -> Pull | None:
+        """Have an image there; None where it is already and need not be asked for again."""
+        name = full_image(image)
+        there = name in self._sizes
+        if there and policy != "Always":
+            return None
+        number = int.from_bytes(sha256(name.encode()).digest()[:8])
+        size = self._sizes.setdefault(name, _LEAST_BYTES + number % _SPREAD_BYTES)
+        self.changed = self.changed or not there
+        return Pull(_LEAST_MS + number % _SPREAD_MS, size)
+
+    def docs(self) -> list[Doc]:
+        """As a node's status tells them: the largest first."""
+        largest = sorted(self._sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_TOLD]
+        return [{"names": [image_id(name), name], "sizeBytes": size} for name, size in largest]
