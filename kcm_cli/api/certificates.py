@@ -37,3 +37,27 @@ CERTIFICATE_SIGNING_REQUESTS = Resource(
     namespaced=False,
     keeps_raw=True,
 )
+
+
+class PodCertificateRequest(Object, frozen=True, gc=False, kw_only=True):
+    """Only how old it is is asked for."""
+
+
+class ClusterTrustBundleSpec(View, frozen=True, gc=False):
+    trust_bundle: str = ""
+
+
+class ClusterTrustBundle(Object, frozen=True, gc=False, kw_only=True):
+    spec: ClusterTrustBundleSpec = ClusterTrustBundleSpec()
+
+
+def _trust_bundles(version: str) -> Resource[ClusterTrustBundle]:
+    gvr = GVR("certificates.k8s.io", version, "clustertrustbundles")
+    return Resource(gvr, "ClusterTrustBundle", ClusterTrustBundle, namespaced=False, keeps_raw=True)
+
+
+POD_CERTIFICATE_REQUESTS = Resource(
+    GVR("certificates.k8s.io", "v1beta1", "podcertificaterequests"), "PodCertificateRequest", PodCertificateRequest
+)
+CLUSTER_TRUST_BUNDLES = _trust_bundles("v1beta1")
+CLUSTER_TRUST_BUNDLES_ALPHA = _trust_bundles("v1alpha1")

@@ -145,6 +145,23 @@ class DeviceTaintRule(Object, frozen=True, gc=False, kw_only=True):
     status: DeviceTaintRuleStatus = DeviceTaintRuleStatus()
 
 
+class ResourcePoolStatusRequestSpec(View, frozen=True, gc=False):
+    driver: str = ""
+    pool_name: str | None = None
+    limit: int | None = None
+
+
+class ResourcePoolStatusRequestStatus(View, frozen=True, gc=False):
+    conditions: tuple[Condition, ...] = ()
+
+
+class ResourcePoolStatusRequest(Object, frozen=True, gc=False, kw_only=True):
+    """It is answered once: when there is a status."""
+
+    spec: ResourcePoolStatusRequestSpec = ResourcePoolStatusRequestSpec()
+    status: ResourcePoolStatusRequestStatus | None = None
+
+
 RESOURCE_CLAIMS = Resource(GVR(GROUP, "v1", "resourceclaims"), "ResourceClaim", ResourceClaim, keeps_raw=True)
 RESOURCE_CLAIM_TEMPLATES = Resource(
     GVR(GROUP, "v1", "resourceclaimtemplates"), "ResourceClaimTemplate", ResourceClaimTemplate
@@ -152,4 +169,11 @@ RESOURCE_CLAIM_TEMPLATES = Resource(
 RESOURCE_SLICES = Resource(GVR(GROUP, "v1", "resourceslices"), "ResourceSlice", ResourceSlice, namespaced=False)
 DEVICE_TAINT_RULES = Resource(
     GVR(GROUP, "v1beta2", "devicetaintrules"), "DeviceTaintRule", DeviceTaintRule, namespaced=False
+)
+RESOURCE_POOL_STATUS_REQUESTS = Resource(
+    GVR(GROUP, "v1alpha3", "resourcepoolstatusrequests"),
+    "ResourcePoolStatusRequest",
+    ResourcePoolStatusRequest,
+    namespaced=False,
+    keeps_raw=True,
 )

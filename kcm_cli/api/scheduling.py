@@ -59,4 +59,4 @@ class PodGroup(Object, frozen=True, gc=False, kw_only=True):
 
 
 WORKLOADS = Resource(GVR("scheduling.k8s.io", "v1alpha2", "workloads"), "Workload", Workload)
-POD_GROUPS = Resource(GVR("scheduling.k8s.io", "v1alpha2", "podgroups"), "PodGroup", PodGroup)
+POD_GROUPS = Resource(GVR("scheduling.k8s.io", "v1alpha2", "podgroups"), "PodGroup", PodGroup, keeps_raw=True)

@@ -15,6 +15,18 @@ async def serve(world: World, *kinds: Resource[Any], **subresources: Any) -> Non
     await world.wait(5)
 
 
+async def serve_selectable(world: World, kind: Resource[Any], field: str) -> None:
+    """The same, where objects can be selected by a text of their spec."""
+    doc = _definition(kind, {})
+    (version,) = doc["spec"]["versions"]
+    spec: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    spec["properties"] = {field: {"type": "string"}}
+    version["schema"]["openAPIV3Schema"]["properties"] = {"spec": spec}
+    version["selectableFields"] = [{"jsonPath": f".spec.{field}"}]
+    await world.create(_CRDS, doc)
+    await world.wait(5)
+
+
 def _definition(kind: Resource[Any], subresources: dict[str, Any]) -> dict[str, Any]:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {

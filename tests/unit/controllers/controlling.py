@@ -56,6 +56,7 @@ async def controllers(
     gates: Iterable[tuple[str, str]] = (),
     transport: Transport | None = None,
     metrics: Registry | None = None,
+    served: frozenset[str] = frozenset(),
 ) -> AsyncIterator[None]:
     """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates."""
     resolved = featuregates.resolve(gates)
@@ -71,7 +72,7 @@ async def controllers(
         gates=resolved.gates,
         clock=world.clock,
         rng=random.Random(3),
-        served=frozenset(),
+        served=served,
         metrics=metrics or Registry(),
     )
     task = asyncio.create_task(run_controllers(context, stop))

@@ -1,6 +1,7 @@
 """Which metrics of the original a manager with all its controllers lacks, and why."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Histogram
@@ -14,6 +15,7 @@ from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.runtime.leader import ElectionConfig, Elector
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.devices import make_claim
+from tests.unit.controllers.root_ca import CA
 from tests.unit.manager.test_observability import shown, touch
 from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
@@ -50,9 +52,12 @@ async def storage(world: World) -> None:
         await world.create(resource("persistentvolumeclaims"), {"metadata": {"name": name}, "spec": claim})
 
 
-def test_what_is_lacking_is_known(play: Callable[..., None], reference: Callable[[str], list[dict[str, str]]]) -> None:
+def test_what_is_lacking_is_known(
+    play: Callable[..., None], reference: Callable[[str], list[dict[str, str]]], tmp_path: Path
+) -> None:
     facts = reference("metrics.json")
-    config = complete(flag_set().parse([]), known_of(CONTROLLERS))
+    (tmp_path / "ca").write_text(CA)
+    config = complete(flag_set().parse([f"--root-ca-file={tmp_path / 'ca'}"]), known_of(CONTROLLERS))
     pages: list[str] = []
 
     async def life(world: World) -> None:

@@ -1,0 +1,42 @@
+"""The bundle in which clients find the CA of the API servers, by the content of the CA.
+
+upstream: pkg/controller/certificates/clustertrustbundlepublisher/publisher.go
+"""
+
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any
+
+from kcm_cli.api.certificates import ClusterTrustBundle
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import Action, Create, Delete, Mode, Plan, Stage, Update, stages
+
+SIGNER = "kubernetes.io/kube-apiserver-serving"
+
+
+def bundle_name(ca: str) -> str:
+    """Another CA has another name, so that a bundle never changes under those who use it."""
+    return f"{SIGNER.replace('/', ':')}:{sha256(ca.encode()).hexdigest()[:24]}"
+
+
+def plan(resource: Resource[ClusterTrustBundle], bundles: Iterable[ClusterTrustBundle], ca: str) -> Plan:
+    """What has to be written: first the right bundle, then those of former CAs go."""
+    name = bundle_name(ca)
+    by_name = {bundle.name: bundle for bundle in bundles}
+    found = by_name.pop(name, None)
+    gone = tuple(Delete(resource, "", old.name, uid=old.uid) for old in by_name.values())
+    return Plan(stages(Stage(_repair(resource, found, name, ca), Mode.SEQUENTIAL), Stage(gone)))
+
+
+def _repair(resource: Resource[Any], found: ClusterTrustBundle | None, name: str, ca: str) -> tuple[Action, ...]:
+    if found is None:
+        spec: Doc = {"signerName": SIGNER, "trustBundle": ca}
+        body: Doc = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        return (Create(resource, "", body),)
+    return () if found.spec.trust_bundle == ca else (Update(resource, found, {("spec", "trustBundle"): ca}),)

@@ -1,0 +1,60 @@
+"""podgroup-protection-controller: a PodGroup that is deleted stays until none of its pods can run any more.
+
+upstream: pkg/controller/scheduling/podgroupprotection
+"""
+
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.planning.pods import is_terminal
+from kcm_cli.planning.protection import is_held, release
+from kcm_cli.planning.resource_claims import group_key, member_of
+
+FINALIZER = "scheduling.k8s.io/podgroup-protection"
+"""Admission gives it to new groups."""
+_ACTIVE = "active pods by pod group"
+
+
+def active_member_of(pod: Pod) -> tuple[str, ...]:
+    """Index: the PodGroup of a pod that has not ended."""
+    return () if is_terminal(pod) else member_of(pod)
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = PodGroupProtectionController(context)
+    return context.worker(controller.queue, controller.sync, count=1, waits_for=controller.informers)
+
+
+class PodGroupProtectionController:
+    """Keys are PodGroups."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self.queue = context.queue("podgroupprotection")
+        self._groups = context.informers.get(POD_GROUPS)
+        self._pods = context.informers.get(PODS)
+        self.informers = (self._groups, self._pods)
+        self._pods.store.add_index(_ACTIVE, active_member_of)
+        self._groups.listen(on_add=self._group, on_update=lambda old, new: self._group(new))
+        self._pods.listen(on_add=self._pod, on_update=lambda old, new: self._pod(new), on_delete=self._freed)
+
+    async def sync(self, key: str) -> None:
+        group = self._groups.store.get(key)
+        if group is not None and is_held(group, FINALIZER) and not self._pods.store.by_index(_ACTIVE, key):
+            await writes.update(self._client, release(POD_GROUPS, group, FINALIZER))
+
+    # -- events
+
+    def _group(self, group: PodGroup) -> None:
+        if is_held(group, FINALIZER):
+            self.queue.add(group.key)
+
+    def _pod(self, pod: Pod) -> None:
+        if is_terminal(pod):
+            self._freed(pod)
+
+    def _freed(self, pod: Pod) -> None:
+        key = group_key(pod)
+        if key:
+            self.queue.add(key)

@@ -1,0 +1,118 @@
+"""The bundle of the API servers' CA; and the controller in a whole sandbox, on virtual time."""
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.certificates import CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES_ALPHA, ClusterTrustBundle
+from kcm_cli.component.metrics import Registry
+from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
+from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.plan import SIGNER, bundle_name, plan
+from kcm_cli.machinery import codec
+from kcm_cli.planning.actions import Create, Delete, Update
+from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from tests.unit.controllers.alpha import make, serve_selectable
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.root_ca import CA
+from tests.unit.sandbox.nodes.world import World, certificates, play
+
+__all__ = ["certificates", "play"]
+NAME = "kube-apiserver-serving-clustertrustbundle-publisher-controller"
+
+
+def bundle(name: str, trust_bundle: str) -> ClusterTrustBundle:
+    spec = {"signerName": SIGNER, "trustBundle": trust_bundle}
+    return CLUSTER_TRUST_BUNDLES.decode(codec.encode({"metadata": {"name": name, "uid": f"{name}-uid"}, "spec": spec}))
+
+
+RIGHT = bundle_name("ca")
+
+
+def test_the_name_tells_the_content() -> None:
+    assert bundle_name("ca") == "kubernetes.io:kube-apiserver-serving:6959097001d10501ac7d54c0"
+    assert bundle_name("other") != bundle_name("ca")
+
+
+@pytest.mark.parametrize(
+    ("found", "kinds"),
+    [
+        pytest.param([], [Create], id="none"),
+        pytest.param([bundle(RIGHT, "ca")], [], id="right"),
+        pytest.param([bundle(RIGHT, "changed")], [Update], id="changed"),
+        pytest.param([bundle(RIGHT, "ca"), bundle("old", "x")], [Delete], id="an old one"),
+        pytest.param([bundle("old", "x")], [Create, Delete], id="only an old one"),
+    ],
+)
+def test_what_is_written(found: list[ClusterTrustBundle], kinds: list[type]) -> None:
+    stages = plan(CLUSTER_TRUST_BUNDLES, found, "ca").stages
+    assert [type(action) for stage in stages for action in stage.actions] == kinds
+
+
+OURS, THEIRS = "kubernetes.io:kube-apiserver-serving:", "kubernetes.io.kube-apiserver-serving."
+
+
+class Renaming:
+    """Custom resources stand for the bundles, and their names cannot have colons: there they have dots."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+
+    async def send(self, request: Request) -> Response:
+        path, body = request.path.replace(OURS, THEIRS), request.body.replace(OURS.encode(), THEIRS.encode())
+        answer = await self._inner.send(replace(request, path=path, body=body))
+        return replace(answer, body=answer.body.replace(THEIRS.encode(), OURS.encode()))
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        async with self._inner.stream(request) as stream:
+            chunks = (chunk.replace(THEIRS.encode(), OURS.encode()) async for chunk in stream.chunks)
+            yield Stream(stream.status, stream.headers, chunks)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+@pytest.mark.parametrize("kind", [CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES_ALPHA], ids=["beta", "alpha"])
+def test_the_bundle_is_kept_right_while_answers_are_lost(play, tmp_path, kind):
+    (tmp_path / "ca").write_text(CA)
+    config = ServiceAccountTokenConfig(root_ca_file=str(tmp_path / "ca"))
+
+    async def life(world: World) -> None:
+        await serve_selectable(world, kind, "signerName")
+        old = {"metadata": {"name": f"{THEIRS}old"}}
+        await make(world, kind, old | {"spec": {"signerName": SIGNER, "trustBundle": "old"}})
+        await make(world, kind, {"metadata": {"name": "mine"}, "spec": {"signerName": "example.com/mine"}})
+        name, registry = bundle_name(CA).replace(OURS, THEIRS), Registry()
+        transport = Faulty(Renaming(world.server.transport()), random.Random(5), 0.8)
+        served = frozenset({f"{kind.api_version}/{kind.plural}"})
+        options: dict[str, Any] = {"transport": transport, "metrics": registry, "served": served}
+        async with controllers(world, config, names=[NAME], **options):
+            await world.wait(10)
+            names = {found["metadata"]["name"] for found in await world.items(kind)}
+            assert names == {"mine", name}
+            await world.patch(kind, name, {"spec": {"trustBundle": "spoilt"}})
+            await world.wait(10)
+            assert (await world.get(kind, name))["spec"]["trustBundle"] == CA
+            await world.delete(kind, name)
+            await world.wait(10)
+            assert (await world.get(kind, name))["spec"]["signerName"] == SIGNER
+            assert transport.faults
+            shown = registry.expose().decode()
+            assert 'clustertrustbundle_publisher_sync_total{code="200"}' in shown
+            assert 'clustertrustbundle_publisher_sync_total{code="500"}' in shown
+
+    play(life)
+
+
+def test_nothing_without_a_ca(play):
+    async def life(world: World) -> None:
+        await serve_selectable(world, CLUSTER_TRUST_BUNDLES, "signerName")
+        async with controllers(world, ServiceAccountTokenConfig(), names=[NAME]):
+            await world.wait(10)
+            assert await world.items(CLUSTER_TRUST_BUNDLES) == []
+
+    play(life)

@@ -1,0 +1,32 @@
+"""The controller in a whole sandbox, on virtual time."""
+
+from kcm_cli.api.certificates import POD_CERTIFICATE_REQUESTS
+from tests.unit.controllers.alpha import make, serve
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.sandbox.nodes.world import World, certificates, play
+
+__all__ = ["certificates", "play"]
+MINUTE_S = 60.0
+
+
+def test_requests_go_after_a_quarter_of_an_hour_even_if_a_pass_fails(play):
+    async def life(world: World) -> None:
+        await serve(world, POD_CERTIFICATE_REQUESTS)
+        await make(world, POD_CERTIFICATE_REQUESTS, {"metadata": {"name": "old"}})
+        broken = [True]
+        transport = Refusing(world.server.transport(), lambda sent: broken[0] and sent.method == "DELETE")
+        async with controllers(world, names=["podcertificaterequest-cleaner-controller"], transport=transport):
+            await world.wait(12 * MINUTE_S)
+            await make(world, POD_CERTIFICATE_REQUESTS, {"metadata": {"name": "new"}})
+            assert not transport.refused
+            await world.wait(6 * MINUTE_S)
+            assert transport.refused
+            broken[0] = False
+            await world.wait(5 * MINUTE_S)
+            assert await world.gone("old", POD_CERTIFICATE_REQUESTS)
+            assert not await world.gone("new", POD_CERTIFICATE_REQUESTS)
+            await world.wait(10 * MINUTE_S)
+            assert await world.gone("new", POD_CERTIFICATE_REQUESTS)
+
+    play(life)

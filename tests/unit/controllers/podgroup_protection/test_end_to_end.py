@@ -1,0 +1,125 @@
+"""Who is in a group; and the controller in a whole sandbox, on virtual time.
+
+The sandbox drops the field by which pods join a group, as a default API server does: answers are made to have it.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from kcm_cli.api.core import Pod
+from kcm_cli.api.scheduling import POD_GROUPS
+from kcm_cli.controllers.podgroup_protection.controller import FINALIZER, active_member_of
+from tests.unit.controllers.alpha import make, serve
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play
+
+__all__ = ["certificates", "play"]
+GROUP = {"schedulingGroup": {"podGroupName": "g"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "phase", "expected"),
+    [
+        ({}, "Running", ()),
+        (GROUP, "Pending", ("ns/g",)),
+        (GROUP, "Running", ("ns/g",)),
+        (GROUP, "Succeeded", ()),
+        (GROUP, "Failed", ()),
+    ],
+)
+def test_who_keeps_a_group(spec: dict[str, Any], phase: str, expected: tuple[str, ...]) -> None:
+    doc = {"metadata": {"name": "p", "namespace": "ns"}, "spec": spec, "status": {"phase": phase}}
+    assert active_member_of(msgspec.convert(doc, Pod)) == expected
+
+
+def test_a_group_without_pods_goes_when_the_write_gets_through(play):
+    async def life(world: World) -> None:
+        await serve(world, POD_GROUPS, status={})
+        doc = {"metadata": {"name": "g", "finalizers": [FINALIZER, "example.com/other"]}, "spec": {"mine": 1}}
+        await make(world, POD_GROUPS, doc)
+        broken = [True]
+        transport = Refusing(world.server.transport(), lambda request: broken[0] and request.method == "PUT")
+        async with controllers(
+            world,
+            names=["podgroup-protection-controller"],
+            gates=[("", "GenericWorkload=true")],
+            transport=transport,
+        ):
+            await world.wait(5)
+            assert not transport.refused
+            await world.delete(POD_GROUPS, "g")
+            await world.wait(5)
+            assert transport.refused
+            broken[0] = False
+            await world.wait(60)
+            left = await world.get(POD_GROUPS, "g")
+            assert left["metadata"]["finalizers"] == ["example.com/other"]
+            assert left["spec"] == {"mine": 1}
+
+    play(life)
+
+
+class Grouping:
+    """Lets pods come as members of the group ``g``."""
+
+    def __init__(self, world: World) -> None:
+        self._inner = world.server.transport()
+
+    async def send(self, request: Any) -> Any:
+        return await self._inner.send(request)
+
+    def stream(self, request: Any) -> Any:
+        stream = self._inner.stream(request)
+        return _Grouped(stream) if request.path == "/api/v1/pods" else stream
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class _Grouped:
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def __aenter__(self) -> Any:
+        stream = await self._inner.__aenter__()
+        return type(stream)(stream.status, stream.headers, _lines(stream.chunks))
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._inner.__aexit__(*error)
+
+
+async def _lines(chunks: Any) -> Any:
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            event = json.loads(line)
+            event["object"].setdefault("spec", {}).update(GROUP)
+            yield json.dumps(event).encode() + b"\n"
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["the pod ends", "the pod is deleted"])
+def test_a_group_stays_until_its_last_pod_is_over(play, ends):
+    async def life(world: World) -> None:
+        await serve(world, POD_GROUPS, status={})
+        await make(world, POD_GROUPS, {"metadata": {"name": "g", "finalizers": [FINALIZER]}})
+        await world.pod("p", {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1}, run_time="1h")
+        gates = [("", "GenericWorkload=true")]
+        names = ["podgroup-protection-controller"]
+        async with controllers(world, names=names, gates=gates, transport=Grouping(world)):
+            await world.wait(5)
+            await world.delete(POD_GROUPS, "g")
+            await world.wait(60)
+            assert not await world.gone("g", POD_GROUPS)
+            if ends:
+                await world.wait(3600)
+            else:
+                await world.delete(PODS, "p")
+                await world.wait(5)
+            assert await world.gone("g", POD_GROUPS)
+
+    play(life)
