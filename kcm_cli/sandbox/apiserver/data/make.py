@@ -173,8 +173,8 @@ def _clean(node: object) -> object:
 
 def _clean_property(name: str, prop: object) -> object:
     cleaned = _clean(prop)
-    if name in ("apiVersion", "kind") and isinstance(cleaned, dict) and len(cleaned.get("enum", [])) == 1:
-        del cleaned["enum"]
+    if name in ("apiVersion", "kind") and isinstance(cleaned, dict):
+        cleaned.pop("enum", None)
     return cleaned
 
 

@@ -14,7 +14,7 @@ from typing import Protocol, cast
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.openapi import protobuf, v2, v3
-from kcm_cli.sandbox.apiserver.openapi.operations import META, Operation, operations, tag
+from kcm_cli.sandbox.apiserver.openapi.operations import MEDIA_TYPES, META, Operation, operations, tag
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.schema import Target, target_of
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
@@ -31,7 +31,11 @@ _PLAIN: dict[str, tuple[str, str, str]] = {
     "api": ("/api/", "getCoreAPIVersions", META + "APIVersions"),
     "apis": ("/apis/", "getAPIVersions", META + "APIGroupList"),
 }
-
+_PLAIN_TYPES = {
+    "version": ("application/json",),
+    "openid/v1/jwks": ("application/jwk-set+json",),
+    ".well-known/openid-configuration": ("application/json",),
+}
 _DESCRIBED = "io.k8s.api.core.v1.ConfigMap"
 """Where the descriptions of what all kinds have are taken from."""
 
@@ -64,6 +68,7 @@ class OpenApi:
         self._made: dict[str, Document] = {}
         self._text = b""
         self._definitions: dict[str, Doc] = {}
+        self._facts: dict[str, dict[str, Doc]] = {}
         catalog.changed.append(self._made.clear)
 
     def v2(self) -> Document:
@@ -126,7 +131,18 @@ class OpenApi:
     # --- documents ------------------------------------------------------------------------------------
 
     def _make_v3(self, place: str) -> bytes:
-        return codec.encode(v3.document(VERSION, self._operations(place), self._definition)) + b"\n"
+        parts = place.split("/")
+        group, version = (parts[1], parts[2]) if len(parts) == 3 else ("", parts[-1])
+        custom = self._catalog.is_custom(group)
+
+        def lookup(name: str) -> Doc | None:
+            found = self._definition(name)
+            if found is None or name not in self._definitions:
+                return found
+            found = v3.detailed(found, self._facts.get(name, {}))
+            return found if custom else v3.of_group(found, group, version)
+
+        return codec.encode(v3.document(VERSION, self._operations(place), lookup)) + b"\n"
 
     def _make_v2(self) -> bytes:
         every = [operation for place in self._places() for operation in self._operations(place)]
@@ -143,7 +159,8 @@ class OpenApi:
         if place in _PLAIN:
             path, id_, answer = _PLAIN[place]
             word = place.split("/")[0].strip(".")
-            yield Operation(path, "get", id_, "", f"read {place}", None, word, answer=answer)
+            types = _PLAIN_TYPES.get(place, MEDIA_TYPES)
+            yield Operation(path, "get", id_, "", f"read {place}", None, word, answer=answer, answer_types=types)
             return
         parts = place.split("/")
         group, version = (parts[1], parts[2]) if len(parts) == 3 else ("", parts[1])
@@ -151,6 +168,10 @@ class OpenApi:
             word = tag(parts[1], "").rstrip("_")
             name = f"get{word[:1].upper()}{word[1:]}APIGroup"
             yield Operation(f"/{place}/", "get", name, "", "read the group", None, word, answer=META + "APIGroup")
+            return
+        if self._catalog.is_custom(group):
+            for served in self._of(place):
+                yield from operations(served, self._name_of(served))
             return
         word = tag(group, version)
         joined = "".join(part[:1].upper() + part[1:] for part in word.split("_"))
@@ -171,8 +192,9 @@ class OpenApi:
 
     def _load(self) -> None:
         if not self._text:
-            packed = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("definitions.json.gz").read_bytes()
-            self._text = gzip.decompress(packed)
+            data = resources.files("kcm_cli.sandbox.apiserver.data")
+            self._facts = codec.decode(data.joinpath("openapi.json").read_bytes(), dict[str, dict[str, Doc]])
+            self._text = gzip.decompress(data.joinpath("definitions.json.gz").read_bytes())
             self._definitions = codec.decode(self._text, dict[str, dict[str, object]])
 
     def _definition(self, name: str) -> Doc | None:

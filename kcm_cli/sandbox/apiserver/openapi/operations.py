@@ -3,10 +3,11 @@
 upstream: apiserver pkg/endpoints/installer.go (paths, operation ids, actions)
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.apiserver import strategy
 from kcm_cli.sandbox.apiserver.registry.catalog import Served, Subresource
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -17,31 +18,48 @@ PATCH_TYPES = (
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
 )
-MEDIA_TYPES = ("application/json", "application/yaml")
-_WATCH_TYPES = ("application/json;stream=watch",)
+CUSTOM_TYPES = ("application/json", "application/yaml")
+MEDIA_TYPES = (*CUSTOM_TYPES, "application/vnd.kubernetes.protobuf")
+_WATCH_TYPES = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 
 PARAMETERS: dict[str, tuple[str, str]] = {
     "allowWatchBookmarks": ("boolean", "Whether bookmarks may be sent in a watch."),
+    "command": ("string", "What is run, one word at a time."),
+    "container": ("string", "Which container of the pod; the only one unless it is given."),
     "continue": ("string", "Where a list in chunks goes on: the token of the chunk before."),
     "dryRun": ("string", "All: go through every stage, but store nothing."),
     "fieldManager": ("string", "Who makes the change, for the ownership of fields."),
     "fieldSelector": ("string", "Selects objects by their fields."),
     "fieldValidation": ("string", "What to do about unknown and repeated fields: Ignore, Warn or Strict."),
+    "follow": ("boolean", "Whether the log goes on while it is written."),
     "force": ("boolean", "In an apply patch: take fields over from other managers."),
     "gracePeriodSeconds": ("integer", "Seconds until the object is deleted; 0 is at once."),
     "ignoreStoreReadErrorWithClusterBreakingPotential": ("boolean", "Delete even what cannot be read."),
+    "insecureSkipTLSVerifyBackend": ("boolean", "Do not check the certificate of the kubelet."),
     "labelSelector": ("string", "Selects objects by their labels."),
+    "limitBytes": ("integer", "How many bytes of the log at most."),
     "limit": ("integer", "How many objects a chunk of a list may have."),
     "name": ("string", "Name of the object."),
     "namespace": ("string", "Namespace of the object."),
     "orphanDependents": ("boolean", "Deprecated: use propagationPolicy."),
     "path": ("string", "What is asked of the proxied server."),
+    "ports": ("integer", "The ports that are forwarded."),
     "pretty": ("string", "Whether the answer is indented."),
+    "previous": ("boolean", "The log of the container that ran before."),
     "propagationPolicy": ("string", "What happens to dependents: Orphan, Background or Foreground."),
     "resourceVersion": ("string", "From which version on, or how fresh."),
     "resourceVersionMatch": ("string", "How resourceVersion is meant in a list."),
+    "sinceSeconds": ("integer", "Only what is younger than so many seconds."),
+    "shardSelector": ("string", "Which part of the objects, where they are parted."),
     "sendInitialEvents": ("boolean", "Whether a watch begins with what is there."),
+    "stderr": ("boolean", "Whether errors are sent."),
+    "stdin": ("boolean", "Whether something can be typed."),
+    "stdout": ("boolean", "Whether the output is sent."),
+    "stream": ("string", "Which stream of the log: All, Stdout or Stderr."),
+    "tailLines": ("integer", "Only so many lines from the end."),
     "timeoutSeconds": ("integer", "How long a list or watch may take."),
+    "timestamps": ("boolean", "Whether each line begins with its time."),
+    "tty": ("boolean", "Whether it is run in a terminal."),
     "watch": ("boolean", "Watch instead of listing."),
 }
 _LIST = (
@@ -53,6 +71,7 @@ _LIST = (
     "resourceVersion",
     "resourceVersionMatch",
     "sendInitialEvents",
+    "shardSelector",
     "timeoutSeconds",
     "watch",
 )
@@ -65,6 +84,17 @@ _DELETE = (
 )
 _WRITE = ("dryRun", "fieldManager", "fieldValidation")
 _CONNECTED = frozenset(["attach", "exec", "portforward", "proxy"])
+_STREAMS = ("container", "stderr", "stdin", "stdout", "tty")
+_CONNECTIONS: dict[str, tuple[str, ...]] = {
+    "attach": _STREAMS,
+    "exec": ("command", *_STREAMS),
+    "log": (
+        *("container", "follow", "insecureSkipTLSVerifyBackend", "limitBytes", "previous", "sinceSeconds"),
+        *("stream", "tailLines", "timestamps"),
+    ),
+    "portforward": ("ports",),
+    "proxy": ("path",),
+}
 _PROXY_METHODS = ("delete", "get", "head", "options", "patch", "post", "put")
 
 
@@ -97,12 +127,33 @@ class Operation:
     codes: tuple[int, ...] = (200,)
 
 
-def path_item(path: str, parameter: Callable[[str, str], Doc]) -> Doc:
-    """What all methods of a path share: its placeholders. ``parameter`` makes one of a name and a place."""
-    names = [part.strip("{}") for part in path.split("/") if part.startswith("{")]
-    if not names:
-        return {}
-    return {"parameters": [parameter(name, "path") for name in names] + [parameter("pretty", "query")]}
+def laid_out(
+    operations: Iterable[Operation], parameter: Callable[[str, str], Doc], form: Callable[[Operation], Doc]
+) -> dict[str, Doc]:
+    """The operations by path; what all methods of a path share is said once. parameter: makes one of a name and a
+    place. form: makes an operation.
+
+    upstream: kube-openapi pkg/builder
+    """
+    paths: dict[str, list[Operation]] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, []).append(operation)
+    return {path: _path_item(path, paths[path], parameter, form) for path in sorted(paths)}
+
+
+def _path_item(
+    path: str, methods: list[Operation], parameter: Callable[[str, str], Doc], form: Callable[[Operation], Doc]
+) -> Doc:
+    common = set.intersection(*(set(operation.query) for operation in methods))
+    shared = [(part.strip("{}"), "path") for part in path.split("/") if part.startswith("{")]
+    shared += [(name, "query") for name in common]
+    if any(operation.action not in ("", "connect") for operation in methods):
+        shared.append(("pretty", "query"))
+    item: Doc = {"parameters": [parameter(*each) for each in sorted(shared)]} if shared else {}
+    for operation in methods:
+        own = tuple(name for name in operation.query if name not in common)
+        item[operation.method] = form(replace(operation, query=own))
+    return item
 
 
 def tag(group: str, version: str) -> str:
@@ -140,6 +191,27 @@ class Names:
 
 def operations(served: Served, definition: str) -> Iterator[Operation]:
     """Everything that can be asked of a resource. ``definition`` is the name of its kind's definition."""
+    for operation in _operations(served, definition):
+        yield _of_custom(operation) if served.info.custom else operation
+
+
+def _of_custom(operation: Operation) -> Operation:
+    """Custom resources have two forms; a collection is deleted without a body; patches make nothing new.
+
+    upstream: apiextensions-apiserver pkg/controller/openapi/builder/builder.go
+    """
+    changed = replace(operation, answer_types=CUSTOM_TYPES)
+    match operation.action:
+        case "get":
+            return replace(changed, query=("resourceVersion",))
+        case "patch":
+            return replace(changed, codes=(200,))
+        case "deletecollection":
+            return replace(changed, query=_LIST, body="")
+    return replace(changed, body_types=CUSTOM_TYPES)
+
+
+def _operations(served: Served, definition: str) -> Iterator[Operation]:
     info = served.info
     names = Names(served)
     kind = Kind(info.gvr.group, info.gvr.version, info.kind)
@@ -150,7 +222,7 @@ def operations(served: Served, definition: str) -> Iterator[Operation]:
     yield from _single(served, names, kind, f"{collection}/{{name}}", definition)
     if info.namespaced and "list" in info.verbs:
         yield _list(names.everywhere("list"), f"{base}/{plural}", names, kind, definition)
-    if "watch" in info.verbs:
+    if "watch" in info.verbs and not info.custom:
         yield from _watches(served, names, kind)
     for name in sorted(served.subresources):
         yield from _subresource(served.subresources[name], names, kind, f"{collection}/{{name}}", definition)
@@ -193,9 +265,10 @@ def _single(served: Served, names: Names, kind: Kind, path: str, definition: str
     if "patch" in verbs:
         yield _patch(path, names.id("patch"), names, kind, definition, custom=served.info.custom)
     if "delete" in verbs:
+        answered = definition if strategy.for_resource(served.info).returns_object_on_delete else STATUS
         yield Operation(
             path, "delete", names.id("delete"), "delete", f"delete {names.kind}", kind, names.tag, _DELETE,
-            body=META + "DeleteOptions", body_required=False, answer=STATUS, codes=(200, 202),
+            body=META + "DeleteOptions", body_required=False, answer=answered, codes=(200, 202),
         )  # fmt: skip
 
 
@@ -239,7 +312,7 @@ def _subresource(sub: Subresource, names: Names, parent: Kind, path: str, defini
     if sub.name == "log":
         yield Operation(
             path, "get", names.id("read", suffix), "get", f"read {sub.name} of {names.kind}", parent, names.tag,
-            answer_types=("text/plain", *MEDIA_TYPES),
+            _CONNECTIONS["log"], answer_types=("text/plain", *MEDIA_TYPES),
         )  # fmt: skip
         return
     for verb in sorted(sub.verbs):
@@ -277,7 +350,8 @@ def _connections(sub: Subresource, names: Names, kind: Kind, path: str, suffix: 
             verb = "connect"
             yield Operation(
                 place, method, _connect_id(names, verb, method, suffix + more), verb,
-                f"connect to {sub.name} of {names.kind}", kind, names.tag, answer_types=("*/*",),
+                f"connect to {sub.name} of {names.kind}", kind, names.tag, _CONNECTIONS.get(sub.name, ()),
+                answer_types=("*/*",),
             )  # fmt: skip
 
 

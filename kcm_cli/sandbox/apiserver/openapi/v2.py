@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.openapi.operations import PARAMETERS, Operation, path_item
+from kcm_cli.sandbox.apiserver.openapi.operations import PARAMETERS, Operation, laid_out
 from kcm_cli.sandbox.apiserver.openapi.v3 import SECURITY
 
 _STATUS = {200: "OK", 201: "Created", 202: "Accepted"}
@@ -13,14 +13,10 @@ _PREFIX = "#/definitions/"
 
 def document(version: str, operations: Iterable[Operation], definitions: bytes, custom: Doc) -> bytes:
     """``definitions`` is the JSON text of an object; ``custom`` are definitions to add to it."""
-    paths: dict[str, Doc] = {}
-    for operation in operations:
-        item = paths.setdefault(operation.path, path_item(operation.path, _parameter))
-        item[operation.method] = _operation(operation)
     head = codec.encode({"swagger": "2.0", "info": {"title": "Kubernetes", "version": version}})
     tail = codec.encode(
         {
-            "paths": {path: paths[path] for path in sorted(paths)},
+            "paths": laid_out(operations, _parameter, _operation),
             "parameters": {},
             "securityDefinitions": SECURITY,
             "security": [{"BearerToken": []}],

@@ -1,19 +1,26 @@
 """OpenAPI 3.0: one document per group and version."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import cast
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver.openapi.operations import PARAMETERS, Operation, path_item
+from kcm_cli.sandbox.apiserver.openapi.operations import PARAMETERS, Operation, laid_out
 
 _V2 = "#/definitions/"
 _V3 = "#/components/schemas/"
 _SPECIAL: dict[str, Doc] = {
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": {
+        "description": "An amount: a number with a suffix, as in 100m, 1.5 or 2Gi.",
+        "oneOf": [{"type": "string"}, {"type": "number"}],
+    },
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
+        "description": "A whole number, or a text: a name or a percentage.",
         "format": "int-or-string",
         "oneOf": [{"type": "integer"}, {"type": "string"}],
     },
 }
+_BELOW = ("items", "additionalProperties")
+_KINDS = "x-kubernetes-group-version-kind"
 SECURITY: Doc = {
     "BearerToken": {
         "description": "Bearer Token authentication",
@@ -29,16 +36,12 @@ Lookup = Callable[[str], Doc | None]
 
 def document(version: str, operations: Iterable[Operation], lookup: Lookup) -> Doc:
     """A whole document: the operations and every schema that they lead to."""
-    paths: dict[str, Doc] = {}
-    names: set[str] = set()
-    for operation in operations:
-        item = paths.setdefault(operation.path, path_item(operation.path, _parameter))
-        item[operation.method] = _operation(operation)
-        names.update(name for name in (operation.body, operation.answer) if name)
+    every = list(operations)
+    names = {name for operation in every for name in (operation.body, operation.answer) if name}
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": version},
-        "paths": {path: paths[path] for path in sorted(paths)},
+        "paths": laid_out(every, _parameter, _operation),
         "components": {"schemas": _schemas(names, lookup), "securitySchemes": SECURITY},
     }
 
@@ -91,13 +94,9 @@ def _schemas(names: set[str], lookup: Lookup) -> Doc:
         definition = lookup(name)
         if definition is None:
             continue
-        found[name] = {**definition, **_special(name)} if name in _SPECIAL else to_v3(definition)
+        found[name] = _SPECIAL.get(name) or to_v3(definition)
         todo.extend(_references(definition))
     return {name: found[name] for name in sorted(found)}
-
-
-def _special(name: str) -> Doc:
-    return {**_SPECIAL[name]}
 
 
 def _references(value: object) -> Iterator[str]:
@@ -110,6 +109,30 @@ def _references(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _references(item)
+
+
+def detailed(definition: Doc, facts: Mapping[str, Doc]) -> Doc:
+    """A definition with what only v3 tells of its fields. Shares the rest."""
+    if not facts:
+        return definition
+    properties = cast("dict[str, Doc]", definition["properties"])
+    known = {name: _with(prop, facts[name]) if name in facts else prop for name, prop in properties.items()}
+    return {**definition, "properties": known}
+
+
+def _with(schema: Doc, facts: Doc) -> Doc:
+    told = {key: fact for key, fact in facts.items() if key not in _BELOW}
+    below = {key: _with(cast("Doc", schema[key]), cast("Doc", facts[key])) for key in _BELOW if key in facts}
+    return {**schema, **told, **below}
+
+
+def of_group(definition: Doc, group: str, version: str) -> Doc:
+    """A definition that every group has, as the document of one of them shows it."""
+    kinds = cast("list[Doc]", definition.get(_KINDS) or [])
+    if len(kinds) < 2:
+        return definition
+    wanted = (("", "v1"), (group, version))
+    return {**definition, _KINDS: [kind for kind in kinds if (kind["group"], kind["version"]) in wanted]}
 
 
 def to_v3(value: object) -> object:

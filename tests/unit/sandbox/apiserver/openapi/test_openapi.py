@@ -132,3 +132,49 @@ def test_addresses_with_a_hash_may_be_kept_and_old_ones_lead_on(openapi):
 def test_what_is_not_there(openapi):
     assert get(openapi, "/openapi/v3/nope") is None
     assert get(openapi, "/openapi/v3/apis/apps/v2") is None
+
+
+def test_values_and_defaults_of_fields_are_told(openapi):
+    schemas = json.loads(get(openapi, "/openapi/v3/api/v1").body)["components"]["schemas"]
+    port = schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]
+    assert (port["protocol"]["enum"], port["protocol"]["default"]) == (["SCTP", "TCP", "UDP"], "TCP")
+    assert port["containerPort"]["default"] == 0
+    claim = schemas["io.k8s.api.core.v1.PersistentVolumeClaimSpec"]["properties"]
+    assert "ReadWriteOncePod" in claim["accessModes"]["items"]["enum"]
+    pod = schemas["io.k8s.api.core.v1.Pod"]["properties"]["spec"]
+    assert (pod["default"], pod["allOf"]) == ({}, [{"$ref": "#/components/schemas/io.k8s.api.core.v1.PodSpec"}])
+    assert "type" not in schemas["io.k8s.apimachinery.pkg.api.resource.Quantity"]
+    v2 = json.loads(get(openapi, "/openapi/v2").body)["definitions"]
+    assert "enum" not in v2["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]
+
+
+def test_what_all_groups_have_is_told_for_the_group_asked_about(openapi):
+    schemas = json.loads(get(openapi, "/openapi/v3/apis/apps/v1").body)["components"]["schemas"]
+    options = schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]
+    kinds = [(kind["group"], kind["version"]) for kind in options["x-kubernetes-group-version-kind"]]
+    assert kinds == [("", "v1"), ("apps", "v1")]
+
+
+def parameters(item):
+    return [(one["name"], one["in"]) for one in item["parameters"]]
+
+
+def test_what_all_methods_of_a_path_share_is_said_once(openapi):
+    paths = json.loads(get(openapi, "/openapi/v3/api/v1").body)["paths"]
+    base = "/api/v1/namespaces/{namespace}/pods/{name}"
+    names = [("name", "path"), ("namespace", "path")]
+    assert parameters(paths[base]) == [*names, ("pretty", "query")]
+    assert parameters(paths[f"{base}/portforward"]) == [*names, ("ports", "query")]
+    shared = parameters(paths[f"{base}/binding"])
+    assert shared == [
+        ("dryRun", "query"),
+        ("fieldManager", "query"),
+        ("fieldValidation", "query"),
+        *names,
+        ("pretty", "query"),
+    ]
+    assert "parameters" not in paths[f"{base}/binding"]["post"]
+    assert [name for name, _ in parameters(paths[base]["put"])] == ["dryRun", "fieldManager", "fieldValidation"]
+    assert paths[base]["delete"]["responses"]["200"]["content"]["application/json"]["schema"] == {
+        "$ref": "#/components/schemas/io.k8s.api.core.v1.Pod"
+    }

@@ -1,0 +1,54 @@
+"""Makes openapi.json: what the documents of OpenAPI v3 say beyond those of v2, which values a field may have and which
+one it has unless it is given.
+
+    python -m kcm_cli.sandbox.apiserver.data.make_openapi URL
+
+URL is that of a ``kubectl proxy`` to a v1.36 server without custom resources.
+"""
+
+import json
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+from kcm_cli.machinery import codec
+
+Json = dict[str, object]
+_KEYS = ("default", "enum")
+_BELOW = ("items", "additionalProperties")
+
+
+def main(url: str) -> None:
+    """Write openapi.json beside this file."""
+    facts: dict[str, Json] = {}
+    for place in _read(f"{url}/openapi/v3")["paths"]:  # type: ignore[attr-defined]
+        schemas = _read(f"{url}/openapi/v3/{place}").get("components", {}).get("schemas", {})  # type: ignore[attr-defined]
+        for name, schema in schemas.items():
+            if found := _of_properties(schema):
+                facts[name] = found
+    lines = [f"{json.dumps(name)}:{codec.encode(facts[name]).decode()}" for name in sorted(facts)]
+    Path(__file__).with_name("openapi.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _read(url: str) -> Json:
+    with urlopen(url) as answer:
+        found: Json = json.load(answer)
+    return found
+
+
+def _of_properties(schema: Json) -> Json:
+    properties: dict[str, Json] = schema.get("properties", {})  # type: ignore[assignment]
+    return {name: found for name, prop in sorted(properties.items()) if (found := _facts(prop))}
+
+
+def _facts(schema: Json) -> Json:
+    found: Json = {key: schema[key] for key in _KEYS if key in schema}
+    for key in _BELOW:
+        below = schema.get(key)
+        if isinstance(below, dict) and (inner := _facts(below)):
+            found[key] = inner
+    return found
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
