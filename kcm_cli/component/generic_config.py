@@ -1,6 +1,5 @@
 """What the manager as a whole can be told: the generic, debugging and cloud sections."""
 
-import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -244,8 +243,6 @@ class KubeCloudSharedConfig:
             )
         if self.node_monitor_period_s <= 0:
             yield "node-monitor-period must be greater than zero"
-        if self.allocate_node_cidrs:
-            yield from cidr_problems("cluster-cidr", self.cluster_cidr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,20 +292,3 @@ class ManagerConfig:
             "AllAlpha and AllBeta switch all of a stage. docs/flags.md lists the gates."
         ),
     )
-
-
-def cidr_problems(flag: str, text: str) -> Iterator[str]:
-    """What is wrong with one range of addresses, or two of different families."""
-    if not text:
-        yield f"{flag} must be given with --allocate-node-cidrs"
-        return
-    families = []
-    for part in text.split(","):
-        try:
-            families.append(ipaddress.ip_network(part.strip(), strict=False).version)
-        except ValueError:
-            yield f'{flag}: "{part.strip()}" is not a range of addresses such as 10.0.0.0/16'
-    if len(families) > 2:
-        yield f"{flag} must not hold more than two ranges"
-    elif len(families) == 2 and families[0] == families[1]:
-        yield f"{flag}: two ranges must be of different address families"

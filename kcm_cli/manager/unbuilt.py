@@ -7,12 +7,6 @@ from kcm_cli.component.options import Binding
 from kcm_cli.manager.config_controllers import KnownControllers
 from kcm_cli.manager.options import Options, bindings
 
-_SHARED: dict[options.Path, str] = {
-    ("component", "kube_cloud_shared", name): "node-ipam-controller"
-    for name in ("cluster_cidr", "allocate_node_cidrs", "cidr_allocator_type")
-}
-"""Options outside of their controller's section."""
-
 
 def warnings(tree: Options, flags: Collection[str], running: Collection[str], known: KnownControllers) -> list[str]:
     """One line for each controller that would run, is not built, and has options that are not at their defaults.
@@ -31,7 +25,7 @@ def _set(tree: Options, flags: Collection[str], controller: str) -> Iterator[str
 
 def _owned(binding: Binding, controller: str) -> bool:
     folder = controller.removesuffix("-controller").replace("-", "_")
-    return binding.path[:2] == ("component", folder) or _SHARED.get(binding.path) == controller
+    return binding.path[:2] == ("component", folder)
 
 
 def _line(controller: str, names: list[str]) -> str:

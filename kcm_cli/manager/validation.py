@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from kcm_cli.component import options
 from kcm_cli.component.featuregates import FeatureGates
-from kcm_cli.manager.config_controllers import KnownControllers, unknown
+from kcm_cli.controllers.node_ipam import ranges
+from kcm_cli.manager.config_controllers import KnownControllers, canonical, selected, unknown
 from kcm_cli.manager.options import Options
 
 
@@ -15,6 +16,7 @@ def problems_of(tree: Options, gates: FeatureGates, known: KnownControllers) -> 
         *unknown(tree.component.generic.controllers, known),
         *_logs(tree, gates),
         *_user_ids(tree, gates),
+        *_node_ranges(tree, known),
     ]
 
 
@@ -30,3 +32,11 @@ def _user_ids(tree: Options, gates: FeatureGates) -> Iterator[str]:
     headers = tree.authentication.requestheader_uid_headers
     if headers and not gates.enabled("RemoteRequestHeaderUID"):
         yield 'requestheader-uid-headers requires the "RemoteRequestHeaderUID" feature to be enabled'
+
+
+def _node_ranges(tree: Options, known: KnownControllers) -> list[str]:
+    """What the node-ipam controller would refuse, if it is to run: better now than once this manager leads."""
+    component = tree.component
+    if "node-ipam-controller" not in selected(canonical(component.generic.controllers, known), known):
+        return []
+    return ranges.problems(component.kube_cloud_shared, component.node_ipam)

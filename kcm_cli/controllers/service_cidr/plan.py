@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from kcm_cli.api.core import Condition
 from kcm_cli.api.networking import SERVICE_CIDRS, IPAddress, ServiceCIDR
+from kcm_cli.machinery.addresses import Address, Network
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Patch
@@ -26,9 +27,6 @@ BLOCKED = Condition(
     message=("There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"),
 )
 _MANAGED_BY, _ALLOCATOR = "ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io"
-
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def overlapping(changed: ServiceCIDR, ranges: Iterable[ServiceCIDR]) -> list[str]:

@@ -11,7 +11,7 @@ from kcm_cli.manager.config_controllers import KnownControllers, known_of
 from kcm_cli.manager.controller_map import CONTROLLERS
 
 KNOWN = KnownControllers(
-    ("deployment-controller", "job-controller", "token-cleaner-controller"),
+    ("deployment-controller", "job-controller", "token-cleaner-controller", "node-ipam-controller"),
     frozenset({"token-cleaner-controller"}),
     {"deployment": "deployment-controller", "tokencleaner": "token-cleaner-controller"},
 )
@@ -54,10 +54,12 @@ def test_each_controller_finds_its_part() -> None:
 
 
 def test_controllers_that_run() -> None:
-    assert config().controllers == {"deployment-controller": False, "job-controller": False}
+    always = {"node-ipam-controller": False}
+    assert config().controllers == {"deployment-controller": False, "job-controller": False, **always}
     assert config("--controllers=*,tokencleaner,-deployment").controllers == {
         "job-controller": False,
         "token-cleaner-controller": True,
+        **always,
     }
 
 
@@ -121,6 +123,11 @@ REFUSED = [
         ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16,10.1.0.0/16"],
         "cluster-cidr: two ranges must be of different address families",
         id="families",
+    ),
+    pytest.param(
+        ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16", "--node-cidr-mask-size=15"],
+        "cluster-cidr: 10.0.0.0/16 is smaller than the range of one node, which node-cidr-mask-size makes /15",
+        id="range of a node",
     ),
     pytest.param(
         ["--secure-port=65536"],
@@ -257,9 +264,10 @@ UNBUILT = KnownControllers(
 
 
 def test_options_of_unbuilt_controllers_warn_once_each() -> None:
-    args = ["--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16", "--concurrent-job-syncs=9"]
+    args = ["--node-cidr-mask-size=25", "--service-cluster-ip-range=10.1.0.0/16", "--concurrent-job-syncs=9"]
     assert load([*args, "--concurrent-ephemeralvolume-syncs=9"], UNBUILT).warnings == (
-        "--cluster-cidr, --allocate-node-cidrs: set, but node-ipam-controller is not built yet, so they have no effect",
+        "--service-cluster-ip-range, --node-cidr-mask-size: set, but node-ipam-controller is not built yet, "
+        "so they have no effect",
         "--concurrent-ephemeralvolume-syncs: set, but ephemeral-volume-controller is not built yet, "
         "so it has no effect",
     )
@@ -275,7 +283,7 @@ def test_options_of_unbuilt_controllers_warn_by_their_place_in_the_file(tmp_path
 @pytest.mark.parametrize(
     "args",
     [
-        pytest.param(["--allocate-node-cidrs=false"], id="at its default"),
+        pytest.param(["--node-cidr-mask-size=0"], id="at its default"),
         pytest.param(["--node-cidr-mask-size=25", "--controllers=*,-nodeipam"], id="off"),
         pytest.param(["--concurrent-job-syncs=9"], id="built"),
     ],
@@ -288,6 +296,11 @@ def test_cloud_controllers_are_not_missed() -> None:
     unbuilt = known_of(CONTROLLERS).unbuilt
     assert "service-lb-controller" not in unbuilt
     assert "job-controller" not in unbuilt
+
+
+def test_ranges_of_nodes_are_looked_at_only_where_nodes_get_them() -> None:
+    assert config("--allocate-node-cidrs", "--controllers=*,-node-ipam-controller").warnings == ()
+    assert config("--cluster-cidr=ten").warnings == ()
 
 
 def test_the_present_name_goes_before_the_former() -> None:

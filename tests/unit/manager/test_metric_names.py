@@ -57,7 +57,8 @@ def test_what_is_lacking_is_known(
 ) -> None:
     facts = reference("metrics.json")
     (tmp_path / "ca").write_text(CA)
-    config = complete(flag_set().parse([f"--root-ca-file={tmp_path / 'ca'}"]), known_of(CONTROLLERS))
+    ranges = ["--allocate-node-cidrs", "--cluster-cidr=10.244.0.0/16"]  # their metrics come with them
+    config = complete(flag_set().parse([f"--root-ca-file={tmp_path / 'ca'}", *ranges]), known_of(CONTROLLERS))
     pages: list[str] = []
 
     async def life(world: World) -> None:

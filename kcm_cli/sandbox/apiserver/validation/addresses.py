@@ -7,40 +7,18 @@ Source: apimachinery pkg/util/validation/ip.go; pkg/apis/core/validation/validat
 """
 
 import ipaddress
-import re
 from collections.abc import Sequence
 
+from kcm_cli.machinery.addresses import Address as Address
+from kcm_cli.machinery.addresses import Network as Network
+from kcm_cli.machinery.addresses import parse_cidr as parse_cidr
+from kcm_cli.machinery.addresses import parse_ip as parse_ip
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.types import FieldError
 from kcm_cli.sandbox.apiserver.validation import errors
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-_LEADING_ZEROS = re.compile(r"(^|\.)0+(?=\d)")
 _NOT_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NOT_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-
-
-def parse_ip(value: str) -> Address | None:
-    """An address as old code parses it: leading zeros are skipped."""
-    if "%" in value or "/" in value:
-        return None
-    try:
-        return ipaddress.ip_address(_LEADING_ZEROS.sub(r"\1", value) if ":" not in value else value)
-    except ValueError:
-        return None
-
-
-def parse_cidr(value: str) -> tuple[Address, Network] | None:
-    """An address with its network, parsed as leniently."""
-    text, slash, length = value.partition("/")
-    address = parse_ip(text)
-    if address is None or not slash or not (length.isascii() and length.isdigit()):
-        return None
-    if int(length) > address.max_prefixlen:
-        return None
-    return address, ipaddress.ip_network((address, int(length)), strict=False)
 
 
 def is_ipv6(value: str) -> bool:

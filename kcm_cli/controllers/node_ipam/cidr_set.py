@@ -1,0 +1,89 @@
+"""Which parts of one range of pod addresses are taken: as many bits as nodes fit into it.
+
+A file of its own: it is the state of the controller, and knows neither nodes nor the server.
+
+upstream: pkg/controller/nodeipam/ipam/cidrset/cidr_set.go
+"""
+
+import ipaddress
+
+from kcm_cli.controllers.node_ipam.metrics import RangeMetrics
+from kcm_cli.machinery.addresses import Network
+
+
+class CIDRError(Exception):
+    """Addresses cannot be taken or given back. ``reason`` is that of a failed sync."""
+
+    reason = "CIDRNotAvailable"
+
+
+class CIDRSet:
+    """The parts of ``network`` with prefixes of ``node_prefix`` bits. The next one in turn is given out."""
+
+    def __init__(self, network: Network, node_prefix: int, metrics: RangeMetrics) -> None:
+        self._network = network
+        self._shift = network.max_prefixlen - node_prefix
+        self._node_prefix = node_prefix
+        self._metrics = metrics
+        self._size = 1 << (node_prefix - network.prefixlen)
+        self._used = 0
+        self._count = 0
+        self._next = 0
+        metrics.set_size(self._size)
+
+    def take(self) -> Network:
+        """The first free part, from the one after the last taken on. Raises CIDRError."""
+        if self._count == self._size:
+            raise CIDRError(
+                "CIDR allocation failed; there are no remaining CIDRs left to allocate in the accepted range"
+            )
+        index = _first_zero(self._used, self._next)
+        if index >= self._size:
+            index = _first_zero(self._used, 0)
+        self._metrics.tried((index - self._next) % self._size)
+        self._next = (index + 1) % self._size
+        self._mark(1 << index)
+        base = int(self._network.network_address) + (index << self._shift)
+        return ipaddress.ip_network((base, self._node_prefix))
+
+    def occupy(self, cidr: Network) -> None:
+        """Take what belongs to a network, as far as it is free. Raises CIDRError for one outside of the range."""
+        self._mark(self._bits(cidr))
+
+    def release(self, cidr: Network) -> None:
+        """Give back what belongs to a network. Raises CIDRError for one outside of the range."""
+        freed = self._used & self._bits(cidr)
+        self._used ^= freed
+        self._count -= freed.bit_count()
+        self._metrics.released(freed.bit_count(), self._count)
+
+    def _mark(self, bits: int) -> None:
+        new = bits & ~self._used
+        self._used |= new
+        self._count += new.bit_count()
+        self._metrics.taken(new.bit_count(), self._count)
+
+    def _bits(self, cidr: Network) -> int:
+        if cidr.version != self._network.version or not _overlap(cidr, self._network):
+            raise CIDRError(f"cidr {cidr} is out the range of cluster cidr {self._network}")
+        if cidr.prefixlen <= self._network.prefixlen:
+            return (1 << self._size) - 1
+        base = int(self._network.network_address)
+        first = (int(cidr.network_address) - base) >> self._shift
+        last = (int(cidr.broadcast_address) - base) >> self._shift
+        return ((1 << (last - first + 1)) - 1) << first
+
+
+def overlap(one: Network, other: Network) -> bool:
+    """Whether two networks, of whatever families, have addresses in common."""
+    return one.version == other.version and _overlap(one, other)
+
+
+def _overlap(one: Network, other: Network) -> bool:
+    shift = one.max_prefixlen - min(one.prefixlen, other.prefixlen)
+    return int(one.network_address) >> shift == int(other.network_address) >> shift
+
+
+def _first_zero(bits: int, start: int) -> int:
+    rest = ~(bits >> start)
+    return start + (rest & -rest).bit_length() - 1

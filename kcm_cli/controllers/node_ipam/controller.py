@@ -1,0 +1,129 @@
+"""node-ipam-controller: gives each node a range of pod addresses out of --cluster-cidr, with --allocate-node-cidrs.
+
+What is taken is in memory, and read off the nodes at the start. A range that could not be assigned stays the
+node's until it is gone: where no answer came, the write may have been made.
+
+upstream: pkg/controller/nodeipam/ipam/range_allocator.go
+"""
+
+import logging
+
+from kcm_cli.api.core import NODES, Node
+from kcm_cli.component.generic_config import KubeCloudSharedConfig
+from kcm_cli.controllers.node_ipam.allocator import RangeAllocator
+from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet
+from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
+from kcm_cli.controllers.node_ipam.metrics import RangeMetrics
+from kcm_cli.controllers.node_ipam.ranges import problems, ranges
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.descriptor import StartError
+from kcm_cli.machinery.addresses import Network
+from kcm_cli.planning.actions import EventRef, Notice
+from kcm_cli.rest.client import STRATEGIC_MERGE
+from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.listing import Listed, list_all
+from kcm_cli.rest.transport import TransportError
+
+log = logging.getLogger(__name__)
+
+WORKERS = 30
+ATTEMPTS = 3
+LIST_PAUSE_S, LIST_LIMIT_S = 10.0, 600.0
+
+
+def build(context: ControllerContext) -> Runnable | None:
+    shared, config = context.config(KubeCloudSharedConfig), context.config(NodeIPAMConfig)
+    if not shared.allocate_node_cidrs:
+        return None
+    found = problems(shared, config)
+    if found:
+        raise StartError("; ".join(f"--{text}" for text in found))
+    wanted = ranges(shared, config)
+    for text in wanted.unread:
+        log.warning("No range of service addresses", extra={"fields": {"CIDR": text}})
+    sets = [CIDRSet(network, prefix, RangeMetrics(context.metrics, str(network))) for network, prefix in wanted.cluster]
+    return NodeIPAMController(context, RangeAllocator(sets, wanted))
+
+
+class NodeIPAMController:
+    """Keys are names of nodes."""
+
+    def __init__(self, context: ControllerContext, allocator: RangeAllocator) -> None:
+        self._client, self._clock = context.client, context.clock
+        self._recorder = context.recorder_for("cidrAllocator")
+        self._allocator = allocator
+        self._queue = context.queue("cidrallocator_node")
+        self._nodes = context.informers.get(NODES)
+        self._nodes.listen(on_add=self._node, on_update=self._updated, on_delete=self._gone)
+        self._worker = context.worker(self._queue, self.sync, count=WORKERS, waits_for=(self._nodes,))
+
+    async def run(self) -> None:
+        """Until cancelled. Raises StartError where the nodes cannot be listed, or have other addresses."""
+        for node in (await self._all_nodes()).items:
+            try:
+                self._allocator.occupy(node)
+            except CIDRError as error:
+                raise StartError(f"node-ipam-controller: {error}") from error
+        await self._worker.run()
+
+    async def _all_nodes(self) -> Listed[Node]:
+        """As the server has them now: a cache may not know yet what the manager before this one has given out."""
+        deadline = self._clock.monotonic() + LIST_LIMIT_S
+        while True:
+            try:
+                return await list_all(self._client, NODES)
+            except (ApiError, TransportError) as error:
+                log.error("Failed to list all nodes", extra={"fields": {"err": str(error)}})
+                if self._clock.monotonic() + LIST_PAUSE_S > deadline:
+                    text = f"failed to list all nodes in {LIST_LIMIT_S:g}s, cannot proceed without knowing their ranges"
+                    raise StartError(text) from error
+            await self._clock.sleep(LIST_PAUSE_S)
+
+    async def sync(self, key: str) -> None:
+        node = self._nodes.store.get(key)
+        if node is None or node.deleting:
+            return
+        if node.spec.pod_cidrs:
+            self._allocator.settle(node)
+            return
+        try:
+            cidrs = self._allocator.reserve(node)
+        except CIDRError:
+            self._tell(node, "CIDRNotAvailable")
+            raise
+        await self._assign(node, cidrs)
+
+    async def _assign(self, node: Node, cidrs: tuple[Network, ...]) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                await self._patch(node, cidrs)
+                return
+            except (ApiError, TransportError):
+                if attempt == ATTEMPTS:
+                    self._tell(node, "CIDRAssignmentFailed")
+                    raise
+
+    async def _patch(self, node: Node, cidrs: tuple[Network, ...]) -> None:
+        texts: list[object] = [str(cidr) for cidr in cidrs]
+        body = {"metadata": {"uid": node.uid}, "spec": {"podCIDR": texts[0], "podCIDRs": texts}}
+        await self._client.patch(NODES, "", node.name, body, content_type=STRATEGIC_MERGE)
+        log.info("Set node PodCIDR", extra={"fields": {"node": node.name, "podCIDRs": texts}})
+
+    def _tell(self, node: Node, reason: str) -> None:
+        ref = EventRef("v1", "Node", "", node.name, node.uid)
+        self._recorder.emit(Notice(ref, "Normal", reason, f"Node {node.name} status is now: {reason}"))
+
+    # -- events
+
+    def _node(self, node: Node) -> None:
+        self._queue.add(node.name)
+
+    def _updated(self, old: Node, new: Node) -> None:
+        if not new.spec.pod_cidrs or new.spec.pod_cidrs != old.spec.pod_cidrs:
+            self._queue.add(new.name)
+
+    def _gone(self, node: Node) -> None:
+        try:
+            self._allocator.release(node)
+        except CIDRError as error:
+            log.error("Error while processing CIDR Release", extra={"fields": {"node": node.name, "err": str(error)}})

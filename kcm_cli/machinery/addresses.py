@@ -1,0 +1,33 @@
+"""IP addresses and networks as old code of the API reads them: any spelling, leading zeros skipped.
+
+upstream: k8s.io/utils/net#ParseIPSloppy, ParseCIDRSloppy
+"""
+
+import ipaddress
+import re
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_LEADING_ZEROS = re.compile(r"(^|\.)0+(?=\d)")
+
+
+def parse_ip(value: str) -> Address | None:
+    """An address as old code parses it: leading zeros are skipped."""
+    if "%" in value or "/" in value:
+        return None
+    try:
+        return ipaddress.ip_address(_LEADING_ZEROS.sub(r"\1", value) if ":" not in value else value)
+    except ValueError:
+        return None
+
+
+def parse_cidr(value: str) -> tuple[Address, Network] | None:
+    """An address with its network, parsed as leniently."""
+    text, slash, length = value.partition("/")
+    address = parse_ip(text)
+    if address is None or not slash or not (length.isascii() and length.isdigit()):
+        return None
+    if int(length) > address.max_prefixlen:
+        return None
+    return address, ipaddress.ip_network((address, int(length)), strict=False)

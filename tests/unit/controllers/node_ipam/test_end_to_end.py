@@ -1,0 +1,241 @@
+"""The controller in a whole sandbox, on virtual time: nodes get ranges, and give them back."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kcm_cli.component.generic_config import KubeCloudSharedConfig
+from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
+from kcm_cli.engine.descriptor import StartError
+from kcm_cli.rest.transport import Request, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing, Rewriting, refusal
+from tests.unit.sandbox.nodes.world import NODES, World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+DUAL = "10.0.0.0/22,fd00::/60"
+EVENTS = resource("events")
+
+
+def running(
+    world: World,
+    cluster: str = "10.0.0.0/22",
+    services: str = "",
+    transport: Transport | None = None,
+    metrics: Registry | None = None,
+) -> Any:
+    shared = KubeCloudSharedConfig(allocate_node_cidrs=True, cluster_cidr=cluster)
+    first, _, second = services.partition(",")
+    config = NodeIPAMConfig(service_cidr=first, secondary_service_cidr=second)
+    names = ["node-ipam-controller"]
+    return controllers(world, shared, config, names=names, transport=transport, metrics=metrics)
+
+
+async def add(world: World, name: str, *cidrs: str) -> None:
+    spec = {"podCIDR": cidrs[0], "podCIDRs": [*cidrs]} if cidrs else {}
+    await world.create(NODES, {"metadata": {"name": name}, "spec": spec})
+
+
+async def given(world: World) -> dict[str, list[str]]:
+    found = {item["metadata"]["name"]: item["spec"] for item in await world.items(NODES)}
+    assert all(spec.get("podCIDR") == spec.get("podCIDRs", [None])[0] for spec in found.values())
+    return {name: spec.get("podCIDRs", []) for name, spec in found.items()}
+
+
+def alone(test: Callable[[World], Any], play: Any) -> None:
+    play(test, nodes=0)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "services", "expected"),
+    [
+        ("10.0.0.0/22", "", [["10.0.0.0/24"], ["10.0.1.0/24"]]),
+        ("10.0.0.0/22", "10.0.0.0/24", [["10.0.1.0/24"], ["10.0.2.0/24"]]),
+        ("10.0.0.0/22", "10.96.0.0/12", [["10.0.0.0/24"], ["10.0.1.0/24"]]),
+        (DUAL, "", [["10.0.0.0/24", "fd00::/64"], ["10.0.1.0/24", "fd00:0:0:1::/64"]]),
+        (DUAL, "10.0.0.0/23,fd00::/112", [["10.0.2.0/24", "fd00:0:0:1::/64"], ["10.0.3.0/24", "fd00:0:0:2::/64"]]),
+    ],
+)
+def test_nodes_get_ranges(play, cluster, services, expected):
+    async def life(world: World) -> None:
+        async with running(world, cluster, services):
+            await add(world, "a")
+            await world.wait()
+            await add(world, "b")
+            await world.wait()
+            assert await given(world) == dict(zip("ab", expected, strict=True))
+
+    alone(life, play)
+
+
+def test_what_nodes_have_at_the_start_is_taken(play):
+    async def life(world: World) -> None:
+        await add(world, "a", "10.0.0.0/24")
+        await add(world, "b")
+        async with running(world):
+            await world.wait()
+            assert await given(world) == {"a": ["10.0.0.0/24"], "b": ["10.0.1.0/24"]}
+
+    alone(life, play)
+
+
+def test_the_range_of_a_node_that_went_goes_to_another(play):
+    async def life(world: World) -> None:
+        async with running(world):
+            for name in "abcd":
+                await add(world, name)
+            await add(world, "waits")
+            await world.wait(5)
+            had = await given(world)
+            (left,) = (name for name, cidrs in had.items() if not cidrs)
+            told = ("CIDRNotAvailable", f"Node {left} status is now: CIDRNotAvailable")
+            assert await world.events(left) == [told]
+            (event,) = await world.items(EVENTS)
+            assert (event["source"], event["type"]) == ({"component": "cidrAllocator"}, "Normal")
+            gone = next(name for name in had if name != left)
+            await world.delete(NODES, gone)
+            await world.wait(60)
+            assert (await given(world))[left] == had[gone]
+
+    alone(life, play)
+
+
+def test_a_node_made_again_gets_a_range_again(play):
+    async def life(world: World) -> None:
+        async with running(world, "10.0.0.0/24"):
+            for _ in range(3):
+                await add(world, "a")
+                await world.wait(5)
+                assert await given(world) == {"a": ["10.0.0.0/24"]}
+                await world.delete(NODES, "a")
+
+    alone(life, play)
+
+
+def test_of_two_families_a_node_gets_both_or_none(play):
+    async def life(world: World) -> None:
+        registry = Registry()
+        async with running(world, "10.0.0.0/22,fd00::/64", metrics=registry):
+            await add(world, "a")
+            await world.wait()
+            await add(world, "b")
+            await world.wait(20)
+            assert await given(world) == {"a": ["10.0.0.0/24", "fd00::/64"], "b": []}
+            assert (
+                'node_ipam_controller_cidrset_usage_cidrs{clusterCIDR="10.0.0.0/22"} 0.25\n'
+                in registry.expose().decode()
+            )
+            await world.delete(NODES, "a")
+            await world.wait(60)
+            assert (await given(world))["b"][1] == "fd00::/64"
+
+    alone(life, play)
+
+
+def test_a_range_whose_assignment_got_no_answer_is_not_given_away(play):
+    async def life(world: World) -> None:
+        blind = [True]
+
+        def lost(request: Request) -> bool:
+            return blind[0] and request.method == "PATCH" and request.path == "/api/v1/nodes/a"
+
+        async with running(world, transport=Refusing(world.server.transport(), lost)):
+            await add(world, "a")
+            await world.wait()
+            await add(world, "b")
+            await world.wait()
+            assert await given(world) == {"a": [], "b": ["10.0.1.0/24"]}
+            assert set(await world.events("a")) == {
+                ("CIDRAssignmentFailed", "Node a status is now: CIDRAssignmentFailed")
+            }
+            blind[0] = False
+            await world.wait(30)
+            assert (await given(world))["a"] == ["10.0.0.0/24"]
+
+    alone(life, play)
+
+
+def test_somebody_else_gave_it_another_range(play):
+    async def life(world: World) -> None:
+        blind = [True]
+
+        def answer(request: Request) -> Any:
+            return refusal(403, "Forbidden") if blind[0] and request.method == "PATCH" else None
+
+        async with running(world, "10.0.0.0/23", transport=Rewriting(world.server.transport(), answer=answer)):
+            await add(world, "a")
+            await world.wait()
+            cidrs = {"podCIDR": "10.0.1.0/24", "podCIDRs": ["10.0.1.0/24"]}
+            await world.patch(NODES, "a", {"spec": cidrs})
+            blind[0] = False
+            await add(world, "b")
+            await world.wait(5)
+            assert await given(world) == {"a": ["10.0.1.0/24"], "b": ["10.0.0.0/24"]}
+
+    alone(life, play)
+
+
+@pytest.mark.parametrize("cidrs", [["172.16.0.0/24"], ["10.0.0.0/24", "fd00::/64"]])
+def test_a_node_with_addresses_of_another_cluster_ends_the_manager(play, cidrs):
+    async def life(world: World) -> None:
+        await add(world, "a", *cidrs)
+        with pytest.raises(StartError, match="a"):
+            async with running(world):
+                await world.wait(5)
+
+    alone(life, play)
+
+
+def test_without_a_list_of_nodes_it_waits_and_ends(play):
+    async def life(world: World) -> None:
+        down = Refusing(world.server.transport(), lambda request: request.path == "/api/v1/nodes")
+        with pytest.raises(StartError, match="failed to list all nodes in 600s"):
+            async with running(world, transport=down):
+                await world.wait(300)
+                refused = down.refused
+                await world.wait(330)
+                assert down.refused > refused
+
+    alone(life, play)
+
+
+def test_it_does_not_run_unasked(play):
+    async def life(world: World) -> None:
+        off = replace(KubeCloudSharedConfig(), cluster_cidr="10.0.0.0/16")
+        async with controllers(world, off, NodeIPAMConfig(), names=["node-ipam-controller"]):
+            await add(world, "a")
+            await world.wait(5)
+            assert await given(world) == {"a": []}
+
+    alone(life, play)
+
+
+def test_options_that_make_no_sense_end_the_start(play):
+    async def life(world: World) -> None:
+        with pytest.raises(StartError, match="--cluster-cidr must be given with --allocate-node-cidrs"):
+            async with running(world, ""):
+                await world.wait(1)
+
+    alone(life, play)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lost_requests_and_answers(play, seed):
+    async def life(world: World) -> None:
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.5)
+        async with running(world, "10.0.0.0/20", transport=faulty):
+            for number in range(12):
+                await add(world, f"n{number}")
+                if number % 3 == 2:
+                    await world.delete(NODES, f"n{number}")
+            await world.wait(120)
+            cidrs = await given(world)
+            assert faulty.faults
+            assert len(cidrs) == len({cidr for [cidr] in cidrs.values()}) == 8
+
+    alone(life, play)
