@@ -1,7 +1,7 @@
 """The pytest plugin: the sandbox's fixtures, with the controllers in it."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,8 +21,10 @@ def kcm_companion() -> "Companion | None":
     return _run_controllers
 
 
-def _run_controllers(sandbox: "Sandbox", stop: asyncio.Event, flags: tuple[str, ...]) -> Awaitable[int]:
+def _run_controllers(
+    sandbox: "Sandbox", stop: asyncio.Event, flags: tuple[str, ...], ready: Callable[[], object]
+) -> Awaitable[int]:
     from kcm_cli.cli.sandbox_manager import SandboxManager  # imported here: pytest loads this module everywhere
 
     alone = ("--leader-elect=false", "--secure-port=0")
-    return SandboxManager(sandbox, (*alone, *flags)).run(stop, quiet=True)
+    return SandboxManager(sandbox, (*alone, *flags)).accompany(stop, ready)

@@ -3,18 +3,25 @@
 import asyncio
 import socket
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from kcm_cli.cli.manager import announce
+from kcm_cli.component.clock import Clock
 from kcm_cli.component.flagset import Parsed
 from kcm_cli.manager.app import manage
 from kcm_cli.manager.config import complete
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import all_controllers
+from kcm_cli.manager.lifecycle import Place
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.options import flag_set
-from kcm_cli.sandbox.run import Sandbox
+from kcm_cli.rest.access import Access
+from kcm_cli.rest.metrics import SessionMetrics
+from kcm_cli.rest.session import Session
+from kcm_cli.rest.transport import Transport
+from kcm_cli.sandbox.run import MANAGER, Sandbox
 from kcm_cli.sandbox.status.snapshot import Controllers, Queue
+from kcm_cli.sandbox.transport import InProcessTransport
 
 _PORT = 10257
 _SIGNER = "certificatesigningrequest-signing-controller"
@@ -24,22 +31,41 @@ class SandboxManager:
     """One manager. Raises ConfigError for flags that are wrong."""
 
     def __init__(self, sandbox: Sandbox, flags: Sequence[str]) -> None:
+        self._sandbox = sandbox
         self._clock = sandbox.clock
         given, known = flag_set().parse(flags), known_of(all_controllers())
         self._config = complete(_with_defaults(given, _defaults(sandbox, known.unbuilt)), known)
         self._show: Observability | None = None
 
-    async def run(self, stop: asyncio.Event, *, quiet: bool = False) -> int:
-        """Until ``stop``, or until the manager ends by itself; the exit code. ``quiet``: logging is somebody else's."""
-        if not quiet:
-            announce(self._config)
+    async def run(self, stop: asyncio.Event) -> int:
+        """Until ``stop``, or until the manager ends by itself; the exit code."""
+        announce(self._config)
+        return await self._run(stop, lambda: None, Place())
+
+    async def accompany(self, stop: asyncio.Event, ready: Callable[[], object]) -> int:
+        """The same where logging is somebody else's and time may be moved. ``ready``: called when all controllers run.
+
+        No socket is between the controllers and their sandbox, for what is on its way there takes real time.
+        """
+        return await self._run(stop, ready, Place(self._dial, real_time=False))
+
+    async def _run(self, stop: asyncio.Event, ready: Callable[[], object], place: Place) -> int:
         loop = asyncio.get_running_loop()
 
         def abandon(why: str) -> None:
             sys.stderr.write(f"Error: leaderelection lost: {why}\n")
             loop.call_soon_threadsafe(stop.set)
 
-        return await manage(self._config, stop, abandon=abandon, clock=self._clock, watched=self._watched)
+        def watched(show: Observability) -> None:
+            self._show, show.running.all_started = show, ready
+
+        return await manage(self._config, stop, abandon=abandon, clock=self._clock, watched=watched, place=place)
+
+    def _dial(self, access: Access, clock: Clock, metrics: SessionMetrics) -> Transport:
+        if access.server != self._sandbox.url:
+            return Session(access, clock, metrics)
+        named = access.tls is not None and access.tls != access.tls.anonymous
+        return InProcessTransport(self._sandbox.api, MANAGER if named else None)
 
     def controllers(self) -> Controllers:
         """How its controllers do."""
@@ -56,9 +82,6 @@ class SandboxManager:
             for one in self._show.workqueues.queues()
         )
         return Controllers(len(self._show.running.names), queues)
-
-    def _watched(self, show: Observability) -> None:
-        self._show = show
 
 
 def _with_defaults(given: Parsed, defaults: Sequence[str]) -> Parsed:

@@ -7,8 +7,15 @@ backoff and leases; ``sleep`` and ``call_later`` wait on the same time.
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
+
+
+def in_real_time() -> AbstractContextManager[None]:
+    """For a block that waits for what is outside of this loop: time that is being moved forward waits, too."""
+    hold: Callable[[], AbstractContextManager[None]] | None = getattr(asyncio.get_running_loop(), "hold", None)
+    return hold() if hold is not None else nullcontext()
 
 
 class Clock(Protocol):

@@ -20,7 +20,7 @@ from kcm_cli.engine.descriptor import StartError
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.controller_map import ControllerMapError
 from kcm_cli.manager.errors import RunError
-from kcm_cli.manager.lifecycle import Manager
+from kcm_cli.manager.lifecycle import Manager, Place
 from kcm_cli.manager.observability import Observability
 from kcm_cli.rest.errors import AccessError, ApiError
 from kcm_cli.rest.probe import NotHealthy
@@ -40,6 +40,7 @@ async def manage(
     clock: Clock | None = None,
     rng: random.Random | None = None,
     watched: Callable[[Observability], None] | None = None,
+    place: Place | None = None,
 ) -> int:
     """Run a manager on this loop until ``stop``; the exit code. What is wrong is one line on standard error.
 
@@ -48,7 +49,8 @@ async def manage(
     """
     log.info("Starting", extra={"fields": {"version": GIT_VERSION}})
     try:
-        manager = Manager(config, stop, abandon, clock or LoopClock(), rng or random.Random(os.urandom(16)))
+        rng = rng or random.Random(os.urandom(16))
+        manager = Manager(config, stop, abandon, clock or LoopClock(), rng, place or Place())
         if watched is not None:
             watched(manager.observability)
         await manager.run()

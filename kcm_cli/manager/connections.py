@@ -18,12 +18,15 @@ from kcm_cli.rest.builder import ClientBuilder, ClientSettings, RootClients, Ser
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.credentials import ANONYMOUS
 from kcm_cli.rest.errors import NotInCluster
+from kcm_cli.rest.metrics import SessionMetrics
 from kcm_cli.rest.ratelimit import Unlimited, limiter
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import Transport
 from kcm_cli.runtime.leader.fence import Fenced
 
 _REVIEW_QPS, _REVIEW_BURST = 200.0, 400
+Dial = Callable[[Access, Clock, SessionMetrics], Transport]
+"""Opens a way to an API server, on the controllers' loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +49,21 @@ def check(config: Config) -> None:
 
 
 async def connect(
-    config: Config, clock: Clock, metrics: RestClientMetrics, safe: Callable[[], bool] | None
+    config: Config,
+    clock: Clock,
+    metrics: RestClientMetrics,
+    safe: Callable[[], bool] | None,
+    dial: Dial = Session,
 ) -> Connections:
     """Clients for the controllers. ``safe``: whether writes may be sent (None: always). Raises AccessError."""
     access = await _access(config, clock, metrics)
     observed = metrics.host(host_of(access))
     settings = _settings(config)
-    session = _session(access, clock, metrics)
+    session = _dialed(dial, access, clock, metrics)
     root = RootClients(Authorized(_fenced(session, safe), access.credentials), settings, clock, observed)
     if not config.component.kube_cloud_shared.use_service_account_credentials:
         return Connections(root, root, (session,))
-    nobody = _session(anonymous(access), clock, metrics)
+    nobody = _dialed(dial, anonymous(access), clock, metrics)
     core = root.client("token-requests")
     accounts = ServiceAccountClients(core, _fenced(nobody, safe), settings, clock, observed)
     return Connections(root, accounts, (session, nobody))
@@ -92,10 +99,10 @@ async def _access(config: Config, clock: Clock, metrics: RestClientMetrics) -> A
     return await accesses.load(path=path, master=config.master, clock=clock, called=metrics.exec_plugin.called)
 
 
-def _session(access: Access, clock: Clock, metrics: RestClientMetrics) -> Session:
-    session = Session(access, clock, metrics.transport)
-    metrics.transport.opened(session)
-    return session
+def _dialed(dial: Dial, access: Access, clock: Clock, metrics: RestClientMetrics) -> Transport:
+    transport = dial(access, clock, metrics.transport)
+    metrics.transport.opened(transport)
+    return transport
 
 
 async def _delegate(config: Config, path: str, clock: Clock, metrics: RestClientMetrics) -> Client | None:
@@ -113,7 +120,7 @@ def _single(
     access: Access, user_agent: str, clock: Clock, metrics: RestClientMetrics, qps: float, burst: int
 ) -> Client:
     return Client(
-        Authorized(_session(access, clock, metrics), access.credentials),
+        Authorized(_dialed(Session, access, clock, metrics), access.credentials),
         limiter=Unlimited() if qps < 0 else limiter(qps, burst),
         user_agent=user_agent,
         clock=clock,

@@ -45,6 +45,7 @@ class Observer(Protocol):
     def built(self, controller: str) -> None: ...
     def started(self, controller: str) -> None: ...
     def ended(self, controller: str, *, stopped: bool) -> None: ...
+    def all_started(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,8 @@ async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
     tasks = Tasks(failed)
     try:
         await _Start(run, tasks).all()
+        if run.observer is not None:
+            run.observer.all_started()
         await stop.wait()
     finally:
         await tasks.stop()

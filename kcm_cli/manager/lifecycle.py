@@ -12,12 +12,13 @@ import random
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.config_controllers import known_of, selected
-from kcm_cli.manager.connections import Connections, check, connect, delegates, election_client
+from kcm_cli.manager.connections import Connections, Dial, check, connect, delegates, election_client
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.controllers import RunContext, choose, run_controllers
 from kcm_cli.manager.errors import RunError
@@ -31,6 +32,7 @@ from kcm_cli.manager.server.server import Server, ServerConfig
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.probe import wait_until_healthy
+from kcm_cli.rest.session import Session
 from kcm_cli.runtime.leader import HEALTH_CHECK
 from kcm_cli.runtime.loop_monitor import SWITCH_INTERVAL_S, LoopMonitor
 from kcm_cli.runtime.tasks import Stopped, Tasks, innermost, unless
@@ -45,6 +47,15 @@ class ShutdownTimeout(RunError):
     """Controllers were asked to end and did not."""
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a manager runs. ``dial``: how its controllers reach the API server. ``real_time``: that a loop which turns
+    late stands still, and does not only have its time moved."""
+
+    dial: Dial = Session
+    real_time: bool = True
+
+
 class Manager:
     """Lives once.
 
@@ -53,9 +64,16 @@ class Manager:
     """
 
     def __init__(
-        self, config: Config, stop: asyncio.Event, abandon: Callable[[str], None], clock: Clock, rng: random.Random
+        self,
+        config: Config,
+        stop: asyncio.Event,
+        abandon: Callable[[str], None],
+        clock: Clock,
+        rng: random.Random,
+        place: Place,
     ) -> None:
         """On the controllers' loop. Raises RunError."""
+        self._place = place
         self._config = config
         self._stop = stop
         self._loop = asyncio.get_running_loop()
@@ -89,7 +107,8 @@ class Manager:
             serving = self._thread.submit(server.serve(asked, self._rng))
             self._watch(serving)
             self._thread.submit(self._control_monitor.run())
-            self._tasks.start("loop monitor", self._monitor.run())
+            if self._place.real_time:
+                self._tasks.start("loop monitor", self._monitor.run())
             notify(READY)
             await self._lead()
         finally:
@@ -165,7 +184,7 @@ class Manager:
     async def _work(self, election: Election | None, wanted: Callable[[Lock], bool], *, first: bool = True) -> None:
         """Run the controllers that belong under one lock, once it is held; then release it."""
         safe = election.safe if election is not None else None
-        connections = await connect(self._config, self._clock, self._show.rest, safe)
+        connections = await connect(self._config, self._clock, self._show.rest, safe, self._place.dial)
         try:
             await self._work_with(connections, election, wanted, first=first)
         except Stopped:
@@ -249,6 +268,10 @@ class Manager:
     def ended(self, controller: str, *, stopped: bool) -> None:
         """A controller has ended."""
         self._show.running.ended(controller, stopped=stopped)
+
+    def all_started(self) -> None:
+        """There is no controller left to start."""
+        self._show.running.all_started()
 
     def _watch(self, serving: "Future[None]") -> None:
         """End the manager if the server ends with an error."""

@@ -21,6 +21,8 @@ class RunningControllers:
         self._health = health
         self._ended: set[str] = set()
         self.names: set[str] = set()
+        self.all_started: Callable[[], object] = lambda: None
+        """Called when no controller is left to start."""
         self._running = registry.gauge(
             "running_managed_controllers",
             "Whether a controller runs.",

@@ -18,6 +18,7 @@ from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.sandbox.events import Events
+from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.scheduler.listers import listers
 from kcm_cli.sandbox.scheduler.scheduler import Scheduler
@@ -29,9 +30,10 @@ RETRY_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """How many nodes there are at first."""
+    """How many nodes there are at first, and how often they say that they are well."""
 
     nodes: int = 3
+    heartbeat_s: float = HEARTBEAT_S
 
 
 class Cluster:
@@ -49,7 +51,7 @@ class Cluster:
         self._informers = Informers(kubelet, clock, rng)
         names = EventNames(clock)
         self.events = Events(kubelet, names, clock)
-        self.nodes = Nodes(kubelet, self._informers, self.events, clock, rng)
+        self.nodes = Nodes(kubelet, self._informers, self.events, clock, rng, self._options.heartbeat_s)
         scheduler = self._client("kube-scheduler")
         driver = self._client("csi-driver")
         self.storage = StorageDriver(driver, self._informers, self.events, clock)

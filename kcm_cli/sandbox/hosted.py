@@ -24,23 +24,29 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.tasks import innermost
 from kcm_cli.sandbox.nodes import commands
+from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 from kcm_cli.sandbox.warp import PATIENCE_S, WarpLoop
 
 T = TypeVar("T")
-Companion = Callable[[Sandbox, asyncio.Event, tuple[str, ...]], Awaitable[object]]
-"""Something that runs with a sandbox until the event is set: the controllers, with these flags. Bad flags are an error
-of the call, not of the work that it returns."""
+Companion = Callable[[Sandbox, asyncio.Event, tuple[str, ...], Callable[[], object]], Awaitable[object]]
+"""Something that runs with a sandbox until the event is set: the controllers, with these flags. They call the last one
+when all of them run. Bad flags are an error of the call, not of the work that it returns."""
 START_S, STOP_S = 30.0, 10.0
 POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """What a hosted sandbox is made of. ``flags``: of the controllers, as after ``--`` on the command line."""
+    """What a hosted sandbox is made of.
+
+    ``flags``: of the controllers, as after ``--`` on the command line. ``heartbeat_s``: how often nodes renew their
+    Leases; most of what happens in a long time is that.
+    """
 
     nodes: int = 3
     flags: tuple[str, ...] = ()
+    heartbeat_s: float = HEARTBEAT_S
 
 
 class SandboxError(Exception):
@@ -71,7 +77,8 @@ class HostedSandbox:
         return str(self._folder / "kubeconfig")
 
     def start(self) -> None:
-        """Returns when clients are served. Raises SandboxError, with nothing left of the attempt."""
+        """Returns when clients are served and the controllers run. Raises SandboxError, with nothing left of the
+        attempt."""
         self._folder = Path(tempfile.mkdtemp(prefix="kcm-test-"))
         self._loop = WarpLoop()
         self._thread.start()
@@ -180,7 +187,14 @@ class HostedSandbox:
     async def _live(self) -> None:
         self._main = asyncio.current_task()
         self._clock = LoopClock(datetime.now(UTC))
-        options = SandboxOptions(port=0, token=self.token, kubeconfig=self.kubeconfig, nodes=self._options.nodes)
+        chosen = self._options
+        options = SandboxOptions(
+            port=0,
+            token=self.token,
+            kubeconfig=self.kubeconfig,
+            nodes=chosen.nodes,
+            heartbeat_s=chosen.heartbeat_s,
+        )
         sandbox = Sandbox(options, self._clock)
         try:
             sandbox.prepare()
@@ -194,11 +208,15 @@ class HostedSandbox:
     async def _serve_until_stopped(self, sandbox: Sandbox) -> None:
         cluster = sandbox.cluster()
         self._client = cluster.admin
-        work = self._companion(sandbox, self._stop, self._options.flags) if self._companion else None
+        accompanied = asyncio.Event()
+        work = None
+        if self._companion is not None:
+            work = self._companion(sandbox, self._stop, self._options.flags, accompanied.set)
         async with asyncio.TaskGroup() as group:
             simulation = group.create_task(cluster.run(), name="simulation")
             if work is not None:
                 group.create_task(self._accompany(work), name="controllers")
+                await accompanied.wait()
             self._started.set()
             await self._stop.wait()
             simulation.cancel()

@@ -26,6 +26,7 @@ from kcm_cli.sandbox.apiserver.server import ApiServer
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S
 from kcm_cli.sandbox.transport import InProcessTransport
 from kcm_cli.sandbox.usage.api import MetricsApi
 
@@ -35,6 +36,7 @@ SIMULATION = User("system:kcm-sandbox", groups=("system:masters", "system:authen
 """As whom nodes and scheduler act."""
 MANAGER_GROUPS = ("system:masters",)
 """What the manager may do without --use-service-account-credentials: everything, as on most clusters."""
+MANAGER = User("system:kube-controller-manager", groups=(*MANAGER_GROUPS, "system:authenticated"))
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _ADVERTISED = "192.0.2.1"
 """What the endpoints of the service ``kubernetes`` name: they may not be loopback addresses."""
@@ -53,6 +55,7 @@ class SandboxOptions:
     data_dir: str = ""
     nodes: int = 3
     manager: bool = True
+    heartbeat_s: float = HEARTBEAT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,9 @@ class Sandbox:
         """Simulated nodes, their metrics and the scheduler, to be run."""
         self.api.aggregate(MetricsApi(self.store, self.clock))
         transport = InProcessTransport(self.api, SIMULATION)
-        return Cluster(transport, self.clock, self._random, ClusterOptions(self.options.nodes))
+        return Cluster(
+            transport, self.clock, self._random, ClusterOptions(self.options.nodes, self.options.heartbeat_s)
+        )
 
     @property
     def kubeconfig(self) -> Path:
@@ -146,7 +151,7 @@ class Sandbox:
     def manager_files(self) -> ManagerFiles:
         """Files for a manager of this cluster."""
         path = self._pki / "controller-manager.kubeconfig"
-        identity = kubeconfig.identity(self.certificates.client("system:kube-controller-manager", MANAGER_GROUPS))
+        identity = kubeconfig.identity(self.certificates.client(MANAGER.name, MANAGER_GROUPS))
         kubeconfig.write(path, self._document("kube-controller-manager", identity))
         return ManagerFiles(
             kubeconfig=path,

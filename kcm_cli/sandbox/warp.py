@@ -3,15 +3,20 @@
 ``advance`` lets seconds pass at once: the loop works off whatever is ready, jumps to its next timer, works again,
 and so on until the seconds have passed and nothing is left to do. Timers go off in their order, so a program on this
 loop lives through an hour as it would have, only faster. What is outside of the loop (other processes and threads) does
-not; ``patience_s`` gives it some real time for each second of a journey.
+not; ``patience_s`` gives it some real time for each second of a journey. While the loop itself waits for what is
+outside (work that it gave to a thread, and whatever is done under ``hold``), it does not jump: that takes no time.
 """
 
 import asyncio
+import contextlib
 import selectors
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from typing import Any
 
-PATIENCE_S = 0.001
+PATIENCE_S = 0.0
+"""Nothing that belongs to the cluster needs real time, so that an hour takes what the work in it takes."""
 STALLED_S = 30.0
 """After so much real time without any way made, a journey is given up."""
 REST_S = 1.0
@@ -46,6 +51,7 @@ class _WarpSelector(selectors.DefaultSelector):
         super().__init__()
         self.offset_s = 0.0
         self.journey: _Journey | None = None
+        self.holds = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         journey = self.journey
@@ -54,6 +60,8 @@ class _WarpSelector(selectors.DefaultSelector):
         ready = super().select(0)
         if ready or (timeout is not None and timeout <= 0):
             return ready
+        if self.holds:
+            return super().select(timeout)
         if journey.left_s <= 0 or journey.since_rest_s >= REST_S:
             journey.since_rest_s = 0.0
             ready = super().select(journey.patience_s)
@@ -80,6 +88,26 @@ class WarpLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return super().time() + self._warp.offset_s
+
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """In the block, time passes as it does outside. Used on the loop."""
+        self._warp.holds += 1
+        try:
+            yield
+        finally:
+            self._warp.holds -= 1
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> "asyncio.Future[Any]":  # type: ignore[override]  # typeshed's has a TypeVarTuple
+        holding = contextlib.ExitStack()
+        holding.enter_context(self.hold())
+        try:
+            future = super().run_in_executor(executor, func, *args)
+        except BaseException:
+            holding.close()
+            raise
+        future.add_done_callback(lambda _: holding.close())
+        return future
 
     def advance(self, seconds: float, *, patience_s: float = PATIENCE_S, stalled_s: float = STALLED_S) -> None:
         """Let seconds pass on this loop. Called from another thread; one journey at a time.

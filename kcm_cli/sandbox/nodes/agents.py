@@ -63,7 +63,9 @@ class Agents:
         clock: Clock,
         rng: random.Random,
         changed: Callable[[str], None],
+        heartbeat_s: float = HEARTBEAT_S,
     ) -> None:
+        self._heartbeat_s = heartbeat_s
         self._client = client
         self._nodes = nodes
         self._events = events
@@ -131,7 +133,7 @@ class Agents:
         if not agent.started:
             agent.started = True
             self._tell(agent, "Starting", "Starting kubelet.")
-        self._queue.add_after(name, HEARTBEAT_S * (0.96 + 0.04 * self._rng.random()))
+        self._queue.add_after(name, self._heartbeat_s * (0.96 + 0.04 * self._rng.random()))
         await self._renew(agent, node)
         await self._register(agent, node)
         now = self._clock.monotonic()

@@ -9,7 +9,7 @@ from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes import commands, shape
-from kcm_cli.sandbox.nodes.agents import Agents
+from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S, Agents
 from kcm_cli.sandbox.nodes.kubelet import Kubelets
 from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.views import NODES, PODS
@@ -18,11 +18,19 @@ from kcm_cli.sandbox.views import NODES, PODS
 class Nodes:
     """Adds, removes, fails and recovers nodes, and plays their kubelets while ``run`` runs."""
 
-    def __init__(self, client: Client, informers: Informers, events: Events, clock: Clock, rng: random.Random) -> None:
+    def __init__(
+        self,
+        client: Client,
+        informers: Informers,
+        events: Events,
+        clock: Clock,
+        rng: random.Random,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
         self._client = client
         self._informer = informers.get(NODES)
         self._kubelets = Kubelets(client, informers.get(PODS), self._informer, events, clock)
-        self._agents = Agents(client, self._informer, events, clock, rng, self._changed)
+        self._agents = Agents(client, self._informer, events, clock, rng, self._changed, heartbeat_s)
         self._kubelets.agents = self._agents
         self._mounts = Mounts(client, informers, clock, lambda name: self._agents.alive(name) is not None)
 

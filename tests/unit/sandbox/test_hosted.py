@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,11 +39,18 @@ def nothing_is_left(folder: Path) -> bool:
     return not list(folder.iterdir()) and not threads()
 
 
-async def ends_at_once(sandbox: Sandbox, stop: asyncio.Event, flags: tuple[str, ...]) -> None:
-    return None
+Ready = Callable[[], object]
 
 
-def refuses(sandbox: Sandbox, stop: asyncio.Event, flags: tuple[str, ...]) -> asyncio.Future[None]:
+async def never_ready(sandbox: Sandbox, stop: asyncio.Event, flags: tuple[str, ...], ready: Ready) -> None:
+    await stop.wait()
+
+
+async def fails(sandbox: Sandbox, stop: asyncio.Event, flags: tuple[str, ...], ready: Ready) -> None:
+    raise ValueError("no lease")
+
+
+def refuses(sandbox: Sandbox, stop: asyncio.Event, flags: tuple[str, ...], ready: Ready) -> asyncio.Future[None]:
     raise ValueError(f"no such flags: {flags}")
 
 
@@ -80,8 +88,33 @@ def test_a_start_that_takes_too_long_leaves_nothing(temporary: Path, monkeypatch
 
 
 def test_controllers_that_end_too_soon_are_an_error_of_the_next_call(temporary: Path) -> None:
-    with HostedSandbox(HostOptions(nodes=0), ends_at_once) as sandbox:
+    told: list[asyncio.Event] = []
+
+    async def ends_when_told(sandbox: Sandbox, stop: asyncio.Event, flags: tuple[str, ...], ready: Ready) -> None:
+        told.append(asyncio.Event())
+        ready()
+        await told[0].wait()
+
+    async def tell() -> None:
+        told[0].set()
+
+    with HostedSandbox(HostOptions(nodes=0), ends_when_told) as sandbox:
+        sandbox.call(tell())
         sandbox.wait(lambda: not threads())
         with pytest.raises(SandboxError, match="controllers have ended"):
             sandbox.make_namespace("a")
+    assert nothing_is_left(temporary)
+
+
+def test_it_has_not_started_before_the_controllers_run(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosted, "START_S", 0.5)
+    sandbox = HostedSandbox(HostOptions(nodes=0), never_ready)
+    with pytest.raises(SandboxError, match="within 0.5 s"):
+        sandbox.start()
+    assert nothing_is_left(temporary)
+
+
+def test_controllers_that_do_not_start_are_an_error_of_the_start(temporary: Path) -> None:
+    with pytest.raises(SandboxError, match="no lease"):
+        HostedSandbox(HostOptions(nodes=0), fails).start()
     assert nothing_is_left(temporary)

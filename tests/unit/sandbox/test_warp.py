@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kcm_cli.component.clock import in_real_time
 from kcm_cli.sandbox.warp import Stalled, WarpLoop
 
 
@@ -104,3 +105,48 @@ def test_a_loop_that_has_ended_has_no_time(loop: WarpLoop) -> None:
     loop.call_soon_threadsafe(loop.stop)
     with pytest.raises(RuntimeError, match="the loop has ended"):
         loop.advance(10, patience_s=0, stalled_s=0.05)
+
+
+def test_work_that_was_given_to_a_thread_takes_no_time(loop: WarpLoop) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly() -> None:
+        begun.set()
+        go_on.wait(5)
+
+    async def work() -> float:
+        start = loop.time()
+        async with asyncio.timeout(60):
+            await loop.run_in_executor(None, slowly)
+        return loop.time() - start
+
+    asked = asyncio.run_coroutine_threadsafe(work(), loop)
+    assert begun.wait(5)
+    journey = threading.Thread(target=loop.advance, args=(3600,))
+    journey.start()
+    on(loop, asyncio.sleep(0))
+    go_on.set()
+    assert asked.result(5) < 60
+    journey.join(5)
+    assert not journey.is_alive()
+
+
+def test_time_is_held_for_what_is_outside(loop: WarpLoop) -> None:
+    answered: list[asyncio.Event] = []
+
+    async def ask() -> float:
+        start = loop.time()
+        answered.append(asyncio.Event())
+        with in_real_time():
+            await answered[0].wait()
+        return loop.time() - start
+
+    asked = asyncio.run_coroutine_threadsafe(ask(), loop)
+    on(loop, asyncio.sleep(0))
+    journey = threading.Thread(target=loop.advance, args=(3600,))
+    journey.start()
+    on(loop, asyncio.sleep(0))
+    loop.call_soon_threadsafe(answered[0].set)
+    assert asked.result(5) < 60
+    journey.join(5)
+    assert not journey.is_alive()

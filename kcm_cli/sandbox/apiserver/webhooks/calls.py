@@ -11,6 +11,7 @@ import ssl
 
 import httptools
 
+from kcm_cli.component.clock import in_real_time
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest import errors
 from kcm_cli.rest.connection import Connection, Lost
@@ -43,8 +44,9 @@ class WebhookCalls:
             raise CallError(str(error)) from None
         query = f"?timeout={timeout_s:g}s"
         try:
-            async with asyncio.timeout(timeout_s):
-                response = await self._ask(target, query, body)
+            with in_real_time():
+                async with asyncio.timeout(timeout_s):
+                    response = await self._ask(target, query, body)
         except TimeoutError:
             raise CallError(_failed(target, query, "context deadline exceeded")) from None
         except (TargetError, OSError, httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
