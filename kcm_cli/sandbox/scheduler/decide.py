@@ -12,8 +12,9 @@ from kcm_cli.sandbox.scheduler.interpod import affinity_filter
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.spread import spread_filter
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.stores import Volumes
 from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal, Unfit
-from kcm_cli.sandbox.scheduler.volumes import Needs, VolumeFilter, Volumes
+from kcm_cli.sandbox.scheduler.volumes import Needs, VolumeFilter
 
 ENOUGH = 100
 """With more nodes than this, only a share of those that fit is compared."""

@@ -3,10 +3,18 @@
 from dataclasses import dataclass, fields
 
 from kcm_cli.api.core import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Namespace, PersistentVolumeClaim
-from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume, StorageClass
+from kcm_cli.api.storage import (
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+    PersistentVolume,
+    StorageClass,
+    VolumeAttachment,
+)
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.scheduler.preempt import BUDGETS, Budget
+from kcm_cli.sandbox.scheduler.stores import Volumes, index_attachments
 from kcm_cli.sandbox.scheduler.workloads import (
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
@@ -16,6 +24,7 @@ from kcm_cli.sandbox.scheduler.workloads import (
     SelectingByMap,
     Workloads,
 )
+from kcm_cli.sandbox.storage.views import CSI_NODES, CsiNode
 from kcm_cli.sandbox.views import BY_NODE, NODES, PODS, SimulatedNode, SimulatedPod, node_of
 
 
@@ -34,11 +43,19 @@ class Listers:
     replication_controllers: Informer[SelectingByMap]
     replica_sets: Informer[Selecting]
     stateful_sets: Informer[Selecting]
+    csi_nodes: Informer[CsiNode]
+    attachments: Informer[VolumeAttachment]
 
     async def synced(self) -> None:
         """Wait until all have their first set."""
         for field in fields(self):
             await getattr(self, field.name).synced.wait()
+
+    def known_volumes(self) -> Volumes:
+        """What there is to know of volumes."""
+        return Volumes(
+            self.claims.store, self.volumes.store, self.classes.store, self.csi_nodes.store, self.attachments.store
+        )
 
     def workloads(self) -> Workloads:
         """What selects pods."""
@@ -54,6 +71,8 @@ def listers(informers: Informers) -> Listers:
     """Ask for the informers."""
     pods = informers.get(PODS)
     pods.store.add_index(BY_NODE, node_of)
+    attachments = informers.get(VOLUME_ATTACHMENTS)
+    index_attachments(attachments.store)
     return Listers(
         pods,
         informers.get(NODES),
@@ -66,4 +85,6 @@ def listers(informers: Informers) -> Listers:
         informers.get(REPLICATION_CONTROLLERS),
         informers.get(REPLICA_SETS),
         informers.get(STATEFUL_SETS),
+        informers.get(CSI_NODES),
+        attachments,
     )

@@ -14,8 +14,8 @@ from kcm_cli.machinery.meta import Object, View
 from kcm_cli.sandbox.scheduler.decide import filters_for
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.stores import Volumes
 from kcm_cli.sandbox.scheduler.verdict import Refusal, Unfit
-from kcm_cli.sandbox.scheduler.volumes import Volumes
 from kcm_cli.sandbox.views import SimulatedPod
 
 BY_SCHEDULER = "PreemptionByScheduler"

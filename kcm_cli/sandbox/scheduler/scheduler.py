@@ -28,7 +28,6 @@ from kcm_cli.sandbox.scheduler.queue import Queued, SchedulingQueue
 from kcm_cli.sandbox.scheduler.recorder import Recorder
 from kcm_cli.sandbox.scheduler.state import ClusterState
 from kcm_cli.sandbox.scheduler.verdict import Unfit
-from kcm_cli.sandbox.scheduler.volumes import Volumes
 from kcm_cli.sandbox.scheduler.writes import Writes
 from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
@@ -42,10 +41,18 @@ _MORE = " ..."
 _BATCH = 16
 
 POD_GONE = frozenset(
-    ("NodeResourcesFit", "NodePorts", "PodTopologySpread", "InterPodAffinity", "VolumeRestrictions", "VolumeBinding")
+    (
+        "NodeResourcesFit",
+        "NodePorts",
+        "NodeVolumeLimits",
+        "PodTopologySpread",
+        "InterPodAffinity",
+        "VolumeRestrictions",
+        "VolumeBinding",
+    )
 )
 POD_CAME = frozenset(("PodTopologySpread", "InterPodAffinity"))
-VOLUME_CHANGED = frozenset(("VolumeBinding", "VolumeZone", "VolumeRestrictions"))
+VOLUME_CHANGED = frozenset(("VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"))
 NAMESPACE_CHANGED = frozenset(("InterPodAffinity",))
 
 
@@ -73,7 +80,7 @@ class Scheduler:
         self._clock = clock
         self._rng = rng
         self._state = ClusterState(listers.workloads().selector_for)
-        self._volumes = Volumes(listers.claims.store, listers.volumes.store, listers.classes.store)
+        self._volumes = listers.known_volumes()
         self._queue = SchedulingQueue(clock)
         self._work: asyncio.Queue[_Bind | _Fail] = asyncio.Queue()
         self._start = 0
@@ -96,8 +103,9 @@ class Scheduler:
         listers.pods.listen(on_add=self._pod, on_update=lambda _, pod: self._pod(pod), on_delete=self._pod_gone)
         listers.nodes.listen(on_add=self._node_came, on_update=self._node_changed, on_delete=self._node_gone)
         listers.namespaces.listen(on_add=self._namespace, on_update=lambda _, new: self._namespace(new))
-        for informer in (listers.claims, listers.volumes, listers.classes):
+        for informer in (listers.claims, listers.volumes, listers.classes, listers.csi_nodes):
             informer.listen(on_add=self._volume, on_update=lambda _, new: self._volume(new))
+        listers.attachments.listen(on_delete=self._volume)
 
     def _pod(self, pod: SimulatedPod) -> None:
         key = pod.key

@@ -3,17 +3,18 @@
 upstream: pkg/scheduler/framework/plugins/{volumebinding,volumezone,volumerestrictions}
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kcm_cli.api.core import PersistentVolumeClaim
-from kcm_cli.api.storage import PersistentVolume, StorageClass
+from kcm_cli.api.storage import PersistentVolume
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.node_affinity import selects
-from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
+from kcm_cli.sandbox.scheduler.stores import Volumes
 from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
+from kcm_cli.sandbox.scheduler.volume_limits import limits_filter
 from kcm_cli.sandbox.views import SimulatedPod
 
 BINDING, ZONES, RESTRICTIONS = "VolumeBinding", "VolumeZone", "VolumeRestrictions"
@@ -52,17 +53,6 @@ class Needs:
 NO_NEEDS = Needs()
 
 
-@dataclass(slots=True)
-class Volumes:
-    """The listers, and what is promised to pods on their way: volumes by name, nodes by claim."""
-
-    claims: Store[PersistentVolumeClaim]
-    volumes: Store[PersistentVolume]
-    classes: Store[StorageClass]
-    promised: set[str] = field(default_factory=set)
-    selected: dict[str, str] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class _Claims:
     bound: tuple[PersistentVolumeClaim, ...]
@@ -88,6 +78,9 @@ class VolumeFilter:
         self._claims = found
         if any("ReadWriteOncePod" in claim.spec.access_modes for claim in found.bound):
             self.filters.append(self._restricted)
+        limited = limits_filter(info, volumes)
+        if limited is not None:
+            self.filters.append(limited)
         self.filters += [self._binding, self._zone]
 
     def needs(self, node: NodeInfo) -> Needs:

@@ -1,16 +1,28 @@
-"""The drivers of nodes, as the simulated storage driver reads them."""
+"""The drivers of nodes, as the simulated storage driver and the scheduler read them."""
 
 import msgspec
 
 from kcm_cli.api.resource import GVR, Resource
-from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.meta import Object, View
+
+
+class VolumeNodeResources(View, frozen=True, gc=False):
+    count: int | None = None
+
+
+class CsiNodeDriver(View, frozen=True, gc=False):
+    name: str = ""
+    allocatable: VolumeNodeResources | None = None
+
+
+class CsiNodeSpec(View, frozen=True, gc=False):
+    drivers: tuple[CsiNodeDriver, ...] = ()
 
 
 class CsiNode(Object, frozen=True, gc=False, kw_only=True):
-    """Which drivers a node has."""
+    """Which drivers a node has, and how many volumes of each it can have attached."""
 
-    spec: Doc = msgspec.field(default_factory=dict)
+    spec: CsiNodeSpec = msgspec.field(default_factory=CsiNodeSpec)
 
 
 CSI_NODES = Resource(GVR("storage.k8s.io", "v1", "csinodes"), "CSINode", CsiNode, False)

@@ -11,8 +11,8 @@ from kcm_cli.sandbox.scheduler.decide import Placement, decide
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info
 from kcm_cli.sandbox.scheduler.preempt import Budget, NoHelp, Victims, preempt
 from kcm_cli.sandbox.scheduler.state import ClusterState
+from kcm_cli.sandbox.scheduler.stores import Volumes
 from kcm_cli.sandbox.scheduler.verdict import Unfit
-from kcm_cli.sandbox.scheduler.volumes import Volumes
 from kcm_cli.sandbox.views import NODES, PODS
 
 Tree = dict[str, Any]
