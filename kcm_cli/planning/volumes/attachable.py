@@ -1,5 +1,8 @@
 """Volumes that are attached to nodes before pods can mount them, and the names by which nodes know them.
 
+Volumes of kinds that CSI drivers have taken over are theirs. Those that a pod describes itself instead of naming a
+claim are not: such pods have been deprecated for as long as these kinds have been moved.
+
 upstream: pkg/volume/{csi,iscsi,fc}, pkg/volume/util/util.go, pkg/controller/volume/attachdetach/util/util.go
 """
 
@@ -8,8 +11,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from kcm_cli.api.core import PersistentVolumeClaim, Pod, Volume
-from kcm_cli.api.storage import CsiDriver, CsiSource, PersistentVolume
+from kcm_cli.api.storage import CsiDriver, PersistentVolume
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.csi_handles import migrated_handle, migrated_modes
+from kcm_cli.planning.csi_migration import DRIVERS, migrated_plugin
 from kcm_cli.planning.pod_claims import claim_name, made_for
 
 CSI = "kubernetes.io/csi"
@@ -55,11 +60,13 @@ def is_attached_by(driver: CsiDriver | None) -> bool:
 def of_volume(volume: PersistentVolume) -> AttachableVolume | None:
     """A PersistentVolume; None for one of a kind that is not attached."""
     spec = volume.spec
-    modes = spec.access_modes
-    shared = not modes or not _SHARED.isdisjoint(modes)
     if spec.csi is not None:
-        return _csi(spec.csi, volume.name, shared)
-    return _of_source(volume.name, spec.iscsi, spec.fc, shared)
+        return _csi(spec.csi.driver, spec.csi.volume_handle, volume.name, _is_shared(spec.access_modes))
+    plugin = migrated_plugin(volume)
+    if plugin:
+        handle, modes = migrated_handle(plugin, volume), migrated_modes(plugin, volume)
+        return _csi(DRIVERS[plugin], handle, volume.name, _is_shared(modes)) if handle else None
+    return _of_source(volume.name, spec.iscsi, spec.fc, _is_shared(spec.access_modes))
 
 
 def of_pod_volume(
@@ -101,9 +108,12 @@ def plugin_of(unique_name: str) -> tuple[str, str]:
     return (f"{vendor}/{plugin}", name) if slash else ("", "")
 
 
-def _csi(source: CsiSource, name: str, shared: bool) -> AttachableVolume:
-    unique = f"{CSI}/{source.driver}{SEPARATOR}{source.volume_handle}"
-    return AttachableVolume(unique, name, CSI, shared, source.driver, source.volume_handle)
+def _is_shared(modes: tuple[str, ...]) -> bool:
+    return not modes or not _SHARED.isdisjoint(modes)
+
+
+def _csi(driver: str, handle: str, name: str, shared: bool) -> AttachableVolume:
+    return AttachableVolume(f"{CSI}/{driver}{SEPARATOR}{handle}", name, CSI, shared, driver, handle)
 
 
 def _of_source(name: str, iscsi: Doc | None, fc: Doc | None, shared: bool) -> AttachableVolume | None:

@@ -1,0 +1,85 @@
+"""Under which handles CSI drivers know the volumes that were once served in the tree.
+
+upstream: staging/src/k8s.io/csi-translation-lib/plugins
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from kcm_cli.api.storage import PersistentVolume
+from kcm_cli.machinery.codec import Doc
+
+ZONES = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+RESOURCE_GROUP = "kubernetes.io/azure-file-resource-group"
+_SEVERAL = "__"
+_UNKNOWN = "UNSPECIFIED"
+_AWS_VOLUME = re.compile(r"aws://[^/]*/+(vol-[^/]*)/*")
+_AZURE_SECRET = re.compile(r"azure-storage-account-(.+)-secret")
+
+
+def migrated_handle(plugin: str, volume: PersistentVolume) -> str:
+    """The handle of a volume of such a plugin; empty for one that says nothing that its driver could know it by."""
+    handle_of = _HANDLES.get(plugin)
+    return handle_of(volume) if handle_of is not None else ""
+
+
+def migrated_modes(plugin: str, volume: PersistentVolume) -> tuple[str, ...]:
+    """The access modes of a moved volume: disks of GCE never were shared by writers, whatever was said of them."""
+    modes = volume.spec.access_modes
+    if plugin != "kubernetes.io/gce-pd" or not modes:
+        return modes
+    return ("ReadOnlyMany",) if set(modes) == {"ReadOnlyMany"} else ("ReadWriteOnce",)
+
+
+def _text(source: Doc | None, field: str) -> str:
+    value = (source or {}).get(field)
+    return value if isinstance(value, str) else ""
+
+
+def _aws(volume: PersistentVolume) -> str:
+    named = _text(volume.spec.aws_elastic_block_store, "volumeID")
+    if not named.startswith("aws://"):
+        return named
+    found = _AWS_VOLUME.fullmatch(named)
+    return found.group(1) if found is not None else ""
+
+
+def _azure_disk(volume: PersistentVolume) -> str:
+    source = volume.spec.azure_disk
+    kind = _text(source, "kind")
+    return _text(source, "diskURI") if not kind or kind.lower() == "managed" else ""
+
+
+def _azure_file(volume: PersistentVolume) -> str:
+    source, ref = volume.spec.azure_file, volume.spec.claim_ref
+    secret = _text(source, "secretName")
+    account = _AZURE_SECRET.search(secret)
+    namespace = _text(source, "secretNamespace") or (ref.namespace if ref is not None else "")
+    if not namespace:
+        return ""
+    group, share = volume.annotations.get(RESOURCE_GROUP, ""), _text(source, "shareName")
+    name = account.group(1) if account is not None else secret
+    return f"{group}#{name}#{share}#{volume.name}#{namespace}"
+
+
+def _gce(volume: PersistentVolume) -> str:
+    disk = _text(volume.spec.gce_persistent_disk, "pdName")
+    label = next((volume.labels[key] for key in ZONES if volume.labels.get(key)), "")
+    zones = label.split(_SEVERAL)
+    if len(zones) == 1:
+        return f"projects/{_UNKNOWN}/zones/{label or _UNKNOWN}/disks/{disk}"
+    regions = {zone.rpartition("-")[0] for zone in zones if zone.count("-") == 2}
+    if len(regions) != 1 or any(zone.count("-") != 2 for zone in zones):
+        return ""
+    return f"projects/{_UNKNOWN}/regions/{regions.pop()}/disks/{disk}"
+
+
+_HANDLES: Mapping[str, Callable[[PersistentVolume], str]] = {
+    "kubernetes.io/aws-ebs": _aws,
+    "kubernetes.io/azure-disk": _azure_disk,
+    "kubernetes.io/azure-file": _azure_file,
+    "kubernetes.io/cinder": lambda volume: _text(volume.spec.cinder, "volumeID"),
+    "kubernetes.io/gce-pd": _gce,
+    "kubernetes.io/portworx-volume": lambda volume: _text(volume.spec.portworx_volume, "volumeID"),
+    "kubernetes.io/vsphere-volume": lambda volume: _text(volume.spec.vsphere_volume, "volumePath"),
+}

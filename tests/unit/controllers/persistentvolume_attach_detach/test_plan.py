@@ -1,0 +1,87 @@
+"""When volumes are detached, when pods need theirs no more, and what is said."""
+
+import pytest
+
+from kcm_cli.api.core import NODES, PODS
+from kcm_cli.controllers.persistentvolume_attach_detach import plan
+from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach, Situation
+from kcm_cli.machinery import codec
+
+GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def node(ready="True", *taints):
+    conditions = [{"type": "Ready", "status": ready}] if ready else []
+    doc = {"spec": {"taints": [{"key": key, "effect": "NoExecute"} for key in taints]}}
+    return NODES.decode(codec.encode({**doc, "status": {"conditions": conditions}}))
+
+
+def pod(phase="Running", name="p", namespace="d", states=(), kind="containerStatuses", **metadata):
+    status = {"phase": phase, kind: [{"name": "c", "state": state} for state in states]}
+    return PODS.decode(codec.encode({"metadata": {"name": name, "namespace": namespace, **metadata}, "status": status}))
+
+
+READY, LOST = node(), node("Unknown")
+OUT = node("Unknown", "node.kubernetes.io/out-of-service")
+
+
+@pytest.mark.parametrize(
+    ("mounted", "at", "waited_s", "forces", "expected"),
+    [
+        pytest.param(False, READY, 0, True, Detach.SAFELY, id="unmounted"),
+        pytest.param(False, LOST, 0, True, Detach.SAFELY, id="unmounted, not ready"),
+        pytest.param(False, None, 0, True, Detach.SAFELY, id="unmounted, no node"),
+        pytest.param(True, READY, 0, True, Detach.WAIT, id="mounted"),
+        pytest.param(True, READY, 9999, True, Detach.WAIT, id="mounted for long, ready"),
+        pytest.param(True, LOST, 360, True, Detach.WAIT, id="mounted for six minutes"),
+        pytest.param(True, LOST, 360.1, True, Detach.TIMEOUT, id="mounted for more"),
+        pytest.param(True, None, 361, True, Detach.TIMEOUT, id="mounted for more, no node"),
+        pytest.param(True, node(""), 361, True, Detach.TIMEOUT, id="a node that says nothing"),
+        pytest.param(True, LOST, 361, False, Detach.WAIT, id="mounted for more, never forced"),
+        pytest.param(False, READY, 361, True, Detach.TIMEOUT, id="unmounted late"),
+        pytest.param(False, READY, 361, False, Detach.SAFELY, id="unmounted late, never forced"),
+        pytest.param(True, OUT, 0, True, Detach.OUT_OF_SERVICE, id="out of service"),
+        pytest.param(True, OUT, 0, False, Detach.OUT_OF_SERVICE, id="out of service, never forced"),
+        pytest.param(True, OUT, 361, True, Detach.TIMEOUT, id="out of service for long"),
+        pytest.param(True, node("True", "other"), 0, True, Detach.WAIT, id="another taint"),
+    ],
+)
+def test_detaching(mounted, at, waited_s, forces, expected):
+    assert plan.detach(Situation(mounted, at, waited_s, forces)) is expected
+
+
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [
+        pytest.param(pod(), False, id="running"),
+        pytest.param(pod("Succeeded"), True, id="succeeded"),
+        pytest.param(pod("Failed"), True, id="failed"),
+        pytest.param(pod("Pending", **GOING), True, id="going, never started"),
+        pytest.param(pod(states=[{"running": {}}], **GOING), False, id="going, runs"),
+        pytest.param(pod(states=[{"terminated": {}}, {"waiting": {}}], **GOING), True, id="going, stands still"),
+        pytest.param(pod(states=[{}], **GOING), False, id="going, unknown"),
+        pytest.param(pod(states=[{"terminated": {}}]), False, id="stands still"),
+        pytest.param(pod(states=[{"running": {}}], kind="initContainerStatuses", **GOING), False, id="init runs"),
+        pytest.param(pod(states=[{"running": {}}], kind="ephemeralContainerStatuses", **GOING), False, id="debugged"),
+    ],
+)
+def test_who_needs_volumes_no_more(user, expected):
+    assert plan.is_done(user) is expected
+
+
+@pytest.mark.parametrize(
+    ("users", "expected"),
+    [
+        ([], "Volume is already exclusively attached to one node and can't be attached to another"),
+        ([pod(name="b"), pod(name="a")], "Volume is already used by pod(s) a, b"),
+        ([pod(namespace="e")], "Volume is already used by 1 pod(s) in different namespaces"),
+        (
+            [pod(name="a"), pod(namespace="e"), pod(namespace="f")],
+            "Volume is already used by pod(s) a and 2 pod(s) in different namespaces",
+        ),
+    ],
+)
+def test_what_is_said_of_volumes_in_use(users, expected):
+    (notice,) = plan.attached_elsewhere([pod()], "v", users)
+    assert (notice.type, notice.reason) == ("Warning", "FailedAttachVolume")
+    assert notice.message == f'Multi-Attach error for volume "v" {expected}'
