@@ -7,12 +7,11 @@ from collections.abc import Mapping
 
 _CACHES = "it is about how the caches of Go's client library work inside"
 _CBOR = "kcm speaks JSON"
-_VOLUMES = "the controllers of volumes are not built yet"
 
 INERT: Mapping[str, str] = {
     "AtomicFIFO": _CACHES,
     "CBORServingAndStorage": _CBOR,
-    "CSIVolumeHealth": _VOLUMES,
+    "CSIVolumeHealth": "it is about what kubelets report of volumes",
     "ClientsAllowCARotation": "a CA file that changes is always read again",
     "ClientsAllowCBOR": _CBOR,
     "ClientsAllowTLSCacheGC": "connections are given up with the clients that opened them",
@@ -22,7 +21,7 @@ INERT: Mapping[str, str] = {
     "InOrderInformersBatchProcess": _CACHES,
     "PersistentVolumeClaimUnusedSinceTime": "the condition Unused of claims is not kept yet",
     "RestartAllContainersOnContainerExits": "it is about what kubelets do with a pod's containers",
-    "SELinuxMount": _VOLUMES,
+    "SELinuxMount": "selinux-warning-controller is not built yet",
     "UnauthenticatedHTTP2DOSMitigation": "kcm serves HTTP/1.1",
     "UnlockWhileProcessingFIFO": _CACHES,
     "WatchListClient": "kcm always asks for a watch-list, and takes a list where the server refuses it",

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
+from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.storage.plan import DRIVER
 from tests.unit.controllers.controlling import controllers
@@ -472,5 +474,29 @@ def test_names_of_pods_stay_in_their_namespace(play):
             events = await world.items(resource("events"), "other")
             text = 'Multi-Attach error for volume "v-b" Volume is already used by 1 pod(s) in different namespaces'
             assert text in [event["message"] for event in events]
+
+    play(life)
+
+
+def test_a_pod_with_a_volume_goes_all_the_way(play):
+    """Claim, provisioning, binding, scheduling, attaching, mounting; and back."""
+    binder, ephemeral = "persistentvolume-binder-controller", "ephemeral-volume-controller"
+    parts = (CONFIG, PersistentVolumeBinderConfig(), EphemeralVolumeConfig())
+
+    async def life(world: World) -> None:
+        wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        volume = {"name": "data", "ephemeral": {"volumeClaimTemplate": {"spec": wanted}}}
+        async with controllers(world, *parts, names=[NAME, binder, ephemeral]):
+            await start(world, "p", {"volumes": [volume], "terminationGracePeriodSeconds": 1})
+            await world.wait(10)
+            node = await world.node_of("p")
+            (made,) = await world.items(ATTACHMENTS)
+            assert (made["spec"]["nodeName"], made["status"]["attached"]) == (node, True)
+            assert len(await told(world, node)) == 1
+            assert await told(world, node) == await in_use(world, node)
+            assert (await world.status("p"))["phase"] == "Running"
+            await world.delete(PODS, "p")
+            await world.wait(10)
+            assert (await told(world, node), await in_use(world, node), await world.items(ATTACHMENTS)) == ([], [], [])
 
     play(life)
