@@ -102,7 +102,7 @@ class Provisioner:
             only = "Only CSI plugin can provision a claim with a datasource"
             raise self._refused(claim, f'plugin "{plugin}" is not a CSI plugin. {only}')
         claim = await self._writes.claim(claim, binding.claim_provisioner(claim, class_.provisioner))
-        if await self._exists(volume_name(claim)):
+        if await self._exists(binding.provisioned_name(claim)):
             return
         self._check(claim, class_, plugin)
         path = self._paths.new()
@@ -155,7 +155,7 @@ class Provisioner:
                     await self._take_back(claim, path, error)
                     return
                 await self._clock.sleep(CREATE_PAUSE_S)
-        text = f"Successfully provisioned volume {volume_name(claim)} using {plugin}"
+        text = f"Successfully provisioned volume {binding.provisioned_name(claim)} using {plugin}"
         self._writes.tell_claim(claim, Event(NORMAL, "ProvisioningSucceeded", text))
 
     async def _take_back(self, claim: PersistentVolumeClaim, path: str, error: Exception) -> None:
@@ -179,11 +179,6 @@ def operation_of(claim: PersistentVolumeClaim) -> str:
     return f"provision-{claim.key}[{claim.uid}]"
 
 
-def volume_name(claim: PersistentVolumeClaim) -> str:
-    """The name of the volume that is made for a claim: the same for everybody who makes it."""
-    return f"pvc-{claim.uid}"
-
-
 def volume_doc(claim: PersistentVolumeClaim, class_: StorageClass, plugin: str, path: str) -> Doc:
     """A hostPath volume for a claim, bound to it."""
     policy = class_.reclaim_policy or "Delete"
@@ -195,7 +190,7 @@ def volume_doc(claim: PersistentVolumeClaim, class_: StorageClass, plugin: str, 
         BOUND_BY_CONTROLLER: YES,
         PROVISIONED_BY: plugin,
     }
-    metadata: Doc = {"name": volume_name(claim), "annotations": annotations}
+    metadata: Doc = {"name": binding.provisioned_name(claim), "annotations": annotations}
     if policy == "Delete":
         metadata["finalizers"] = [IN_TREE_FINALIZER]
     spec: Doc = {

@@ -51,6 +51,11 @@ def claim_ref(claim: PersistentVolumeClaim) -> Doc:
     }
 
 
+def provisioned_name(claim: PersistentVolumeClaim) -> str:
+    """The name of the volume that is made for a claim: the same for everybody who makes it."""
+    return f"pvc-{claim.uid}"
+
+
 def volume_pointer(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Changes:
     """The volume points to the claim; one that did not, not even by name, says that a controller set that."""
     changes: dict[Path, Value] = {}

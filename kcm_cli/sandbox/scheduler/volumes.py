@@ -7,22 +7,20 @@ from dataclasses import dataclass
 
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume
-from kcm_cli.machinery import quantity
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.node_affinity import selects
+from kcm_cli.planning.volumes.classes import class_of_claim, class_of_volume, waits_for_consumer
+from kcm_cli.planning.volumes.matching import capacity, has_access_modes, points_to, requested, suits
+from kcm_cli.planning.volumes.names import BIND_COMPLETED, NO_PROVISIONER, SELECTED_NODE
+from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.scheduler.stores import Volumes
 from kcm_cli.sandbox.scheduler.verdict import Filter, Refusal
 from kcm_cli.sandbox.scheduler.volume_limits import limits_filter
-from kcm_cli.sandbox.views import SimulatedPod
+from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 BINDING, ZONES, RESTRICTIONS = "VolumeBinding", "VolumeZone", "VolumeRestrictions"
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
-WAITS = "WaitForFirstConsumer"
 NOT_THERE = "node(s) didn't match PersistentVolume's node affinity"
 NONE_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 WRONG_ZONE = Refusal(ZONES, ("node(s) had no available volume zone",))
@@ -68,6 +66,7 @@ class VolumeFilter:
         self._info = info
         self.refusal: Refusal | None = None
         self._claims = _Claims((), ())
+        self._candidates: dict[str, list[PersistentVolume]] = {}
         self.filters: list[Filter] = []
         if not info.claims:
             return
@@ -109,13 +108,12 @@ class VolumeFilter:
         return _Claims(tuple(bound), tuple(delayed))
 
     def _waits(self, claim: PersistentVolumeClaim) -> bool:
-        class_ = self._volumes.classes.get(claim.spec.storage_class_name or "")
-        return class_ is not None and class_.volume_binding_mode == WAITS
+        return waits_for_consumer(self._volumes.classes.get(class_of_claim(claim)))
 
     def _binding(self, node: NodeInfo) -> Refusal | None:
         reasons = []
         volumes = [self._volumes.volumes.get(claim.spec.volume_name) for claim in self._claims.bound]
-        if not all(_reaches(volume, node) for volume in volumes if volume is not None):
+        if not all(reaches(volume, node) for volume in volumes if volume is not None):
             reasons.append(NOT_THERE)
         if self._match(node) is None:
             reasons.append(NONE_TO_BIND)
@@ -146,7 +144,7 @@ class VolumeFilter:
         bindings: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
         provisions: list[PersistentVolumeClaim] = []
         chosen: set[str] = set(self._volumes.promised)
-        for claim in sorted(self._claims.delayed, key=_size):
+        for claim in sorted(self._claims.delayed, key=requested):
             selected = claim.annotations.get(SELECTED_NODE) or self._volumes.selected.get(claim.key)
             if selected is not None and selected != node.name:
                 return None
@@ -161,11 +159,14 @@ class VolumeFilter:
         return Needs(tuple(bindings), tuple(provisions))
 
     def _smallest(self, claim: PersistentVolumeClaim, node: NodeInfo, taken: set[str]) -> PersistentVolume | None:
-        fitting = [v for v in self._volumes.volumes if v.name not in taken and _fits(v, claim, node)]
-        return min(fitting, key=lambda volume: (_capacity(volume), volume.name), default=None)
+        candidates = self._candidates.get(claim.key)
+        if candidates is None:
+            candidates = self._candidates[claim.key] = _candidates(self._volumes.volumes, claim)
+        fitting = (volume for volume in candidates if volume.name not in taken and reaches(volume, node))
+        return next(fitting, None)
 
     def _can_provision(self, claim: PersistentVolumeClaim, node: NodeInfo) -> bool:
-        class_ = self._volumes.classes.get(claim.spec.storage_class_name or "")
+        class_ = self._volumes.classes.get(class_of_claim(claim))
         if class_ is None or class_.provisioner in ("", NO_PROVISIONER):
             return False
         terms = class_.allowed_topologies
@@ -189,37 +190,24 @@ def _problem(pod: SimulatedPod, name: str, claim: PersistentVolumeClaim | None, 
     return ""
 
 
-def _reaches(volume: PersistentVolume, node: NodeInfo) -> bool:
+def reaches(volume: PersistentVolume, node: NodeInfo | SimulatedNode) -> bool:
+    """Whether a volume can be had on a node."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return True
     return selects(affinity.required, node.name, node.labels)
 
 
-def _fits(volume: PersistentVolume, claim: PersistentVolumeClaim, node: NodeInfo) -> bool:
-    spec, wanted = volume.spec, claim.spec
-    if volume.deleting or not _same_size_or_more(volume, claim) or not _reaches(volume, node):
+def _candidates(volumes: Store[PersistentVolume], claim: PersistentVolumeClaim) -> list[PersistentVolume]:
+    """The volumes for a claim, the best first; only the one that is kept for it, if there is one."""
+    suiting = sorted((v for v in volumes if suits(v, claim)), key=lambda v: (capacity(v), v.name))
+    kept = [volume for volume in suiting if points_to(volume, claim)]
+    return kept[:1] or [volume for volume in suiting if _is_free(volume, claim)]
+
+
+def _is_free(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    if volume.spec.claim_ref is not None or volume.status.phase != "Available":
         return False
-    if (spec.volume_mode or "Filesystem") != (wanted.volume_mode or "Filesystem"):
+    if class_of_volume(volume) != class_of_claim(claim) or not has_access_modes(volume, claim):
         return False
-    if spec.claim_ref is not None:
-        ref = spec.claim_ref
-        return (ref.namespace, ref.name) == (claim.namespace, claim.name) and ref.uid in ("", claim.uid)
-    if volume.status.phase != "Available" or spec.storage_class_name != (wanted.storage_class_name or ""):
-        return False
-    if wanted.selector is not None and not selector_of(wanted.selector).matches(volume.labels):
-        return False
-    return set(wanted.access_modes) <= set(spec.access_modes)
-
-
-def _same_size_or_more(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    return _capacity(volume) >= _size(claim)
-
-
-def _capacity(volume: PersistentVolume) -> int:
-    return quantity.parse((volume.spec.capacity or {}).get("storage", "0")).value()
-
-
-def _size(claim: PersistentVolumeClaim) -> int:
-    wanted = claim.spec.resources.requests if claim.spec.resources is not None else None
-    return quantity.parse((wanted or {}).get("storage", "0")).value()
+    return claim.spec.selector is None or selector_of(claim.spec.selector).matches(volume.labels)

@@ -1,16 +1,21 @@
 """What the scheduler writes: bindings, conditions, evictions, and what volumes need beforehand."""
 
+from dataclasses import dataclass
+
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.component.clock import Clock
+from kcm_cli.engine.writes import edited
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.volumes.binding import volume_pointer
+from kcm_cli.planning.volumes.names import BIND_COMPLETED, SELECTED_NODE
 from kcm_cli.rest.client import MERGE, STRATEGIC_MERGE, Client
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.sandbox.scheduler.decide import Placement
 from kcm_cli.sandbox.scheduler.listers import Listers
 from kcm_cli.sandbox.scheduler.preempt import BY_SCHEDULER
-from kcm_cli.sandbox.scheduler.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
+from kcm_cli.sandbox.scheduler.volumes import reaches
 from kcm_cli.sandbox.views import POD_METADATA, PODS, SimulatedPod
 
 BIND_TIMEOUT_S = 600.0
@@ -95,49 +100,72 @@ class Writes:
     async def bind_volumes(self, pod: SimulatedPod, placement: Placement, listers: Listers) -> str:
         """Have the volumes bound that a pod needs on its node, and wait for it; why it failed, if it did."""
         needs = placement.needs
-        for volume, claim in needs.bindings:
-            await self._give(volume, claim)
-        for claim in needs.provisions:
-            await self._select(claim, placement.node)
-        waiting = {claim.key for _, claim in needs.bindings} | {claim.key for claim in needs.provisions}
+        asked = _Asked(
+            [(await self._give(volume, claim), claim) for volume, claim in needs.bindings],
+            [await self._select(claim, placement.node) for claim in needs.provisions],
+            placement.node,
+        )
         deadline = self._clock.monotonic() + BIND_TIMEOUT_S
         while self._clock.monotonic() < deadline:
             await self._clock.sleep(POLL_S)
             current = listers.pods.store.get(pod.key)
             if current is None or current.uid != pod.uid or current.deleting:
                 return "pod does not exist any more"
-            claims = [listers.claims.store.get(key) for key in waiting]
-            if all(claim is not None and _bound(claim) for claim in claims):
-                return ""
-            for claim in needs.provisions:
-                now = listers.claims.store.get(claim.key)
-                if now is None or (not now.spec.volume_name and not self._still_selected(now, claim)):
-                    return f'provisioning failed for PVC "{claim.name}"'
+            problem = asked.problem(listers)
+            if problem is not None:
+                return problem
         return "binding volumes: context deadline exceeded"
 
-    def _still_selected(self, now: PersistentVolumeClaim, before: PersistentVolumeClaim) -> bool:
-        """Whether the driver has not taken the node back (the cache may be older than our write)."""
-        return SELECTED_NODE in now.annotations or now.metadata.resource_version == before.metadata.resource_version
+    async def _give(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+        doc = edited(volume, volume_pointer(volume, claim))
+        return await self._client.update(PERSISTENT_VOLUMES, "", volume.name, doc)
 
-    async def _give(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        ref: Doc = {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "namespace": claim.namespace,
-            "name": claim.name,
-            "uid": claim.uid,
-            "resourceVersion": claim.metadata.resource_version,
-        }
-        metadata: Doc = {
-            "resourceVersion": volume.metadata.resource_version,
-            "annotations": {BOUND_BY_CONTROLLER: "yes"},
-        }
-        patch: Doc = {"metadata": metadata, "spec": {"claimRef": ref}}
-        await self._client.patch(PERSISTENT_VOLUMES, "", volume.name, patch, content_type=MERGE)
-
-    async def _select(self, claim: PersistentVolumeClaim, node: str) -> None:
+    async def _select(self, claim: PersistentVolumeClaim, node: str) -> PersistentVolumeClaim:
         patch: Doc = {"metadata": {"uid": claim.uid, "annotations": {SELECTED_NODE: node}}}
-        await self._client.patch(PERSISTENT_VOLUME_CLAIMS, claim.namespace, claim.name, patch, content_type=MERGE)
+        return await self._client.patch(
+            PERSISTENT_VOLUME_CLAIMS, claim.namespace, claim.name, patch, content_type=MERGE
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What was written for a pod's volumes, as the server answered."""
+
+    given: list[tuple[PersistentVolume, PersistentVolumeClaim]]
+    selected: list[PersistentVolumeClaim]
+    node: str
+
+    def problem(self, listers: Listers) -> str | None:
+        """Why it will not come to anything; empty if all is bound; None while it may still."""
+        found = [self._of_given(volume, claim, listers) for volume, claim in self.given]
+        found += [self._of_selected(claim, listers) for claim in self.selected]
+        failed = next((problem for problem in found if problem), None)
+        return failed or (None if None in found else "")
+
+    def _of_given(self, volume: PersistentVolume, claim: PersistentVolumeClaim, listers: Listers) -> str | None:
+        now = listers.volumes.store.get(volume.name)
+        if now is not None and now.version < volume.version:
+            return None  # the cache is older than what was written
+        if now is None or now.spec.claim_ref is None or not now.spec.claim_ref.uid:
+            return f'ClaimRef got reset for pv "{volume.name}"'
+        return self._misplaced(now, listers) or _bound(listers.claims.store.get(claim.key))
+
+    def _of_selected(self, claim: PersistentVolumeClaim, listers: Listers) -> str | None:
+        now = listers.claims.store.get(claim.key)
+        if now is not None and now.version < claim.version:
+            return None
+        if now is None or now.annotations.get(SELECTED_NODE) != self.node:
+            return f'provisioning failed for PVC "{claim.name}"'
+        volume = listers.volumes.store.get(now.spec.volume_name)
+        return self._misplaced(volume, listers) or _bound(now)
+
+    def _misplaced(self, volume: PersistentVolume | None, listers: Listers) -> str:
+        """A volume that cannot be had on the node after all; empty where it can, or where that is not known yet."""
+        node = listers.nodes.store.get(self.node)
+        if node is None or volume is None or reaches(volume, node):
+            return ""
+        place = f'pv "{volume.name}" node affinity doesn\'t match node "{node.name}"'
+        return f"{place}: no matching NodeSelectorTerms"
 
 
 def _last(pod: SimulatedPod, condition: Doc) -> Doc:
@@ -146,5 +174,6 @@ def _last(pod: SimulatedPod, condition: Doc) -> Doc:
     return {"$setElementOrder/conditions": [{"type": type_} for type_ in order], "conditions": [condition]}
 
 
-def _bound(claim: PersistentVolumeClaim) -> bool:
-    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.annotations
+def _bound(claim: PersistentVolumeClaim | None) -> str | None:
+    done = claim is not None and claim.spec.volume_name and BIND_COMPLETED in claim.annotations
+    return "" if done else None

@@ -10,12 +10,15 @@ from typing import Any
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.resource import Resource
-from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS
+from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS, StorageClass
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Notice
+from kcm_cli.planning.volumes.binding import provisioned_name
+from kcm_cli.planning.volumes.classes import class_of_claim
+from kcm_cli.planning.volumes.names import PROVISIONER_FINALIZER, SELECTED_NODE
 from kcm_cli.rest.client import MERGE, STRATEGIC_MERGE, Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import AnyInformer
@@ -72,7 +75,7 @@ class StorageDriver:
         prefix, _, name = key.partition(":")
         match f"{prefix}:":
             case "claim:":
-                await self._claim(key, name)
+                await self._claim(name)
             case "volume:":
                 await self._volume(name)
             case "attachment:":
@@ -83,11 +86,13 @@ class StorageDriver:
                 await self._make(CSI_DRIVERS, plan.driver_doc())
                 await self._make(STORAGE_CLASSES, plan.class_doc())
 
-    async def _make(self, resource: Resource[Any], doc: Doc) -> None:
+    async def _make(self, resource: Resource[Any], doc: Doc) -> bool:
+        """Whether it was not there yet."""
         try:
             await self._client.create(resource, "", doc)
         except AlreadyExists:
-            return
+            return False
+        return True
 
     async def _node(self, name: str) -> None:
         node = self._nodes.store.get(name)
@@ -96,30 +101,38 @@ class StorageDriver:
 
     # -- claims
 
-    async def _claim(self, key: str, name: str) -> None:
+    async def _claim(self, name: str) -> None:
         claim = self._claims.store.get(name)
         if claim is None:
             self._since.pop(name, None)
             return
-        class_ = self._classes.store.get(claim.spec.storage_class_name or "")
+        class_ = self._classes.store.get(class_of_claim(claim))
         delay_s = plan.provision_delay_s(claim, class_)
         if delay_s is not None and class_ is not None:
-            now = self._clock.monotonic()
-            left_s = self._since.setdefault(name, now) + delay_s - now
-            if left_s > 0:
-                self._tell(claim, "Provisioning", f'External provisioner is provisioning volume for claim "{name}"')
-                self._queue.add_after(key, left_s)
-                return
-            node = self._nodes.store.get(claim.annotations.get(plan.SELECTED_NODE, ""))
-            doc = plan.volume_doc(claim, class_, dict(node.labels) if node is not None else {})
-            await self._make(PERSISTENT_VOLUMES, doc)
-            self._since.pop(name, None)
-            text = f"Successfully provisioned volume {plan.volume_name(claim)}"
-            self._tell(claim, "ProvisioningSucceeded", text)
+            await self._provision(claim, class_, delay_s)
             return
+        self._since.pop(name, None)
         grown = plan.growth(claim, self._volumes.store.get(claim.spec.volume_name), class_)
         if grown is not None:
             await self._grow(claim, grown)
+
+    async def _provision(self, claim: PersistentVolumeClaim, class_: StorageClass, delay_s: float) -> None:
+        """Make the volume once its time has come; giving it to the claim is the binder's part."""
+        name = provisioned_name(claim)
+        if self._volumes.store.get(name) is not None:
+            return
+        now = self._clock.monotonic()
+        if claim.key not in self._since:
+            self._since[claim.key] = now
+            self._tell(claim, "Provisioning", f'External provisioner is provisioning volume for claim "{claim.key}"')
+        left_s = self._since[claim.key] + delay_s - now
+        if left_s > 0:
+            self._queue.add_after(f"{CLAIM}{claim.key}", left_s)
+            return
+        node = self._nodes.store.get(claim.annotations.get(SELECTED_NODE, ""))
+        doc = plan.volume_doc(claim, class_, dict(node.labels) if node is not None else {})
+        if await self._make(PERSISTENT_VOLUMES, doc):
+            self._tell(claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
 
     async def _grow(self, claim: PersistentVolumeClaim, grown: plan.Growth) -> None:
         if not grown.volume_done:
@@ -166,7 +179,7 @@ class StorageDriver:
             self._queue.add(f"{CLAIM}{volume.spec.claim_ref.namespace}/{volume.spec.claim_ref.name}")
         try:
             if plan.releasable(volume):
-                left = plan.without(volume.metadata.finalizers, plan.PROVISIONER_FINALIZER)
+                left = plan.without(volume.metadata.finalizers, PROVISIONER_FINALIZER)
                 await self._finalizers(PERSISTENT_VOLUMES, volume, left)
             elif plan.to_delete(volume):
                 await self._client.delete(PERSISTENT_VOLUMES, "", name, uid=volume.uid)

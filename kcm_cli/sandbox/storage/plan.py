@@ -11,18 +11,23 @@ from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.planning.volumes.binding import claim_ref, provisioned_name
+from kcm_cli.planning.volumes.classes import waits_for_consumer
+from kcm_cli.planning.volumes.names import (
+    BETA_STORAGE_PROVISIONER,
+    PROVISIONED_BY,
+    PROVISIONER_FINALIZER,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    WAIT_FOR_FIRST_CONSUMER,
+)
 
 DRIVER = "csi.sandbox.kcm.dev"
 CLASS = "standard"
 DELAY = "sandbox.kcm.dev/provision-delay"
 TOPOLOGY = "topology"
 """The parameter of a StorageClass that names a node label: its volumes are reached from equal nodes only."""
-PROVISIONERS = ("volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner")
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
-PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
-PROVISIONER_FINALIZER = "external-provisioner.volume.kubernetes.io/finalizer"
 ATTACHER_FINALIZER = f"external-attacher/{DRIVER.replace('.', '-')}"
-WAITS = "WaitForFirstConsumer"
 NEVER = "never"
 
 
@@ -34,7 +39,7 @@ def class_doc() -> Doc:
         "metadata": {"name": CLASS, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
         "provisioner": DRIVER,
         "reclaimPolicy": "Delete",
-        "volumeBindingMode": WAITS,
+        "volumeBindingMode": WAIT_FOR_FIRST_CONSUMER,
         "allowVolumeExpansion": True,
     }
 
@@ -65,9 +70,9 @@ def provision_delay_s(claim: PersistentVolumeClaim, class_: StorageClass | None)
     """Seconds until a volume is made for a claim; None where it is not (yet) for us to make one."""
     if claim.deleting or claim.spec.volume_name or class_ is None or class_.provisioner != DRIVER:
         return None
-    if not any(claim.annotations.get(name) == DRIVER for name in PROVISIONERS):
+    if DRIVER not in (claim.annotations.get(name) for name in (STORAGE_PROVISIONER, BETA_STORAGE_PROVISIONER)):
         return None  # the volume controller has not asked
-    if class_.volume_binding_mode == WAITS and SELECTED_NODE not in claim.annotations:
+    if waits_for_consumer(class_) and SELECTED_NODE not in claim.annotations:
         return None
     text = claim.annotations.get(DELAY, "0s")
     if text == NEVER:
@@ -78,30 +83,20 @@ def provision_delay_s(claim: PersistentVolumeClaim, class_: StorageClass | None)
         return 0.0
 
 
-def volume_name(claim: PersistentVolumeClaim) -> str:
-    return f"pvc-{claim.uid}"
-
-
 def volume_doc(claim: PersistentVolumeClaim, class_: StorageClass, node_labels: dict[str, str]) -> Doc:
     """The volume for a claim."""
-    name = volume_name(claim)
-    ref: Doc = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "namespace": claim.namespace,
-        "name": claim.name,
-        "uid": claim.uid,
-        "resourceVersion": claim.metadata.resource_version,
-    }
+    name = provisioned_name(claim)
     spec: Doc = {
         "accessModes": list(claim.spec.access_modes),
         "capacity": {"storage": asked(claim)},
-        "claimRef": ref,
+        "claimRef": claim_ref(claim),
         "csi": {"driver": DRIVER, "volumeHandle": name, "fsType": "ext4"},
         "persistentVolumeReclaimPolicy": class_.reclaim_policy or "Delete",
         "storageClassName": class_.name,
         "volumeMode": claim.spec.volume_mode or "Filesystem",
     }
+    if claim.spec.volume_attributes_class_name:
+        spec["volumeAttributesClassName"] = claim.spec.volume_attributes_class_name
     if class_.mount_options:
         spec["mountOptions"] = list(class_.mount_options)
     key = (class_.parameters or {}).get(TOPOLOGY, "")

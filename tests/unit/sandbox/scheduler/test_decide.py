@@ -323,6 +323,7 @@ CLASS = {"metadata": {"name": "s"}, "provisioner": "x", "volumeBindingMode": "Wa
 
 MANUAL = {**CLASS, "provisioner": "kubernetes.io/no-provisioner"}
 ONLY_B = [{"matchLabelExpressions": [{"key": "kubernetes.io/hostname", "values": ["b"]}]}]
+KEPT = {"namespace": "default", "name": "v"}
 IN_ZONE_Q = {"topology.kubernetes.io/zone": "q"}
 
 
@@ -390,6 +391,18 @@ UNAVAILABLE = "0/2 nodes are available: "
             volumes_of([claim("v", size="2Gi")], [volume("pv", node="a")], [MANUAL]),
             UNAVAILABLE + "2 node(s) didn't find available persistent volumes to bind.",
             id="too small a volume",
+        ),
+        pytest.param(
+            volumes_of(
+                [claim("v")], [volume("small", node="a"), volume("pv", node="b", size="9Gi", claimRef=KEPT)], [MANUAL]
+            ),
+            "b",
+            id="a volume that is kept for the claim",
+        ),
+        pytest.param(
+            volumes_of([claim("v")], [volume("pv", node="a", volumeAttributesClassName="fast")], [MANUAL]),
+            UNAVAILABLE + "2 node(s) didn't find available persistent volumes to bind.",
+            id="a volume of other attributes",
         ),
         pytest.param(
             volumes_of([claim("v", annotations={"volume.kubernetes.io/selected-node": "b"})], [], [CLASS]),

@@ -1,7 +1,9 @@
-"""The simulated storage driver with the scheduler; the test does what the volume controllers would do."""
+"""The simulated storage driver with the scheduler and the controller that binds volumes."""
 
 import json
 
+from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
+from tests.unit.controllers.controlling import controllers
 from tests.unit.sandbox.nodes.world import World, resource
 
 CLAIMS = resource("persistentvolumeclaims")
@@ -28,16 +30,28 @@ async def names(world: World, kind) -> list[str]:
     return [item["metadata"]["name"] for item in listed["items"]]
 
 
-async def bind(world: World) -> str:
-    """As the volume controller binds a claim to the volume that was made for it."""
-    (name,) = await names(world, VOLUMES)
-    volume = await world.get(VOLUMES, name)
-    annotations = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
-    await world.client.patch(VOLUMES, "", name, {"status": {"phase": "Bound"}}, subresource="status")
-    await world.patch(CLAIMS, "data", {"metadata": {"annotations": annotations}, "spec": {"volumeName": name}})
-    status = {"phase": "Bound", "capacity": volume["spec"]["capacity"], "accessModes": ["ReadWriteOnce"]}
-    await world.client.patch(CLAIMS, "default", "data", {"status": status}, subresource="status")
-    return name
+def binder(world: World):
+    """The controller that asks for volumes and binds them."""
+    return controllers(world, PersistentVolumeBinderConfig(), names=["persistentvolume-binder-controller"])
+
+
+def place(name: str, node: str, size: str = "1Gi", **spec) -> dict:
+    """A volume on one node."""
+    terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]
+    whole = {
+        "capacity": {"storage": size},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "standard",
+        "local": {"path": "/x"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+        **spec,
+    }
+    return {"metadata": {"name": name}, "spec": whole}
+
+
+async def remove_claim(world: World) -> None:
+    await world.patch(CLAIMS, "data", {"metadata": {"finalizers": None}})
+    await world.delete(CLAIMS, "data")
 
 
 def test_there_is_a_default_class_and_every_node_has_the_driver(play):
@@ -52,24 +66,101 @@ def test_there_is_a_default_class_and_every_node_has_the_driver(play):
 
 def test_the_first_consumer_gets_a_volume_and_then_runs(play):
     async def run(world: World) -> None:
-        await world.create(CLAIMS, claim())
-        await world.wait()
-        assert await names(world, VOLUMES) == []
-        await world.pod("a", MOUNT)
-        await world.wait()
-        selected = (await world.get(CLAIMS, "data"))["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
-        assert await world.node_of("a") == ""
-        await world.patch(CLAIMS, "data", {"metadata": {"annotations": {PROVISIONER: "csi.sandbox.kcm.dev"}}})
-        await world.wait()
-        name = await bind(world)
-        volume = await world.get(VOLUMES, name)
-        assert volume["spec"]["capacity"] == {"storage": "1Gi"}
-        assert volume["spec"]["claimRef"]["name"] == "data"
-        await world.wait(2)
-        assert await world.node_of("a") == selected
-        assert (await world.status("a"))["phase"] == "Running"
+        async with binder(world):
+            await world.create(CLAIMS, claim())
+            await world.wait(20)
+            assert await names(world, VOLUMES) == []
+            await world.pod("a", MOUNT)
+            await world.wait(20)
+            data = await world.get(CLAIMS, "data")
+            volume = await world.get(VOLUMES, data["spec"]["volumeName"])
+            assert volume["spec"]["capacity"] == {"storage": "1Gi"}
+            assert volume["spec"]["claimRef"]["uid"] == data["metadata"]["uid"]
+            assert (volume["status"]["phase"], data["status"]["phase"]) == ("Bound", "Bound")
+            selected = data["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
+            assert await world.node_of("a") == selected
+            assert (await world.status("a"))["phase"] == "Running"
         reasons = [reason for reason, _ in await world.events("data")]
-        assert "ProvisioningSucceeded" in reasons
+        assert {"WaitForFirstConsumer", "ExternalProvisioning", "ProvisioningSucceeded"} <= {*reasons}
+        assert reasons.count("ProvisioningSucceeded") == 1
+
+    play(run)
+
+
+def test_without_a_binder_nobody_asks_for_a_volume(play):
+    async def run(world: World) -> None:
+        await world.create(CLAIMS, claim())
+        await world.pod("a", MOUNT)
+        await world.wait(60)
+        assert await names(world, VOLUMES) == []
+        assert (await world.get(CLAIMS, "data"))["status"] == {"phase": "Pending"}
+        assert await world.node_of("a") == ""
+
+    play(run)
+
+
+def test_a_volume_that_is_there_decides_on_the_node(play):
+    async def run(world: World) -> None:
+        await world.create(VOLUMES, place("there", "node-2", "5Gi"))
+        await world.create(VOLUMES, place("kept", "node-3", claimRef={"namespace": "default", "name": "other"}))
+        async with binder(world):
+            await world.wait(5)
+            await world.create(CLAIMS, claim())
+            await world.wait(20)
+            assert (await world.get(CLAIMS, "data"))["status"]["phase"] == "Pending"
+            await world.pod("a", {**MOUNT, "nodeSelector": {"kubernetes.io/hostname": "node-2"}})
+            await world.wait(20)
+            assert (await world.get(CLAIMS, "data"))["spec"]["volumeName"] == "there"
+            assert await world.node_of("a") == "node-2"
+            there = await world.get(VOLUMES, "there")
+            assert there["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
+            assert there["status"]["phase"] == "Bound"
+
+    play(run)
+
+
+def test_a_volume_that_is_kept_for_the_claim_is_taken(play):
+    async def run(world: World) -> None:
+        await world.create(VOLUMES, place("small", "node-1"))
+        await world.create(VOLUMES, place("kept", "node-3", "9Gi", claimRef={"namespace": "default", "name": "data"}))
+        async with binder(world):
+            await world.create(CLAIMS, claim())
+            await world.pod("a", MOUNT)
+            await world.wait(30)
+            assert (await world.get(CLAIMS, "data"))["spec"]["volumeName"] == "kept"
+            assert await world.node_of("a") == "node-3"
+
+    play(run)
+
+
+def test_a_class_that_does_not_wait_is_served_at_once(play):
+    async def run(world: World) -> None:
+        await world.create(CLASSES, {"metadata": {"name": "now"}, "provisioner": "csi.sandbox.kcm.dev"})
+        doc = claim()
+        doc["spec"]["storageClassName"] = "now"
+        async with binder(world):
+            await world.create(CLAIMS, doc)
+            await world.wait(20)
+            assert (await world.get(CLAIMS, "data"))["status"]["phase"] == "Bound"
+
+    play(run)
+
+
+def test_a_pod_whose_volume_is_taken_from_it_is_placed_anew(play):
+    """As when the binder of another manager undoes what the scheduler has reserved."""
+
+    async def run(world: World) -> None:
+        await world.create(VOLUMES, place("v", "node-2"))
+        await world.client.patch(VOLUMES, "", "v", {"status": {"phase": "Available"}}, subresource="status")
+        await world.create(CLAIMS, claim())
+        await world.pod("a", {**MOUNT, "nodeSelector": {"kubernetes.io/hostname": "node-2"}})
+        await world.wait(5)
+        assert (await world.get(VOLUMES, "v"))["spec"]["claimRef"]["name"] == "data"
+        await world.patch(VOLUMES, "v", {"spec": {"claimRef": None}})
+        await world.wait(2)
+        async with binder(world):
+            await world.wait(60)
+            assert await world.node_of("a") == "node-2"
 
     play(run)
 
@@ -92,21 +183,39 @@ def test_provisioning_can_take_its_time(play):
 
 def test_volumes_grow_and_go_with_their_claims(play):
     async def run(world: World) -> None:
-        selected = {PROVISIONER: "csi.sandbox.kcm.dev", "volume.kubernetes.io/selected-node": "node-1"}
-        await world.create(CLAIMS, claim(**selected))
-        await world.wait()
-        name = await bind(world)
-        await world.patch(CLAIMS, "data", {"spec": {"resources": {"requests": {"storage": "3Gi"}}}})
-        await world.wait()
-        status = (await world.get(CLAIMS, "data"))["status"]
-        assert status["capacity"] == {"storage": "3Gi"}
-        assert not status.get("conditions")
-        assert (await world.get(VOLUMES, name))["spec"]["capacity"] == {"storage": "3Gi"}
-        await world.client.patch(VOLUMES, "", name, {"status": {"phase": "Released"}}, subresource="status")
-        await world.wait()
-        left = await world.get(VOLUMES, name)
-        assert left["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
-        assert left["metadata"]["deletionTimestamp"]
+        async with binder(world):
+            await world.create(CLAIMS, claim(**{"volume.kubernetes.io/selected-node": "node-1"}))
+            await world.wait(20)
+            name = (await world.get(CLAIMS, "data"))["spec"]["volumeName"]
+            await world.patch(CLAIMS, "data", {"spec": {"resources": {"requests": {"storage": "3Gi"}}}})
+            await world.wait()
+            status = (await world.get(CLAIMS, "data"))["status"]
+            assert status["capacity"] == {"storage": "3Gi"}
+            assert not status.get("conditions")
+            assert (await world.get(VOLUMES, name))["spec"]["capacity"] == {"storage": "3Gi"}
+            await remove_claim(world)
+            await world.wait()
+            left = (await world.get(VOLUMES, name))["metadata"]
+            assert (left["finalizers"], "deletionTimestamp" in left) == (["kubernetes.io/pv-protection"], True)
+
+    play(run)
+
+
+def test_a_volume_that_is_deleted_before_its_claim_goes_with_it(play):
+    async def run(world: World) -> None:
+        async with binder(world):
+            await world.create(CLAIMS, claim(**{"volume.kubernetes.io/selected-node": "node-1"}))
+            await world.wait(20)
+            name = (await world.get(CLAIMS, "data"))["spec"]["volumeName"]
+            await world.delete(VOLUMES, name)
+            await world.patch(
+                VOLUMES, name, {"metadata": {"finalizers": ["external-provisioner.volume.kubernetes.io/finalizer"]}}
+            )
+            await world.wait(20)
+            assert (await world.get(CLAIMS, "data"))["status"]["phase"] == "Bound"
+            await remove_claim(world)
+            await world.wait(5)
+            assert await world.gone(name, VOLUMES)
 
     play(run)
 
