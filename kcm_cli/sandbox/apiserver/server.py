@@ -42,8 +42,9 @@ from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.registry.options import check_timeout
 from kcm_cli.sandbox.apiserver.registry.refusals import NotAcceptable
+from kcm_cli.sandbox.apiserver.registry.remote_apis import RemoteApis
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve, unresolvable
-from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, NoSuchGroup, route
+from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE, NoSuchGroup, Unavailable, route
 from kcm_cli.sandbox.apiserver.registry.service_ranges import DefaultRangeStatus
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
 from kcm_cli.sandbox.apiserver.registry.versions import KindVersions
@@ -122,6 +123,7 @@ class ApiServer:
         self._flows = FlowClasses(parts.store)
         DefaultRangeStatus(self.core)
         CustomApiServices(self.core)
+        RemoteApis(self.core)
         self._metrics = ServerMetrics(parts.store)
         self._discovery = Discovery(self.catalog)
         self._openapi = OpenApi(self.catalog, parts.schemas.builtin, custom)
@@ -158,6 +160,8 @@ class ApiServer:
             answer = _refused(request, error, notes)
         except NoSuchGroup:
             answer = text_response(404, PLAIN_404)
+        except Unavailable:
+            answer = text_response(503, UNAVAILABLE)
         except Exception:  # noqa: BLE001 - the one boundary: a bug costs its request, and is seen
             _log.exception("request failed", extra={"fields": {"method": request.method, "path": request.path}})
             answer = error_response(internal("the server met an error in itself, see its log"))

@@ -14,13 +14,13 @@ _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create",
 
 def group_list(catalog: Catalog) -> Doc:
     """APIGroupList."""
-    groups = [_group(group) for group in catalog.groups if group.group]
+    groups = [_group(group) for group in catalog.listed if group.group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def group(catalog: Catalog, name: str) -> Doc | None:
     """APIGroup, or None for a group that is not served."""
-    for one in catalog.groups:
+    for one in catalog.listed:
         if one.group == name and name:
             return {"kind": "APIGroup", "apiVersion": "v1", **_group(one)}
     return None
@@ -39,7 +39,7 @@ def resource_list(catalog: Catalog, name: str, version: str) -> Doc | None:
 
 def aggregated(catalog: Catalog, *, core: bool) -> Doc:
     """APIGroupDiscoveryList: all of the core group, or of all others."""
-    items = [_discovered(catalog, one) for one in catalog.groups if bool(one.group) != core]
+    items = [_discovered(catalog, one) for one in catalog.listed if bool(one.group) != core]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": AGGREGATED, "metadata": {}, "items": items}
 
 
@@ -103,16 +103,16 @@ def _sub_entry(served: Served, sub: Subresource) -> Doc:
 
 
 def _discovered(catalog: Catalog, group_: Group) -> Doc:
-    versions = [
-        {
-            "version": version,
-            "resources": [_discovered_resource(served) for served in catalog.resources(group_.group, version)],
-            "freshness": "Current",
-        }
-        for version in group_.versions
-    ]
+    versions = [_discovered_version(catalog, group_.group, version) for version in group_.versions]
     metadata: Doc = {"name": group_.group} if group_.group else {}
     return {"metadata": metadata, "versions": versions}
+
+
+def _discovered_version(catalog: Catalog, group_: str, version: str) -> Doc:
+    if catalog.is_remote(group_, version):
+        return {"version": version, "freshness": "Stale"}
+    resources = [_discovered_resource(served) for served in catalog.resources(group_, version)]
+    return {"version": version, "resources": resources, "freshness": "Current"}
 
 
 def _discovered_resource(served: Served) -> Doc:

@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.refusals import method_not_allowed
 from kcm_cli.sandbox.apiserver.registry import negotiation, refusals
 from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS, text_response
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
-from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404
+from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE
 
 _AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _OWN_GROUP = "apiregistration.k8s.io"
@@ -72,13 +72,15 @@ class Discovery:
                 return self._aggregated(request) or self._document(request, lambda: _core_versions(request))
             case ["api", version] if "//" not in request.path:
                 return self._listed(request, "", version)
-            case ["apis", group, version] if group and self._catalog.has_group(group):
+            case ["apis", group, version] if group and self._catalog.knows(group, version):
                 return self._listed(request, group, version)
         if parts[0] == "api":
             raise refusals.no_such_path()
         return text_response(404, PLAIN_404)
 
     def _listed(self, request: Request, group: str, version: str) -> Response:
+        if self._catalog.is_remote(group, version):
+            return text_response(503, UNAVAILABLE)
         custom = self._catalog.is_custom(group)
         if not self._catalog.has_version(group, version):
             if custom:

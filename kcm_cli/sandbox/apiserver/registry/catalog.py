@@ -119,6 +119,7 @@ class Catalog:
         self._custom_groups: dict[str, Group] = {}
         self._served: dict[tuple[str, str, str], Served] = {}
         self._versions: set[tuple[str, str]] = set()
+        self._remote: tuple[tuple[str, str], ...] = ()
         self.changed: list[Callable[[], None]] = []
         for one in facts.resources:
             self._insert(_builtin(one))
@@ -127,6 +128,24 @@ class Catalog:
     def groups(self) -> tuple[Group, ...]:
         """All groups, in the order of discovery; the core group is the empty one."""
         return self._builtin_groups + tuple(self._custom_groups.values())
+
+    @property
+    def listed(self) -> tuple[Group, ...]:
+        """All groups that discovery lists: those of other servers, too."""
+        known = {group.group for group in self.groups}
+        remote: dict[str, list[str]] = {}
+        for name, version in self._remote:
+            remote.setdefault(name, []).append(version)
+        ours = tuple(_with_versions(group, remote.get(group.group, ())) for group in self.groups)
+        return ours + tuple(Group(name, tuple(remote[name])) for name in remote if name not in known)
+
+    def is_remote(self, group: str, version: str) -> bool:
+        """Whether another server is to answer for a version, and this one does not."""
+        return (group, version) in self._remote and (group, version) not in self._versions
+
+    def knows(self, group: str, version: str) -> bool:
+        """Whether a path of that version leads anywhere."""
+        return self.has_group(group) or self.is_remote(group, version)
 
     def find(self, group: str, version: str, plural: str) -> Served | None:
         """The resource of that address."""
@@ -175,6 +194,15 @@ class Catalog:
         for callback in self.changed:
             callback()
 
+    def set_remote(self, versions: Iterable[tuple[str, str]]) -> None:
+        """Replace the groups and versions of other servers."""
+        remote = tuple(versions)
+        if remote == self._remote:
+            return
+        self._remote = remote
+        for callback in self.changed:
+            callback()
+
     def add_aggregated(self, group: Group, served: Iterable[Served]) -> None:
         """Serve one more group, whose requests somebody else answers."""
         self._builtin_groups = (*self._builtin_groups, group)
@@ -187,6 +215,11 @@ class Catalog:
         gvr = served.info.gvr
         self._served[gvr.group, gvr.version, gvr.plural] = served
         self._versions.add((gvr.group, gvr.version))
+
+
+def _with_versions(group: Group, versions: Iterable[str]) -> Group:
+    more = tuple(version for version in versions if version not in group.versions)
+    return Group(group.group, group.versions + more, group.preferred) if more else group
 
 
 def _builtin(data: _Data) -> Served:

@@ -13,14 +13,23 @@ _METHODS = frozenset(["GET", "POST", "PUT", "PATCH", "DELETE"])
 _OF_OBJECTS = frozenset(["get", "update", "patch", "delete"])
 
 
+UNAVAILABLE = "service unavailable\n"
+
+
+class Unavailable(Exception):
+    """A path of a group that another server is to answer, which cannot be reached: answered by plain text."""
+
+
 class NoSuchGroup(Exception):
     """A path of a group that is not served: answered by plain text, not by a Status."""
 
 
 def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str) -> Served:
-    """The resource that a request is about. Raises ApiError 404, 405; NoSuchGroup."""
+    """The resource that a request is about. Raises ApiError 404, 405; NoSuchGroup; Unavailable."""
     served = catalog.find(info.group, info.version, info.plural)
     if served is None:
+        if catalog.is_remote(info.group, info.version):
+            raise Unavailable
         if not catalog.has_group(info.group) or catalog.is_custom(info.group):
             raise NoSuchGroup
         raise refusals.no_such_path()

@@ -1,0 +1,143 @@
+"""APIServices that another server is to answer: whether it could be reached, and that its group is there.
+
+Nothing runs behind the services of a sandbox, so requests to such a group are answered by 503, and no check of its
+discovery succeeds.
+
+upstream: kube-aggregator pkg/controllers/status/remote/remote_available_controller.go, pkg/apiserver/handler_proxy.go
+"""
+
+import asyncio
+from collections.abc import Iterator
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.registry.api_services import API_SERVICES
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.store import Event, Stored
+from kcm_cli.sandbox.apiserver.types import Tree
+
+_SERVICES = GVR("", "v1", "services")
+_SLICES = GVR("discovery.k8s.io", "v1", "endpointslices")
+_SERVICE_LABEL = "kubernetes.io/service-name"
+_MANAGER = "kube-apiserver"
+
+
+class RemoteApis:
+    """Keeps the Available condition, and tells the catalogue of the groups."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._due = False
+        self._used: frozenset[tuple[str, str]] = frozenset()
+        core.store.subscribe(API_SERVICES, self._written)
+        core.store.subscribe(_SERVICES, self._service_written)
+        core.store.subscribe(_SLICES, self._slice_written)
+        if core.store.count(API_SERVICES):
+            self._settle()
+
+    def _service_written(self, event: Event) -> None:
+        if (event.stored.namespace, event.stored.name) in self._used:
+            self._written(event)
+
+    def _slice_written(self, event: Event) -> None:
+        if self._used and (event.stored.namespace, _service_of(event.stored.doc)) in self._used:
+            self._written(event)
+
+    def _written(self, event: Event) -> None:
+        if not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._settle)
+
+    def _settle(self) -> None:
+        # atomic: no await
+        self._due = False
+        remote = [stored for stored in self._core.store.list(API_SERVICES) if _service(stored) is not None]
+        self._used = frozenset((each["namespace"], each["name"]) for each in map(_service, remote) if each)
+        self._core.catalog.set_remote([_address(stored.doc) for stored in _by_priority(remote)])
+        for stored in remote:
+            self._judge(stored)
+
+    def _judge(self, stored: Stored) -> None:
+        doc: Tree = stored.doc
+        status, reason, message = self._state(doc["spec"])
+        known: list[Tree] = (doc.get("status") or {}).get("conditions") or []
+        old = next((one for one in known if one["type"] == "Available"), None)
+        if old is not None and (old["status"], old.get("reason"), old.get("message")) == (status, reason, message):
+            return
+        now = self._core.clock.now()
+        since = old["lastTransitionTime"] if old is not None and old["status"] == status else format_time(now)
+        condition = {"type": "Available", "status": status, "lastTransitionTime": since}
+        condition |= {"reason": reason, "message": message}
+        new: Tree = stored.copy()
+        new["status"] = {"conditions": [one for one in known if one["type"] != "Available"] + [condition]}
+        served = self._core.catalog.by_gvr(API_SERVICES)
+        assert served is not None
+        self._core.patching.track_update(served.info, "status", doc, new, _MANAGER, now)
+        self._core.store.update(API_SERVICES, "", stored.name, new)
+
+    def _state(self, spec: Tree) -> tuple[str, str, str]:
+        """Status, reason and message of the condition."""
+        if self._core.catalog.has_version(spec.get("group", ""), spec["version"]):  # as the metrics of a sandbox
+            return "True", "Passed", "all checks passed"
+        return "False", *self._problem(spec)
+
+    def _problem(self, spec: Tree) -> tuple[str, str]:
+        """Why the server behind an APIService cannot be reached."""
+        service: Tree = spec["service"]
+        namespace, name, number = service["namespace"], service["name"], service.get("port", 443)
+        where = f"service/{name} in {quote(namespace)}"
+        stored = self._core.store.get(_SERVICES, namespace, name)
+        if stored is None:
+            return "ServiceNotFound", f"{where} is not present"
+        found: Tree = stored.doc["spec"]  # type: ignore[assignment]
+        if found.get("type") == "ClusterIP":
+            port = next((each for each in found.get("ports") or () if each["port"] == number), None)
+            if port is None:
+                return "ServicePortError", f"{where} is not listening on port {number}"
+            slices = list(self._slices(namespace, name))
+            if not slices:
+                return "EndpointsNotFound", f"cannot find endpointslices for {where}"
+            if not any(_has_address(each, port.get("name", "")) for each in slices):
+                text = f"endpointslices for {where} have no addresses with port name {quote(port.get('name', ''))}"
+                return "MissingEndpoints", text
+        host = found.get("externalName") or found.get("clusterIP", "")
+        url = f"https://{host}:{number}/apis/{spec['group']}/{spec['version']}"
+        why = f'Get "{url}": dial tcp: no network leads to pods of a sandbox'
+        return "FailedDiscoveryCheck", f"failing or missing response from {url}: {why}"
+
+    def _slices(self, namespace: str, name: str) -> Iterator[Tree]:
+        for stored in self._core.store.list(_SLICES, namespace):
+            if _service_of(stored.doc) == name:
+                yield stored.doc
+
+
+def _service(stored: Stored) -> Tree | None:
+    spec: Tree = stored.doc["spec"]  # type: ignore[assignment]
+    return spec.get("service")
+
+
+def _service_of(piece: Tree) -> str:
+    found: str = (piece["metadata"].get("labels") or {}).get(_SERVICE_LABEL, "")
+    return found
+
+
+def _by_priority(remote: list[Stored]) -> list[Stored]:
+    def rank(stored: Stored) -> tuple[int, int, str]:
+        spec: Tree = stored.doc["spec"]  # type: ignore[assignment]
+        return -spec["groupPriorityMinimum"], -spec["versionPriority"], stored.name
+
+    return sorted(remote, key=rank)
+
+
+def _address(doc: Tree) -> tuple[str, str]:
+    return doc["spec"].get("group", ""), doc["spec"]["version"]
+
+
+def _has_address(piece: Tree, port: str) -> bool:
+    if not any((each.get("name") or "") == port for each in piece.get("ports") or ()):
+        return False
+    return any(
+        each.get("addresses") and (each.get("conditions") or {}).get("ready") is not False
+        for each in piece.get("endpoints") or ()
+    )
