@@ -16,14 +16,21 @@ from kcm_cli.planning.volumes.classes import (
     waits_for_consumer,
 )
 from kcm_cli.planning.volumes.index import VolumeIndex
+from kcm_cli.planning.volumes.matching import NO_ATTRIBUTES_CLASSES, attributes_class
 from kcm_cli.planning.volumes.names import BIND_COMPLETED
 from kcm_cli.runtime.informers import Informers
+
+
+class Unsupported(Exception):
+    """A claim asks for what there is only in a newer release than the emulated one."""
 
 
 class Caches:
     """Volumes and claims as we wrote them last, free volumes by what they offer, classes, and pods by their claims."""
 
-    def __init__(self, informers: Informers) -> None:
+    def __init__(self, informers: Informers, *, attributes_classes: bool) -> None:
+        """``attributes_classes``: whether there are such (gate VolumeAttributesClass)."""
+        self.attributes_classes = attributes_classes
         volumes, claims = informers.get(PERSISTENT_VOLUMES), informers.get(PERSISTENT_VOLUME_CLAIMS)
         classes, pods = informers.get(STORAGE_CLASSES), informers.get(PODS)
         self.informers = (volumes, claims, classes, pods)
@@ -35,9 +42,12 @@ class Caches:
         pods.store.add_index(CLAIM, claims_of)
 
     def read(self, claim: PersistentVolumeClaim) -> Snapshot:
-        """Raises FormatError for a selector that makes no sense."""
+        """Raises FormatError for a selector that makes no sense, Unsupported for a class that cannot be had."""
         if claim.spec.volume_name or BIND_COMPLETED in claim.annotations:
-            return Snapshot(claim, self.volumes.get(claim.spec.volume_name))
+            named = self.volumes.get(claim.spec.volume_name)
+            return Snapshot(claim, named, attributes_classes=self.attributes_classes)
+        if attributes_class(claim) and not self.attributes_classes:
+            raise Unsupported(f"volumeAttributesClassName of claim {claim.key} {NO_ATTRIBUTES_CLASSES}")
         delayed = waits_for_consumer(self.class_of(claim))
         volume = self._index.match(claim, reserved_only=delayed)
         if volume is not None:

@@ -65,7 +65,8 @@ class VolumeBinder:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
-        self._caches = Caches(context.informers)
+        attributes_classes = context.gates.enabled("VolumeAttributesClass")
+        self._caches = Caches(context.informers, attributes_classes=attributes_classes)
         self._metrics = OperationMetrics(context.metrics, context.clock)
         self._writes = Writes(context.client, self._caches, context.recorder)
         self._provisioner = Provisioner(context, self._caches, self._writes, self._metrics)

@@ -16,7 +16,7 @@ from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.plugins import UNKNOWN, plugin_of
 from kcm_cli.engine.storage_operations import OPERATION_BUCKETS, StorageOperations
 from kcm_cli.planning.volumes.classes import class_of_claim
-from kcm_cli.planning.volumes.matching import FILESYSTEM
+from kcm_cli.planning.volumes.matching import FILESYSTEM, attributes_class
 
 Counts = Counted[tuple[str, ...]]
 PROVISION, DELETE = "provision", "delete"
@@ -111,7 +111,7 @@ class CountCollector:
     def _claims(self) -> Iterator[Metric]:
         states = Counts()
         for claim in self._caches.claims.store.list():
-            attributes = claim.spec.volume_attributes_class_name or ""
+            attributes = attributes_class(claim)
             state = "bound" if claim.status.phase == "Bound" else "unbound"
             states[state, claim.namespace, class_of_claim(claim), attributes] += 1
         labels = ("namespace", "storage_class", "volume_attributes_class")

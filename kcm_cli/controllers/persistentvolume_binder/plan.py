@@ -108,7 +108,7 @@ def _named(snapshot: Snapshot) -> ClaimDecision:
         return Pend()
     ref = volume.spec.claim_ref
     if ref is None:
-        why = misfit(volume, claim)
+        why = misfit(volume, claim, attributes_classes=snapshot.attributes_classes)
         text = f'Cannot bind to requested volume "{volume.name}": {why}'
         return Pend(Event(WARNING, "VolumeMismatch", text)) if why else Bind(volume)
     if points_to(volume, claim):

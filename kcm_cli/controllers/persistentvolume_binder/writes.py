@@ -33,7 +33,9 @@ class Writes:
         volume = await self.volume(volume, binding.volume_pointer(volume, claim))
         volume = await self.phase(volume, "Bound")
         claim = await self.claim(claim, binding.claim_pointer(claim, volume))
-        await self.claim(claim, binding.bound_status(claim, volume), STATUS)
+        await self.claim(
+            claim, binding.bound_status(claim, volume, attributes_classes=self._caches.attributes_classes), STATUS
+        )
 
     async def unbind(self, volume: PersistentVolume) -> None:
         """Take the volume's half of a binding back."""

@@ -100,10 +100,11 @@ def unbound_status(claim: PersistentVolumeClaim, phase: str) -> Changes:
     return changes
 
 
-def bound_status(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Changes:
+def bound_status(claim: PersistentVolumeClaim, volume: PersistentVolume, *, attributes_classes: bool = True) -> Changes:
     """The status of a claim that is bound. Raises NoCapacity.
 
-    Its size and attributes are the volume's when it becomes bound; afterwards they are the resizer's.
+    Its size and attributes are the volume's when it becomes bound; afterwards they are the resizer's. Without
+    ``attributes_classes`` the latter is nobody's.
     """
     status, spec = claim.status, volume.spec
     changes: dict[Path, Value] = {}
@@ -114,7 +115,7 @@ def bound_status(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Chan
     changes["status", "phase"] = "Bound"
     changes |= _capacity(claim, volume)
     attributes = spec.volume_attributes_class_name
-    if status.phase == "Pending" and status.current_volume_attributes_class_name != attributes:
+    if attributes_classes and status.phase == "Pending" and status.current_volume_attributes_class_name != attributes:
         changes["status", "currentVolumeAttributesClassName"] = ABSENT if attributes is None else attributes
     return changes
 

@@ -15,7 +15,7 @@ from kcm_cli.api.storage import PersistentVolume
 from kcm_cli.machinery.labels import from_label_selector
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.volumes.classes import class_of_claim, class_of_volume
-from kcm_cli.planning.volumes.matching import FILESYSTEM, capacity, points_to, requested, suits
+from kcm_cli.planning.volumes.matching import FILESYSTEM, attributes_class, capacity, points_to, requested, suits
 
 ACCESS_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 Modes = frozenset[str]
@@ -77,9 +77,8 @@ class VolumeIndex:
 
     def _fitting(self, claim: PersistentVolumeClaim, modes: Modes) -> Iterator[PersistentVolume]:
         selector = from_label_selector(claim.spec.selector) if claim.spec.selector is not None else None
-        spec = claim.spec
-        attributes = spec.volume_attributes_class_name or ""
-        entries = self._free.get(_Kind(modes, class_of_claim(claim), spec.volume_mode or FILESYSTEM, attributes), [])
+        mode = claim.spec.volume_mode or FILESYSTEM
+        entries = self._free.get(_Kind(modes, class_of_claim(claim), mode, attributes_class(claim)), [])
         for index in range(bisect_left(entries, _Entry(requested(claim), "")), len(entries)):
             volume = self._volumes[entries[index].name]
             if selector is None or selector.matches(volume.labels):
@@ -127,9 +126,8 @@ def _modes(volume: PersistentVolume) -> Modes:
 
 
 def _kind(volume: PersistentVolume) -> _Kind:
-    spec = volume.spec
-    mode, attributes = spec.volume_mode or FILESYSTEM, spec.volume_attributes_class_name or ""
-    return _Kind(_modes(volume), class_of_volume(volume), mode, attributes)
+    mode = volume.spec.volume_mode or FILESYSTEM
+    return _Kind(_modes(volume), class_of_volume(volume), mode, attributes_class(volume))
 
 
 def _rank(modes: Iterable[str]) -> tuple[int, list[int]]:

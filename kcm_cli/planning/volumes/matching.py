@@ -11,6 +11,7 @@ from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.volumes.classes import class_of_claim, class_of_volume
 
 FILESYSTEM = "Filesystem"
+NO_ATTRIBUTES_CLASSES = "is not supported when the feature-gate VolumeAttributesClass is disabled"
 
 
 def capacity(volume: PersistentVolume) -> Quantity:
@@ -37,8 +38,13 @@ def same_mode(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     return (volume.spec.volume_mode or FILESYSTEM) == (claim.spec.volume_mode or FILESYSTEM)
 
 
+def attributes_class(obj: PersistentVolume | PersistentVolumeClaim) -> str:
+    """Empty for none."""
+    return obj.spec.volume_attributes_class_name or ""
+
+
 def same_attributes_class(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    return (volume.spec.volume_attributes_class_name or "") == (claim.spec.volume_attributes_class_name or "")
+    return attributes_class(volume) == attributes_class(claim)
 
 
 def has_access_modes(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
@@ -55,14 +61,19 @@ def suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     )
 
 
-def misfit(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
-    """Why a volume cannot be had by the claim that names it; empty where it can."""
+def misfit(volume: PersistentVolume, claim: PersistentVolumeClaim, *, attributes_classes: bool = True) -> str:
+    """Why a volume cannot be had by the claim that names it; empty where it can.
+
+    ``attributes_classes``: there are classes of attributes (gate VolumeAttributesClass; off in an emulated release).
+    """
     if volume.deleting:
         return f'the volume is marked for deletion "{volume.name}"'
     if capacity(volume).value() < requested(claim).value():
         return "requested PV is too small"
     if class_of_volume(volume) != class_of_claim(claim):
         return "storageClassName does not match"
+    if not attributes_classes and (attributes_class(volume) or attributes_class(claim)):
+        return f"volumeAttributesClassName {NO_ATTRIBUTES_CLASSES}"
     if not same_attributes_class(volume, claim):
         return "volumeAttributesClassName does not match"
     if not same_mode(volume, claim):

@@ -89,6 +89,8 @@ def test_attributes_are_taken_over_when_the_claim_becomes_bound():
     given = volume(volumeAttributesClassName="fast")
     after = with_changes(claim(), binding.bound_status(claim(), given))
     assert after.status.current_volume_attributes_class_name == "fast"
+    without = with_changes(claim(), binding.bound_status(claim(), given, attributes_classes=False))
+    assert without.status.current_volume_attributes_class_name is None
     lost = claim(status={"phase": "Lost"})
     assert with_changes(lost, binding.bound_status(lost, given)).status.current_volume_attributes_class_name is None
 

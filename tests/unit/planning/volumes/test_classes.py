@@ -62,3 +62,10 @@ def test_a_claim_says_that_it_wants_no_class_too():
 )
 def test_why_a_named_volume_does_not_fit(given, wanted, expected):
     assert misfit(given, wanted) == expected
+
+
+def test_without_attributes_classes_none_fits():
+    text = "volumeAttributesClassName is not supported when the feature-gate VolumeAttributesClass is disabled"
+    assert misfit(volume(volumeAttributesClassName="a"), claim(), attributes_classes=False) == text
+    assert misfit(volume(), claim(volumeAttributesClassName="a"), attributes_classes=False) == text
+    assert misfit(volume(), claim(), attributes_classes=False) == ""

@@ -1,0 +1,92 @@
+"""What is read from the caches for one decision."""
+
+import random
+
+import pytest
+
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.controllers.persistentvolume_binder.caches import Caches, Unsupported
+from kcm_cli.machinery import codec
+from kcm_cli.runtime.informers import Informers
+from tests.unit.planning.volumes.objects import claim, ref, storage_class, volume
+
+
+class Filled:
+    """Caches without a server."""
+
+    def __init__(self, *, attributes_classes: bool = True) -> None:
+        self.informers = Informers(None, LoopClock(), random.Random(1))
+        self.caches = Caches(self.informers, attributes_classes=attributes_classes)
+
+    def put(self, resource, *objects):
+        for obj in objects:
+            self.informers.get(resource)._put(obj)
+
+
+def pod(name, claim_name, *, node="", **status):
+    doc = {
+        "metadata": {"name": name, "namespace": "d", **status.pop("metadata", {})},
+        "spec": {"nodeName": node, "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": claim_name}}]},
+        "status": {"phase": "Pending", **status},
+    }
+    return PODS.decode(codec.encode(doc))
+
+
+@pytest.fixture
+def filled():
+    return Filled()
+
+
+def test_the_pods_that_wait_are_those_that_use_the_claim_and_have_no_node(filled):
+    running = {"containerStatuses": [{"name": "c", "state": {"running": {}}}]}
+    going = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    filled.put(STORAGE_CLASSES, storage_class("gold", volumeBindingMode="WaitForFirstConsumer"))
+    filled.put(
+        PODS,
+        pod("b", "c"),
+        pod("a", "c"),
+        pod("placed", "c", node="n"),
+        pod("over", "c", phase="Succeeded"),
+        pod("going", "c", **going),
+        pod("going-still", "c", metadata=dict(going["metadata"]), **running),
+        pod("other", "other"),
+    )
+    snapshot = filled.caches.read(claim())
+    assert (snapshot.delayed, snapshot.waiting_pods) == (True, ("a", "b", "going-still"))
+
+
+def test_a_default_is_looked_for_only_where_the_claim_says_nothing(filled):
+    marked = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+    filled.put(STORAGE_CLASSES, storage_class("usual", metadata=marked))
+    assert filled.caches.read(claim(storageClassName=None)).default == "usual"
+    assert filled.caches.read(claim()).default == ""
+
+
+def test_what_we_wrote_counts_until_the_watch_has_caught_up(filled):
+    old, ours = volume("a"), volume("a", claimRef=ref("other"), metadata={"resourceVersion": "2"})
+    filled.put(PERSISTENT_VOLUMES, old)
+    assert filled.caches.read(claim()).volume is old
+    filled.caches.volumes.wrote(ours)
+    filled.put(PERSISTENT_VOLUMES, volume("a", metadata={"labels": {"a": "b"}}))
+    assert filled.caches.read(claim()).volume is None
+    filled.put(PERSISTENT_VOLUMES, volume("a", metadata={"resourceVersion": "3"}))
+    assert filled.caches.read(claim()).volume is not None
+
+
+def test_an_answer_about_what_is_gone_brings_nothing_back(filled):
+    filled.put(PERSISTENT_VOLUMES, volume("a"))
+    filled.informers.get(PERSISTENT_VOLUMES)._remove("a")
+    filled.caches.volumes.wrote(volume("a", metadata={"resourceVersion": "2"}))
+    assert filled.caches.read(claim()).volume is None
+    filled.put(PERSISTENT_VOLUME_CLAIMS, claim(metadata={"uid": "new"}))
+    filled.caches.claims.wrote(claim(metadata={"uid": "old", "resourceVersion": "9"}))
+    assert filled.caches.claims.get("d/c").uid == "new"
+
+
+def test_classes_of_attributes_are_refused_where_there_are_none():
+    wanted = claim(volumeAttributesClassName="fast")
+    with pytest.raises(Unsupported, match="VolumeAttributesClass is disabled"):
+        Filled(attributes_classes=False).caches.read(wanted)
+    assert Filled().caches.read(wanted).volume is None
