@@ -27,6 +27,7 @@ from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
 from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S
+from kcm_cli.sandbox.probes import healthz
 from kcm_cli.sandbox.transport import InProcessTransport
 from kcm_cli.sandbox.usage.api import MetricsApi
 
@@ -109,6 +110,7 @@ class Sandbox:
         tokens = {self.options.token: ADMIN} if self.options.token else {}
         address = self.url.removeprefix("https://")
         self.api = assemble(self.store, self.clock, self._random, self.certificates, tokens=tokens, address=address)
+        self.api.components.probe = healthz
         ca = self.certificates.ca.certificate.decode()
         today = f"{self.clock.now():%Y-%m-%d}"
         await self.api.bootstrap(bootstrap_objects(client_ca=ca, address=_ADVERTISED, port=self.port, today=today))
@@ -131,6 +133,7 @@ class Sandbox:
     def cluster(self) -> Cluster:
         """Simulated nodes, their metrics and the scheduler, to be run."""
         self.api.aggregate(MetricsApi(self.store, self.clock))
+        self.api.components.running.add("scheduler")
         transport = InProcessTransport(self.api, SIMULATION)
         return Cluster(
             transport, self.clock, self._random, ClusterOptions(self.options.nodes, self.options.heartbeat_s)

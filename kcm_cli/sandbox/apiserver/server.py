@@ -36,6 +36,7 @@ from kcm_cli.sandbox.apiserver.registry.api_services import CustomApiServices
 from kcm_cli.sandbox.apiserver.registry.bootstrap import create_missing
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served
+from kcm_cli.sandbox.apiserver.registry.components import Components
 from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
 from kcm_cli.sandbox.apiserver.registry.flow_classes import FlowClasses
 from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
@@ -127,6 +128,11 @@ class ApiServer:
         self._metrics = ServerMetrics(parts.store)
         self._discovery = Discovery(self.catalog)
         self._openapi = OpenApi(self.catalog, parts.schemas.builtin, custom)
+
+    @property
+    def components(self) -> Components:
+        """What runs beside this server."""
+        return self._verbs.components
 
     def aggregate(self, api: AggregatedApi) -> None:
         """Serve a group that is not kept in the store, as an aggregated API server would."""

@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable
 
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.refusals import method_not_allowed, not_found
-from kcm_cli.sandbox.apiserver.registry import kubelet, objects, refusals
+from kcm_cli.sandbox.apiserver.refusals import method_not_allowed
+from kcm_cli.sandbox.apiserver.registry import kubelet, objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.components import Components
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator
 from kcm_cli.sandbox.apiserver.registry.deleting import Deleter
@@ -36,6 +37,7 @@ class Verbs:
         reader, deleter, updater = Reader(core), Deleter(core), Updater(core, creator)
         pods, scaling = PodWrites(core, deleter), Scaling(core, updater)
         self.watching = Watching(core)
+        self.components = Components()
         self._main: dict[str, Handler] = {
             "get": reader.get,
             "list": reader.list,
@@ -55,7 +57,7 @@ class Verbs:
         }
         self._special: dict[tuple[str, str], Handler] = {
             ("", "bindings"): pods.bind,
-            ("", "componentstatuses"): self._component_status,
+            ("", "componentstatuses"): self.components.answer,
         }
 
     async def run(self, call: Call) -> Response | Stream:
@@ -95,10 +97,3 @@ class Verbs:
         call.warnings += warnings
         made = self._security.token_requests.create(call.namespace, call.name, doc)
         return call.media.document(201, made)
-
-    async def _component_status(self, call: Call) -> Response:
-        if call.info.verb == "watch":
-            raise refusals.verb_not_supported(call.resource, call.info.verb)
-        if call.info.verb == "list":
-            return call.media.list([], "", "", None)
-        raise not_found("", "componentstatus", call.name)
