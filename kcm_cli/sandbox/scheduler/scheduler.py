@@ -236,6 +236,7 @@ class Scheduler:
 
     async def _bind_with_volumes(self, work: _Bind) -> None:
         try:
+            await self._writes.nominate(work.info.pod, work.placement.node)
             problem = await self._writes.bind_volumes(work.info.pod, work.placement, self._listers)
         except (ApiError, TransportError, DecodeError) as error:
             problem = str(error)
@@ -267,7 +268,7 @@ class Scheduler:
             return
         self._queue.add(_refreshed(work.info, pod), changed=False)
         self._queue.fail(key, frozenset())
-        await self._tell(work.info, "SchedulerError", message, None)
+        await self._tell(work.info, "SchedulerError", message, "")
 
     async def _fail(self, work: _Fail) -> None:
         await self._tell(work.info, "Unschedulable", work.message, work.nominated)

@@ -49,6 +49,10 @@ class Writes:
         if status:
             await self._patch_status(pod, status)
 
+    async def nominate(self, pod: SimulatedPod, node: str) -> None:
+        """Say where a pod is about to go that is not bound yet."""
+        await self._patch_status(pod, {"nominatedNodeName": node})
+
     async def clear_nomination(self, pod: SimulatedPod) -> None:
         """A pod has lost the node that it was promised."""
         await self._patch_status(pod, {"nominatedNodeName": None})

@@ -79,7 +79,8 @@ def test_the_first_consumer_gets_a_volume_and_then_runs(play):
             assert (volume["status"]["phase"], data["status"]["phase"]) == ("Bound", "Bound")
             selected = data["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
             assert await world.node_of("a") == selected
-            assert (await world.status("a"))["phase"] == "Running"
+            status = await world.status("a")
+            assert (status["phase"], status.get("nominatedNodeName")) == ("Running", None)
         reasons = [reason for reason, _ in await world.events("data")]
         assert {"WaitForFirstConsumer", "ExternalProvisioning", "ProvisioningSucceeded"} <= {*reasons}
         assert reasons.count("ProvisioningSucceeded") == 1
@@ -93,8 +94,11 @@ def test_without_a_binder_nobody_asks_for_a_volume(play):
         await world.pod("a", MOUNT)
         await world.wait(60)
         assert await names(world, VOLUMES) == []
-        assert (await world.get(CLAIMS, "data"))["status"] == {"phase": "Pending"}
+        data = await world.get(CLAIMS, "data")
+        assert data["status"] == {"phase": "Pending"}
         assert await world.node_of("a") == ""
+        selected = data["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
+        assert (await world.status("a"))["nominatedNodeName"] == selected
 
     play(run)
 
