@@ -10,12 +10,12 @@ upstream: pkg/scheduler/backend/queue/scheduling_queue.go
 
 import asyncio
 import heapq
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.ratelimit import TokenBucket
+from kcm_cli.sandbox.scheduler.hints import Hint
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 
 BACKOFF_S, BACKOFF_MAX_S = 1.0, 10.0
@@ -139,10 +139,14 @@ class SchedulingQueue:
         if not plugins:
             self._move(queued)
 
-    def wake(self, plugins: frozenset[str] | None, helps: Callable[[PodInfo], bool] | None = None) -> None:
-        """Something changed that these plugins (None: any) care for."""
+    def wake(self, plugins: frozenset[str]) -> None:
+        """Something changed that these plugins care for."""
+        self.wake_where(lambda _, refused_by: not plugins.isdisjoint(refused_by))
+
+    def wake_where(self, helps: Hint) -> None:
+        """Something changed that helps some pods."""
         for queued in list(self._waiting.values()):
-            if (plugins is None or plugins & queued.plugins) and (helps is None or helps(queued.info)):
+            if helps(queued.info, queued.plugins):
                 self._move(queued)
 
     def flush(self) -> None:

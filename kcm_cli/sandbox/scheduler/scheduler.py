@@ -20,6 +20,7 @@ from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.sandbox.events import ref_of
+from kcm_cli.sandbox.scheduler import hints
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
 from kcm_cli.sandbox.scheduler.listers import Listers
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info
@@ -40,18 +41,8 @@ LONGEST_NOTE = 1024
 _MORE = " ..."
 _BATCH = 16
 
-POD_GONE = frozenset(
-    (
-        "NodeResourcesFit",
-        "NodePorts",
-        "NodeVolumeLimits",
-        "PodTopologySpread",
-        "InterPodAffinity",
-        "VolumeRestrictions",
-        "VolumeBinding",
-    )
-)
-POD_CAME = frozenset(("PodTopologySpread", "InterPodAffinity"))
+RESIZED = frozenset(("NodeResourcesFit",))
+NODE_GONE = frozenset(("PodTopologySpread",))
 VOLUME_CHANGED = frozenset(("VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits"))
 NAMESPACE_CHANGED = frozenset(("InterPodAffinity",))
 
@@ -114,12 +105,15 @@ class Scheduler:
         elif pod.spec.node_name:
             self._queue.remove(key)
             self._state.forget_nomination(key)
-            came = self._state.node_of(key) != pod.spec.node_name
             known = self._info_on(pod.spec.node_name, key)
+            came = known is None or not known.pod.spec.node_name
             relabelled = known is not None and known.pod.metadata.labels != pod.metadata.labels
-            self._state.place(_refreshed(known, pod), pod.spec.node_name)
+            info = _refreshed(known, pod)
+            self._state.place(info, pod.spec.node_name)
             if came or relabelled:
-                self._queue.wake(POD_CAME)
+                self._queue.wake_where(hints.pod_came(info, self._state.namespaces))
+            elif known is not None and known.requests != info.requests:
+                self._queue.wake(RESIZED)
         elif pod.spec.scheduler_name == NAME:
             self._wants_node(pod)
 
@@ -139,27 +133,31 @@ class Scheduler:
 
     def _pod_gone(self, pod: SimulatedPod) -> None:
         key = pod.key
+        queued = self._queue.get(key)
         self._queue.remove(key)
         self._state.forget_nomination(key)
-        if self._state.take_off(key):
-            self._queue.wake(POD_GONE)
+        self._take_off(key)
+        if queued is not None and pod.status.nominated_node_name:  # its promised place is free
+            self._queue.wake_where(hints.pod_gone(queued.info, self._state.namespaces))
+
+    def _take_off(self, key: str) -> None:
+        """Free the place of a pod."""
+        gone = self._info_on(self._state.node_of(key) or "", key)
+        if self._state.take_off(key) and gone is not None:
+            self._queue.wake_where(hints.pod_gone(gone, self._state.namespaces))
 
     def _node_came(self, node: SimulatedNode) -> None:
         self._state.set_node(node)
-        self._queue.wake(None)
+        self._queue.wake_where(hints.node_came(node))
 
     def _node_changed(self, old: SimulatedNode, new: SimulatedNode) -> None:
         self._state.set_node(new)
-        if (
-            old.spec != new.spec
-            or old.metadata.labels != new.metadata.labels
-            or old.status.allocatable != new.status.allocatable
-        ):
-            self._queue.wake(None)
+        if _matters(old, new):
+            self._queue.wake_where(hints.node_changed(old, new))
 
     def _node_gone(self, node: SimulatedNode) -> None:
         self._state.remove_node(node.name)
-        self._queue.wake(POD_CAME)
+        self._queue.wake(NODE_GONE)
 
     def _namespace(self, namespace: object) -> None:
         found = self._listers.namespaces.store
@@ -262,8 +260,7 @@ class Scheduler:
         pod = self._listers.pods.store.get(key)
         if pod is not None and pod.spec.node_name:
             return
-        self._state.take_off(key)
-        self._queue.wake(POD_GONE)
+        self._take_off(key)
         if pod is None or pod.uid != work.info.pod.uid or pod.deleting:
             return
         self._queue.add(_refreshed(work.info, pod), changed=False)
@@ -297,7 +294,7 @@ class Scheduler:
                     continue
             except (ApiError, TransportError, DecodeError) as error:
                 log.info("Cannot preempt", extra={"fields": {"pod": victim.key, "err": str(error)}})
-                self._queue.wake(None, lambda waiting: waiting.key == info.key)
+                self._queue.wake_where(lambda waiting, _: waiting.key == info.key)
                 return
             text = f"Preempted by pod {info.pod.uid} on node {victims.node}"
             notice = Notice(ref_of("v1", "Pod", victim.pod), "Normal", "Preempted", text)
@@ -314,6 +311,15 @@ def _refreshed(known: PodInfo | None, pod: SimulatedPod) -> PodInfo:
     if known is None or known.resizing or known.pod.uid != pod.uid or _asks_anew(known.pod, pod):
         return pod_info(pod)
     return known if known.pod is pod else replace(known, pod=pod)
+
+
+def _matters(old: SimulatedNode, new: SimulatedNode) -> bool:
+    return (
+        old.spec != new.spec
+        or old.metadata.labels != new.metadata.labels
+        or old.status.allocatable != new.status.allocatable
+        or old.status.declared_features != new.status.declared_features
+    )
 
 
 def _asks_anew(old: SimulatedPod, new: SimulatedPod) -> bool:

@@ -95,7 +95,7 @@ def test_what_failed_for_want_of_an_answer_waits_for_its_backoff():
             await queue.pop()
             waits.append(clock.monotonic() - failed_at)
             queue.fail("default/a", frozenset())
-            queue.wake(None)
+            queue.wake(FIT)
             await clock.sleep(20)
         assert waits == pytest.approx([1, 4, 10, 10, 10, 10])
 

@@ -132,3 +132,35 @@ def test_pods_that_ended_free_their_place(play):
         assert await world.node_of("b") == "node-1"
 
     play(run, nodes=1)
+
+
+def near(app: str) -> dict:
+    term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "kubernetes.io/hostname"}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def test_a_pod_that_waits_for_another_follows_it(play):
+    async def run(world: World) -> None:
+        await world.pod("b", {"affinity": near("a")})
+        await world.wait(30)
+        assert await world.node_of("b") == ""
+        await world.pod("a", {"labels": {"app": "a"}})
+        await world.wait(2)
+        assert await world.node_of("b") == await world.node_of("a") != ""
+
+    play(run)
+
+
+def test_what_cannot_help_is_not_tried(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"nodeSelector": {"disk": "ssd"}})
+        await world.wait(5)
+        message = (await world.condition("a", "PodScheduled"))["message"]
+        await world.cluster.nodes.add()
+        await world.wait(30)
+        assert (await world.condition("a", "PodScheduled"))["message"] == message
+        await world.patch(NODES, "node-2", {"metadata": {"labels": {"disk": "ssd"}}})
+        await world.wait(1)
+        assert await world.node_of("a") == "node-2"
+
+    play(run, 1)

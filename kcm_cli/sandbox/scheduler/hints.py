@@ -1,0 +1,135 @@
+"""Whether a change can help a pod that was refused: each plugin says so of the changes that it watches.
+
+upstream: EventsToRegister and the queueing hints of pkg/scheduler/framework/plugins
+"""
+
+from collections.abc import Callable, Mapping
+
+from kcm_cli.planning.node_affinity import fits
+from kcm_cli.planning.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
+from kcm_cli.sandbox.scheduler.podindex import Namespaces, matches_all
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo, conflict, selector_of
+from kcm_cli.sandbox.scheduler.requests import PODS, amounts
+from kcm_cli.sandbox.views import SimulatedNode
+
+Hint = Callable[[PodInfo, frozenset[str]], bool]
+"""Whether to look again at a pod that these plugins have refused."""
+
+
+def node_came(node: SimulatedNode) -> Hint:
+    """A node was added."""
+    return _any_of({name: _bind_node(check, None, node) for name, check in _NODE.items()})
+
+
+def node_changed(old: SimulatedNode, new: SimulatedNode) -> Hint:
+    """A node is another than before."""
+    return _any_of({name: _bind_node(check, old, new) for name, check in _NODE.items()})
+
+
+def pod_came(came: PodInfo, namespaces: Namespaces) -> Hint:
+    """A pod was given to a node, or has other labels there."""
+    return _any_of(
+        {
+            "PodTopologySpread": lambda info: _is_spread_with(info, came),
+            "InterPodAffinity": lambda info: matches_all(info.affinity, came, namespaces),
+        }
+    )
+
+
+def pod_gone(gone: PodInfo, namespaces: Namespaces) -> Hint:
+    """A pod has left its node."""
+    return _any_of(
+        {
+            "NodeResourcesFit": lambda info: True,
+            "NodePorts": lambda info: any(conflict(port, taken) for port in info.ports for taken in gone.ports),
+            "NodeVolumeLimits": lambda info: bool(gone.claims),
+            "VolumeRestrictions": lambda info: (
+                info.pod.namespace == gone.pod.namespace and not set(info.claims).isdisjoint(gone.claims)
+            ),
+            "PodTopologySpread": lambda info: _is_spread_with(info, gone),
+            "InterPodAffinity": lambda info: _kept_apart(info, gone, namespaces),
+        }
+    )
+
+
+def _any_of(checks: Mapping[str, Callable[[PodInfo], bool]]) -> Hint:
+    return lambda info, plugins: any(checks[name](info) for name in plugins if name in checks)
+
+
+# -- nodes
+
+_NodeCheck = Callable[[PodInfo, SimulatedNode | None, SimulatedNode], bool]
+_REPELLING = (NO_SCHEDULE, NO_EXECUTE)
+
+
+def _bind_node(check: _NodeCheck, old: SimulatedNode | None, new: SimulatedNode) -> Callable[[PodInfo], bool]:
+    return lambda info: check(info, old, new)
+
+
+def _fits_now(info: PodInfo, old: SimulatedNode | None, new: SimulatedNode) -> bool:
+    """The pod would have room on the empty node, which has more than before of something that it asks for."""
+    room = amounts(new.status.allocatable)
+    asked = {**{name: amount for name, amount in info.requests.items() if amount > 0}, PODS: 1}
+    if any(amount > room.get(name, 0) for name, amount in asked.items()):
+        return False
+    before = amounts(old.status.allocatable) if old is not None else {}
+    return old is None or any(room[name] > before.get(name, 0) for name in asked)
+
+
+def _becomes(holds: Callable[[PodInfo, SimulatedNode], bool]) -> _NodeCheck:
+    """Something holds of the node that did not hold before."""
+    return lambda info, old, new: holds(info, new) and (old is None or not holds(info, old))
+
+
+def _is_affine(info: PodInfo, node: SimulatedNode) -> bool:
+    return fits(node.name, node.labels, info.pod.spec.node_selector, info.pod.spec.affinity)
+
+
+def _is_tolerated(info: PodInfo, node: SimulatedNode) -> bool:
+    return untolerated(node.spec.taints, info.pod.spec.tolerations, _REPELLING) is None
+
+
+def _is_relabelled(info: PodInfo, old: SimulatedNode | None, new: SimulatedNode) -> bool:
+    return old is None or old.labels != new.labels
+
+
+def _is_spread_over(info: PodInfo, old: SimulatedNode | None, new: SimulatedNode) -> bool:
+    keys = [item.topology_key for item in info.pod.spec.topology_spread_constraints]
+    after = [new.labels.get(key) for key in keys]
+    if None in after:
+        return False
+    return old is None or old.spec.taints != new.spec.taints or [old.labels.get(key) for key in keys] != after
+
+
+_NODE: Mapping[str, _NodeCheck] = {
+    "NodeResourcesFit": _fits_now,
+    "NodeAffinity": _becomes(_is_affine),
+    "TaintToleration": _becomes(_is_tolerated),
+    "NodeUnschedulable": _becomes(lambda info, node: not node.spec.unschedulable),
+    "NodePorts": lambda info, old, new: old is None,
+    "NodeDeclaredFeatures": lambda info, old, new: (
+        old is None or old.status.declared_features != new.status.declared_features
+    ),
+    "PodTopologySpread": _is_spread_over,
+    "InterPodAffinity": _is_relabelled,
+    "VolumeBinding": _is_relabelled,
+    "VolumeZone": _is_relabelled,
+}
+
+
+# -- pods
+
+
+def _is_spread_with(info: PodInfo, other: PodInfo) -> bool:
+    """Whether the other pod counts for one of the constraints."""
+    if info.pod.namespace != other.pod.namespace:
+        return False
+    constraints = info.pod.spec.topology_spread_constraints
+    return any(selector_of(item.label_selector).matches(other.pod.labels) for item in constraints)
+
+
+def _kept_apart(info: PodInfo, gone: PodInfo, namespaces: Namespaces) -> bool:
+    own, others = namespaces.get(info.pod.namespace, {}), namespaces.get(gone.pod.namespace, {})
+    return any(term.matches(gone.pod, others) for term in info.anti_affinity) or any(
+        term.matches(info.pod, own) for term in gone.anti_affinity
+    )

@@ -1,0 +1,83 @@
+"""Which changes help which refused pods: tables."""
+
+import pytest
+
+from kcm_cli.machinery import codec
+from kcm_cli.sandbox.scheduler import hints
+from kcm_cli.sandbox.views import NODES
+from tests.unit.sandbox.scheduler.build import node_doc, pod
+from tests.unit.sandbox.scheduler.test_decide import ANTI, NEAR, TAINT, port, spread
+
+FIT, AFFINITY, TAINTS = "NodeResourcesFit", "NodeAffinity", "TaintToleration"
+SSD = {"nodeSelector": {"disk": "ssd"}}
+
+
+def node(labels=None, **spec):
+    return NODES.decode(codec.encode(node_doc("n", labels, **spec)))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "info", "old", "new", "helps"),
+    [
+        pytest.param(FIT, pod("p", cpu="4"), None, node(), True, id="big enough"),
+        pytest.param(FIT, pod("p", cpu="5"), None, node(), False, id="too small"),
+        pytest.param(FIT, pod("p", cpu="5"), node(), node(cpu="6"), True, id="grown"),
+        pytest.param(FIT, pod("p", cpu="4"), node(), node(), False, id="as before"),
+        pytest.param(FIT, pod("p"), node(pods="1"), node(pods="2"), True, id="room for more pods"),
+        pytest.param(AFFINITY, pod("p", **SSD), None, node(), False, id="another disk"),
+        pytest.param(AFFINITY, pod("p", **SSD), None, node({"disk": "ssd"}), True, id="the disk"),
+        pytest.param(
+            AFFINITY, pod("p", **SSD), node({"disk": "ssd"}), node({"disk": "ssd"}), False, id="had it before"
+        ),
+        pytest.param(TAINTS, pod("p"), node(taints=[TAINT]), node(), True, id="taint gone"),
+        pytest.param(TAINTS, pod("p"), None, node(taints=[TAINT]), False, id="tainted"),
+        pytest.param("NodeUnschedulable", pod("p"), node(unschedulable=True), node(), True, id="uncordoned"),
+        pytest.param("NodePorts", pod("p"), node(), node({"a": "b"}), False, id="labels free no port"),
+        pytest.param("NodePorts", pod("p"), None, node(), True, id="a node has free ports"),
+        pytest.param(
+            "PodTopologySpread", pod("p", topologySpreadConstraints=spread()), None, node(), False, id="no zone"
+        ),
+        pytest.param(
+            "PodTopologySpread",
+            pod("p", topologySpreadConstraints=spread()),
+            node({"zone": "x"}),
+            node({"zone": "y"}),
+            True,
+            id="another zone",
+        ),
+        pytest.param("VolumeRestrictions", pod("p"), None, node(), False, id="does not look at nodes"),
+    ],
+)
+def test_nodes(plugin, info, old, new, helps):
+    hint = hints.node_came(new) if old is None else hints.node_changed(old, new)
+    assert hint(info, frozenset((plugin,))) is helps
+    assert hint(info, frozenset(("Other",))) is False
+
+
+A, B = pod("a", {"app": "a"}), pod("b", {"app": "b"})
+CLAIMING = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "v"}}]}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "info", "other", "came", "gone"),
+    [
+        pytest.param("InterPodAffinity", pod("p", affinity=NEAR), A, True, False, id="wanted near"),
+        pytest.param("InterPodAffinity", pod("p", affinity=NEAR), B, False, False, id="not meant"),
+        pytest.param("InterPodAffinity", pod("p", affinity=ANTI), A, False, True, id="unwanted"),
+        pytest.param("InterPodAffinity", A, pod("o", affinity=ANTI), False, True, id="does not want"),
+        pytest.param("PodTopologySpread", pod("p", topologySpreadConstraints=spread()), A, True, True, id="counted"),
+        pytest.param(
+            "PodTopologySpread", pod("p", topologySpreadConstraints=spread()), B, False, False, id="not counted"
+        ),
+        pytest.param(FIT, pod("p", cpu="1"), B, False, True, id="room"),
+        pytest.param("NodePorts", pod("p", containers=port(80)), pod("o", containers=port(80)), False, True, id="port"),
+        pytest.param("NodePorts", pod("p", containers=port(80)), B, False, False, id="no port"),
+        pytest.param("VolumeRestrictions", pod("p", **CLAIMING), pod("o", **CLAIMING), False, True, id="claim"),
+        pytest.param("NodeVolumeLimits", pod("p", **CLAIMING), B, False, False, id="no volume"),
+        pytest.param(TAINTS, pod("p"), B, False, False, id="taints do not look at pods"),
+    ],
+)
+def test_pods(plugin, info, other, came, gone):
+    plugins = frozenset((plugin,))
+    assert hints.pod_came(other, {})(info, plugins) is came
+    assert hints.pod_gone(other, {})(info, plugins) is gone
