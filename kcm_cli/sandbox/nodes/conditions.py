@@ -15,6 +15,8 @@ from kcm_cli.sandbox.views import SimulatedPod
 TRUE, FALSE = "True", "False"
 SANDBOX, INITIALIZED, READY = "PodReadyToStartContainers", "Initialized", "Ready"
 CONTAINERS_READY, SCHEDULED = "ContainersReady", "PodScheduled"
+OWNED = frozenset((SANDBOX, INITIALIZED, READY, CONTAINERS_READY, SCHEDULED, "PodResizePending", "PodResizeInProgress"))
+"""Conditions that nobody but a kubelet keeps, once a pod has one."""
 _TERMINAL = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from kcm_cli.api.core import Condition
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Notice
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.client import STRATEGIC_MERGE, Client
@@ -240,7 +239,7 @@ class Kubelets:
     async def _reject(self, pod: SimulatedPod, agent: Agent, rejection: Rejection) -> None:
         notice = Notice(ref_of("v1", "Pod", pod), "Warning", rejection.reason, rejection.message)
         self._events.kubelet(agent.name, notice)
-        await self._write(pod, {**rejected(rejection), "startTime": format_time(self._clock.now())})
+        await self._write(pod, rejected(pod, rejection, self._clock.now().timestamp()))
 
     def _address(self, pod: SimulatedPod, agent: Agent) -> str:
         if pod.spec.host_network:

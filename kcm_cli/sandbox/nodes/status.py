@@ -13,7 +13,7 @@ from kcm_cli.api.core import Condition
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.nodes import resources
 from kcm_cli.sandbox.nodes.admission import Rejection
-from kcm_cli.sandbox.nodes.conditions import Reported, kubelet_conditions
+from kcm_cli.sandbox.nodes.conditions import OWNED, Reported, kubelet_conditions
 from kcm_cli.sandbox.nodes.containers import Report, instant, report
 from kcm_cli.sandbox.nodes.machine import PodState, finished, initialized
 from kcm_cli.sandbox.nodes.resizing import PENDING, Pending
@@ -86,12 +86,16 @@ def _by_name(reports: Sequence[Report]) -> list[Doc]:
     return [report.doc for report in sorted(reports, key=lambda report: report.name)]
 
 
-def rejected(rejection: Rejection) -> Doc:
-    """The whole status of a pod that its kubelet does not take."""
+def rejected(pod: SimulatedPod, rejection: Rejection, now: float) -> Doc:
+    """The whole status of a pod that its kubelet does not take; it takes back what was said of the pod."""
+    gone: list[Doc] = [{"$patch": "delete", "type": c.type} for c in pod.status.conditions if c.type in OWNED]
     return {
+        "observedGeneration": pod.metadata.generation,
         "phase": "Failed",
+        "conditions": gone,
         "reason": rejection.reason,
         "message": f"Pod was rejected: {rejection.message}",
+        "startTime": instant(now),
     }
 
 

@@ -23,6 +23,8 @@ def notices(
     if before is after:
         return
     killed = before.stop is None and after.stop is not None
+    if before.stop is None and after.stop is not None and after.stop.reason:
+        yield Notice(ref_of("v1", "Pod", pod), NORMAL, after.stop.reason, after.stop.message)
     for container, old, new in zip(script.containers, before.containers, after.containers, strict=True):
         if killed and old.started_at is not None:
             yield _notice(pod, container, NORMAL, "Killing", f"Stopping container {container.name}")

@@ -69,7 +69,7 @@ def test_all_components_are_told_with_what_is_wrong() -> None:
     assert listed.warnings == ("v1 ComponentStatus is deprecated in v1.19+",)
     assert [shown(item) for item in listed.doc["items"]] == [
         ("scheduler", "True", "ok"),
-        ("controller-manager", "False", f"no answer from 10257"),
+        ("controller-manager", "False", "no answer from 10257"),
         ("etcd-0", "True", "ok"),
     ]
     one = api.run(api.ask("GET", f"{PATH}/controller-manager"))

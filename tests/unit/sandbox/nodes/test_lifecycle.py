@@ -181,6 +181,9 @@ def test_a_pod_that_exceeds_its_deadline_fails(play):
         status = await world.status("a")
         assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
         assert (await world.condition("a", "Ready"))["reason"] == "PodFailed"
+        told = await world.events("a")
+        assert ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline") in told
+        assert ("Killing", "Stopping container c") in told
 
     play(run)
 

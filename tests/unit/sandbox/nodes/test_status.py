@@ -1,0 +1,38 @@
+"""Statuses that are made of nothing but a pod."""
+
+from kcm_cli.machinery import codec
+from kcm_cli.sandbox.nodes import resizing
+from kcm_cli.sandbox.nodes.admission import Rejection
+from kcm_cli.sandbox.nodes.status import rejected
+from kcm_cli.sandbox.views import PODS
+
+
+def test_a_rejected_pod_keeps_only_what_others_said_of_it():
+    conditions = [{"type": "PodScheduled", "status": "True"}, {"type": "DisruptionTarget", "status": "True"}]
+    doc = {"metadata": {"name": "p", "generation": 3}, "status": {"conditions": conditions}}
+    status = rejected(PODS.decode(codec.encode(doc)), Rejection("OutOfcpu", "no room"), 0.0)
+    assert status == {
+        "observedGeneration": 3,
+        "phase": "Failed",
+        "conditions": [{"$patch": "delete", "type": "PodScheduled"}],
+        "reason": "OutOfcpu",
+        "message": "Pod was rejected: no room",
+        "startTime": "1970-01-01T00:00:00Z",
+    }
+
+
+def test_what_was_granted_is_known_after_a_restart():
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}
+    held = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    pending = [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]
+    doc = {
+        "metadata": {"name": "p"},
+        "spec": {"containers": [container]},
+        "status": {"containerStatuses": [held], "conditions": pending},
+    }
+    pod = PODS.decode(codec.encode(doc))
+    granted = resizing.granted_before(pod)
+    assert resizing.differs(pod, granted)
+    (shown,) = resizing.with_granted(pod, granted).spec.containers
+    assert shown.resources is not None
+    assert shown.resources.requests == {"cpu": "1"}
