@@ -6,13 +6,28 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kcm_cli.sandbox.pytest_plugin import kcm_kubeconfig, kcm_namespace, kcm_options, kcm_sandbox
+from kcm_cli.sandbox.pytest_plugin import (
+    kcm_kubeconfig,
+    kcm_namespace,
+    kcm_options,
+    kcm_sandbox,
+    kcm_start,
+    pytest_runtest_makereport,
+)
 
 if TYPE_CHECKING:
     from kcm_cli.sandbox.hosted import Companion
     from kcm_cli.sandbox.run import Sandbox
 
-__all__ = ["kcm_companion", "kcm_kubeconfig", "kcm_namespace", "kcm_options", "kcm_sandbox"]
+__all__ = [
+    "kcm_companion",
+    "kcm_kubeconfig",
+    "kcm_namespace",
+    "kcm_options",
+    "kcm_sandbox",
+    "kcm_start",
+    "pytest_runtest_makereport",
+]
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,6 @@ import secrets
 import shutil
 import tempfile
 import threading
-import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,21 +18,23 @@ from typing import Any, Self, TypeVar
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.codec import DecodeError, Doc
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound
 from kcm_cli.runtime.tasks import innermost
+from kcm_cli.sandbox.manifests import Manifest, apply
 from kcm_cli.sandbox.nodes import commands
 from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S
+from kcm_cli.sandbox.report import report
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+from kcm_cli.sandbox.waiting import Errors, wait, wait_async
 from kcm_cli.sandbox.warp import PATIENCE_S, WarpLoop
 
 T = TypeVar("T")
 Companion = Callable[[Sandbox, asyncio.Event, tuple[str, ...], Callable[[], object]], Awaitable[object]]
 """Something that runs with a sandbox until the event is set: the controllers, with these flags. They call the last one
 when all of them run. Bad flags are an error of the call, not of the work that it returns."""
-START_S, STOP_S = 30.0, 10.0
-POLL_S = 0.02
+START_S, STOP_S = 60.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,13 @@ class HostOptions:
     """What a hosted sandbox is made of.
 
     ``flags``: of the controllers, as after ``--`` on the command line. ``heartbeat_s``: how often nodes renew their
-    Leases; most of what happens in a long time is that.
+    Leases; most of what happens in a long time is that. ``manifests``: what is there from the start, as for ``apply``.
     """
 
     nodes: int = 3
     flags: tuple[str, ...] = ()
     heartbeat_s: float = HEARTBEAT_S
+    manifests: tuple[Manifest, ...] = ()
 
 
 class SandboxError(Exception):
@@ -85,7 +87,7 @@ class HostedSandbox:
         try:
             if not self._started.wait(START_S):
                 raise SandboxError(f"the sandbox did not start within {START_S:g} s")
-            self._check()
+            self.apply(*self._options.manifests)
         except BaseException:
             self.stop()
             raise
@@ -124,14 +126,50 @@ class HostedSandbox:
         """The time in the cluster."""
         return self.call(self._now())
 
-    def wait(self, condition: Callable[[], T], timeout: float = 10.0) -> T:
-        """Ask again and again, in real time, until the answer is true; the answer. Raises TimeoutError."""
-        deadline = time.monotonic() + timeout
+    def advance_until(self, condition: Callable[[], object], limit: float, step: float = 1.0) -> float:
+        """Let ``step`` seconds pass again and again until the answer is true; how many seconds passed.
+
+        Raises TimeoutError where it is not true after ``limit`` seconds.
+        """
+        passed = 0.0
         while not (answer := condition()):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"not true after {timeout:g} s")
-            time.sleep(POLL_S)
-        return answer
+            if passed >= limit:
+                raise TimeoutError(f"not true after {limit:g} s of the cluster's time: {answer!r}")
+            self.advance(step)
+            passed += step
+        return passed
+
+    def wait(self, condition: Callable[[], T], timeout: float = 10.0, ignoring: Errors = AssertionError) -> T:
+        """Ask again and again, in real time, until the answer is true; the answer.
+
+        ``ignoring``: errors that stand for not yet. Raises TimeoutError.
+        """
+        __tracebackhide__ = True
+        return wait(condition, timeout, ignoring)
+
+    async def wait_async(
+        self, condition: Callable[[], Awaitable[T]], timeout: float = 10.0, ignoring: Errors = AssertionError
+    ) -> T:
+        """The same for tests on a loop of their own, with a condition that is awaited."""
+        __tracebackhide__ = True
+        return await wait_async(condition, timeout, ignoring)
+
+    # -- what is in it
+
+    def apply(self, *manifests: Manifest, namespace: str = "") -> None:
+        """Apply YAML files, folders of them, or objects, in their order. ``namespace``: of those that name none.
+
+        Returns when definitions of custom resources among them are served. Raises ManifestError.
+        """
+        __tracebackhide__ = True
+        self.call(self._apply(manifests, namespace))
+
+    def report(self, namespace: str = "default") -> str:
+        """The nodes, what is in a namespace, and its last Events, as text."""
+        try:
+            return self.call(self._report(namespace))
+        except (ApiError, DecodeError, SandboxError) as error:
+            return f"no report can be given: {error}"
 
     # -- nodes and namespaces
 
@@ -163,6 +201,7 @@ class HostedSandbox:
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something on the sandbox's loop, and wait for it. Raises what it raises."""
+        __tracebackhide__ = True
         if self._error is not None or not self._thread.is_alive():
             work.close()
             self._check()
@@ -232,6 +271,13 @@ class HostedSandbox:
         account: Doc = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
         with contextlib.suppress(AlreadyExists):  # the controllers may be faster
             await self._client.create(SERVICE_ACCOUNTS, name, account)
+
+    async def _apply(self, manifests: tuple[Manifest, ...], namespace: str) -> None:
+        __tracebackhide__ = True
+        await apply(self._client, self._clock, manifests, namespace)
+
+    async def _report(self, namespace: str) -> str:
+        return await report(self._client, namespace)
 
     async def _now(self) -> datetime:
         return self._clock.now()

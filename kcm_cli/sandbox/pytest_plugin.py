@@ -4,9 +4,12 @@
 brought by ``kcm_cli.cli.pytest_plugin``, which is what pytest loads: the sandbox itself knows none.
 """
 
+import contextlib
+import importlib
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,9 +23,8 @@ _READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.k
 @pytest.fixture(scope="session")
 def kcm_options() -> "HostOptions":
     """What the sandbox is made of; override it in a conftest.py."""
-    from kcm_cli.sandbox.hosted import HostOptions  # imported here: pytest loads this module in every project
-
-    return HostOptions()
+    options: HostOptions = _hosted().HostOptions()
+    return options
 
 
 @pytest.fixture(scope="session")
@@ -34,9 +36,7 @@ def kcm_companion() -> "Companion | None":
 @pytest.fixture(scope="session")
 def kcm_sandbox(kcm_options: "HostOptions", kcm_companion: "Companion | None") -> "Iterator[HostedSandbox]":
     """A fresh cluster for this session. KUBECONFIG names it, so that clients find it by themselves."""
-    from kcm_cli.sandbox.hosted import HostedSandbox
-
-    with HostedSandbox(kcm_options, kcm_companion) as sandbox, pytest.MonkeyPatch.context() as patch:
+    with _hosted().HostedSandbox(kcm_options, kcm_companion) as sandbox, pytest.MonkeyPatch.context() as patch:
         patch.setenv("KUBECONFIG", sandbox.kubeconfig)
         for name in _READ_AT_IMPORT:
             if name in sys.modules:
@@ -47,9 +47,7 @@ def kcm_sandbox(kcm_options: "HostOptions", kcm_companion: "Companion | None") -
 @pytest.fixture
 def kcm_namespace(kcm_sandbox: "HostedSandbox") -> Iterator[str]:
     """The name of a fresh namespace; it is deleted after the test."""
-    from kcm_cli.sandbox.hosted import unique_name
-
-    name = unique_name("test")
+    name = _hosted().unique_name("test")
     try:
         kcm_sandbox.make_namespace(name)
         yield name
@@ -61,3 +59,39 @@ def kcm_namespace(kcm_sandbox: "HostedSandbox") -> Iterator[str]:
 def kcm_kubeconfig(kcm_sandbox: "HostedSandbox") -> str:
     """The path of the administrator's kubeconfig."""
     return kcm_sandbox.kubeconfig
+
+
+@pytest.fixture
+def kcm_start(kcm_companion: "Companion | None") -> "Iterator[Callable[[HostOptions], HostedSandbox]]":
+    """Starts a cluster of the test's own, as ``kcm_start(HostOptions(nodes=1))``; it ends with the test."""
+    with contextlib.ExitStack() as clusters:
+
+        def start(options: "HostOptions") -> "HostedSandbox":
+            sandbox: HostedSandbox = _hosted().HostedSandbox(options, kcm_companion)
+            return clusters.enter_context(sandbox)
+
+        yield start
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that has failed tells what is in its namespace."""
+    report = yield
+    fixtures: dict[str, Any] = getattr(item, "funcargs", {})
+    if report.failed and call.when != "teardown" and "kcm_sandbox" in fixtures:
+        sandbox: HostedSandbox = fixtures["kcm_sandbox"]
+        report.sections.append(("kcm sandbox", sandbox.report(fixtures.get("kcm_namespace", "default"))))
+    return report
+
+
+def _hosted() -> ModuleType:
+    """The sandbox, imported when it is needed: pytest loads this module in every project."""
+    try:
+        return importlib.import_module("kcm_cli.sandbox.hosted")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("kcm_cli"):
+            raise
+        why = f"kcm's fixtures need the package {error.name}, which is not installed: pip install 'kcm-cli[sandbox]'"
+        return pytest.fail(why, pytrace=False)

@@ -1,0 +1,104 @@
+"""Manifests as users have them (YAML files, folders of them, documents), applied to a sandbox.
+
+They are applied server-side, in their order; objects of a kind that a CustomResourceDefinition has just brought wait
+until it is served.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.rest.client import APPLY, Client
+from kcm_cli.rest.discovery import discover
+from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.served import Discovery, ServedResource
+from kcm_cli.rest.transport import Request
+
+Manifest = str | os.PathLike[str] | Mapping[str, Any]
+"""The path of a file or folder, or one object."""
+MANAGER = "kcm-sandbox"
+_DEFINITION = "CustomResourceDefinition"
+_SERVED_S, _POLL_S = 5.0, 0.05
+_ENDINGS = (".yaml", ".yml", ".json")
+
+
+class ManifestError(ValueError):
+    """A manifest cannot be used; the text says which one and why."""
+
+
+async def apply(client: Client, clock: Clock, manifests: tuple[Manifest, ...], namespace: str = "") -> None:
+    """Apply them. ``namespace``: of those that name none. Raises ManifestError."""
+    __tracebackhide__ = True  # in the report of a test that fails
+    known, until = Discovery(), float("-inf")
+    for where, doc in [found for manifest in manifests for found in _documents(manifest)]:
+        version, kind = str(doc.get("apiVersion", "")), str(doc.get("kind", ""))
+        while (resource := _served(known, version, kind)) is None:
+            known = await discover(client)
+            if _served(known, version, kind) is None:
+                if clock.monotonic() > until:
+                    raise ManifestError(f'{where}: kind "{kind}" of version "{version}" is not served')
+                await clock.sleep(_POLL_S)
+        await _apply(client, resource, doc, namespace, where)
+        if kind == _DEFINITION:
+            until = clock.monotonic() + _SERVED_S
+
+
+def _served(known: Discovery, version: str, kind: str) -> ServedResource | None:
+    group, slash, name = version.rpartition("/")
+    return known.find_kind(group if slash else "", kind, name)
+
+
+async def _apply(client: Client, resource: ServedResource, doc: Doc, namespace: str, where: str) -> None:
+    __tracebackhide__ = True
+    metadata: Any = doc.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not name:
+        raise ManifestError(f"{where}: metadata.name is missing")
+    space = (str(metadata.get("namespace") or namespace) or "default") if resource.namespaced else ""
+    path = resource.gvr.path(space, name)
+    query = (("fieldManager", MANAGER), ("force", "true"))
+    try:
+        await client.call(Request("PATCH", path, query, {"content-type": APPLY}, codec.encode(doc)))
+    except ApiError as error:
+        raise ManifestError(f"{where}: {error}") from None
+
+
+def _documents(manifest: Manifest) -> Iterator[tuple[str, Doc]]:
+    """Each object and where it is."""
+    __tracebackhide__ = True
+    if isinstance(manifest, Mapping):
+        yield from _objects(f"{manifest.get('kind', 'a document')}", manifest)
+        return
+    for path in _files(Path(manifest)):
+        try:
+            found = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+        except OSError as error:
+            raise ManifestError(f"cannot read {path}: {error.strerror}") from None
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ManifestError(f"{path} is not YAML: {error}") from None
+        for number, doc in enumerate(found, 1):
+            if doc is not None:
+                yield from _objects(f"{path}, document {number}", doc)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return sorted(one for one in path.iterdir() if one.suffix in _ENDINGS)
+
+
+def _objects(where: str, doc: object) -> Iterator[tuple[str, Doc]]:
+    if not isinstance(doc, Mapping):
+        raise ManifestError(f"{where}: it is no object")
+    items = doc.get("items")
+    if str(doc.get("kind", "")).endswith("List") and isinstance(items, list):
+        for item in items:
+            yield from _objects(where, item)
+    else:
+        yield where, dict(doc)

@@ -1,0 +1,81 @@
+"""What is in a cluster, as text for somebody whose test has failed: the tables that kubectl shows, and the Events."""
+
+from collections.abc import Iterator, Sequence
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import View, number_of
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.discovery import discover
+from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.transport import Request
+
+_ROWS, _EVENTS = 20, 30
+_WIDTH = 100
+"""Of one cell."""
+_TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
+_UNTOLD = frozenset({"configmaps", "controllerrevisions", "endpoints", "endpointslices", "events", "serviceaccounts"})
+"""What there is much of and tells little, and Events, which have a part of their own."""
+
+
+class _Column(View, frozen=True, gc=False):
+    name: str = ""
+    priority: int = 0
+
+
+class _Metadata(View, frozen=True, gc=False):
+    resource_version: str = ""
+
+
+class _Object(View, frozen=True, gc=False):
+    metadata: _Metadata = _Metadata()
+
+
+class _Row(View, frozen=True, gc=False):
+    cells: tuple[object, ...] = ()
+    object: _Object = _Object()
+
+
+class _Table(View, frozen=True, gc=False):
+    column_definitions: tuple[_Column, ...] | None = None
+    rows: tuple[_Row, ...] | None = None
+
+
+async def report(client: Client, namespace: str) -> str:
+    """Nodes, whatever is in the namespace (of all its kinds, custom ones too), and its last Events."""
+    parts: list[str] = []
+    for resource in (await discover(client)).preferred():
+        told = resource.gvr.plural not in _UNTOLD and resource.supports("list")
+        if told and (resource.namespaced or resource.group_resource == ("", "nodes")):
+            path = resource.gvr.path(namespace if resource.namespaced else "")
+            found = await _table(client, path)
+            parts += _shown(f"{resource.gvr.plural}:", found, found.rows or ())
+    events = await _table(client, f"/api/v1/namespaces/{namespace}/events")
+    latest = sorted(events.rows or (), key=lambda row: number_of(row.object.metadata.resource_version))[-_EVENTS:]
+    parts += _shown("events:", events, latest, most=_EVENTS)
+    return "\n\n".join(parts)
+
+
+async def _table(client: Client, path: str) -> _Table:
+    try:
+        return codec.decode(await client.call(Request("GET", path, (), {"accept": _TABLE})), _Table)
+    except ApiError:  # what it stands for is down, or it has gone
+        return _Table()
+
+
+def _shown(title: str, table: _Table, rows: Sequence[_Row], most: int = _ROWS) -> Iterator[str]:
+    if not rows:
+        return
+    columns = table.column_definitions or ()
+    kept = [number for number, column in enumerate(columns) if column.priority == 0]
+    lines = [[columns[number].name.upper() for number in kept]]
+    lines += [[_cell(row.cells[number]) for number in kept] for row in rows[:most]]
+    widths = [max(len(line[number]) for line in lines) for number in range(len(kept))]
+    text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    if len(rows) > most:
+        text.append(f"and {len(rows) - most} more")
+    yield "\n".join([title, *(f"  {line}" for line in text)])
+
+
+def _cell(value: object) -> str:
+    text = " ".join(str("<none>" if value is None else value).split())
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"

@@ -1,0 +1,106 @@
+"""Manifests applied to a sandbox, and what it says of what is in it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions
+from kcm_cli.sandbox.manifests import ManifestError
+
+CRD = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "sites.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Site", "plural": "sites"},
+        "scope": "Namespaced",
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
+}
+SITE = {"apiVersion": "example.com/v1", "kind": "Site", "metadata": {"name": "home"}}
+CONFIG = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "c"}, "stringData": {"a": "b"}}
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[HostedSandbox]:
+    with HostedSandbox(HostOptions(nodes=1)) as made:
+        yield made
+
+
+def test_a_custom_resource_right_behind_its_definition(sandbox: HostedSandbox) -> None:
+    sandbox.make_namespace("a")
+    sandbox.apply(CRD, SITE, namespace="a")
+    assert "sites:\n  NAME  AGE\n  home  " in sandbox.report("a")
+
+
+def test_files_folders_and_lists(sandbox: HostedSandbox, tmp_path: Path) -> None:
+    (tmp_path / "all.yaml").write_text(
+        "---\n" + yaml.safe_dump_all([{"kind": "List", "apiVersion": "v1", "items": [CONFIG]}, None])
+    )
+    (tmp_path / "README.md").write_text("[")
+    sandbox.make_namespace("b")
+    sandbox.apply(tmp_path, namespace="b")
+    sandbox.apply(str(tmp_path / "all.yaml"), namespace="b")
+    assert "secrets:\n  NAME  TYPE    DATA  AGE\n  c     Opaque  1     " in sandbox.report("b")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param("a: [", "is not YAML", id="syntax"),
+        pytest.param("[]", "document 1: it is no object", id="list"),
+        pytest.param(
+            "{apiVersion: v1, kind: Nope}", 'document 1: kind "Nope" of version "v1" is not served', id="kind"
+        ),
+        pytest.param("{apiVersion: v1, kind: Secret}", "document 1: metadata.name is missing", id="name"),
+        pytest.param(
+            "{apiVersion: v1, kind: Secret, metadata: {name: c, namespace: nowhere}}",
+            'document 1: namespaces "nowhere" not found',
+            id="refused",
+        ),
+    ],
+)
+def test_what_is_wrong_names_the_file(sandbox: HostedSandbox, tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(ManifestError, match=told) as error:
+        sandbox.apply(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_file_that_is_not_there(sandbox: HostedSandbox) -> None:
+    with pytest.raises(ManifestError, match="cannot read nope.yaml: No such file"):
+        sandbox.apply("nope.yaml")
+
+
+def test_a_start_with_manifests_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    sandbox = HostedSandbox(HostOptions(nodes=0, manifests=(SITE,)))
+    with pytest.raises(ManifestError):
+        sandbox.start()
+    assert not Path(sandbox.kubeconfig).exists()
+
+
+def test_the_report_has_nodes_pods_and_events_newest_last(sandbox: HostedSandbox) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    sandbox.make_namespace("c")
+    sandbox.apply(pod, namespace="c")
+    sandbox.advance(5)
+    told = sandbox.report("c")
+    assert "nodes:\n  NAME    STATUS" in told
+    assert "\n  p     1/1    Running  0 " in told
+    assert told.index("Scheduled") < told.index("Started")
+
+
+def test_a_sandbox_that_has_ended_has_no_report() -> None:
+    sandbox = HostedSandbox(HostOptions(nodes=0))
+    assert sandbox.report() == "no report can be given: the sandbox is not running"
