@@ -40,14 +40,14 @@ class SandboxManager:
     async def run(self, stop: asyncio.Event) -> int:
         """Until ``stop``, or until the manager ends by itself; the exit code."""
         announce(self._config)
-        return await self._run(stop, lambda: None, Place())
+        return await self._run(stop, lambda: None, Place(simulated=True))
 
     async def accompany(self, stop: asyncio.Event, ready: Callable[[], object]) -> int:
         """The same where logging is somebody else's and time may be moved. ``ready``: called when all controllers run.
 
         No socket is between the controllers and their sandbox, for what is on its way there takes real time.
         """
-        return await self._run(stop, ready, Place(self._dial, real_time=False))
+        return await self._run(stop, ready, Place(self._dial, real_time=False, simulated=True))
 
     async def _run(self, stop: asyncio.Event, ready: Callable[[], object], place: Place) -> int:
         loop = asyncio.get_running_loop()

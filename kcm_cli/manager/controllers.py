@@ -55,6 +55,7 @@ class RunContext:
     ``chosen``: the descriptors to run, already filtered by --controllers and gates. ``clients`` makes each
     controller's client, ``root_clients`` those of the manager's own identity. ``configs``: the completed
     configuration objects of the controllers by type. ``served``: API resources as group/version/plural.
+    ``simulated``: see ControllerContext.
     """
 
     chosen: tuple[Descriptor, ...]
@@ -72,6 +73,7 @@ class RunContext:
     observer: Observer | None = None
     metrics: Registry = field(default_factory=Registry)
     debug: dict[str, dict[str, DebugHandler]] = field(default_factory=dict)
+    simulated: bool = False
 
 
 async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
@@ -172,6 +174,7 @@ class _Start:
             queue_metrics=run.queue_metrics,
             metrics=run.metrics,
             debug=run.debug.setdefault(descriptor.name, {}),
+            simulated=run.simulated,
         )
 
     def _writer(self, name: str, client: Client) -> EventWriter:

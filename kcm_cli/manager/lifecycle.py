@@ -50,10 +50,12 @@ class ShutdownTimeout(RunError):
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a manager runs. ``dial``: how its controllers reach the API server. ``real_time``: that a loop which turns
-    late stands still, and does not only have its time moved."""
+    late stands still, and does not only have its time moved. ``simulated``: the nodes are; their disks are not this
+    machine's."""
 
     dial: Dial = Session
     real_time: bool = True
+    simulated: bool = False
 
 
 class Manager:
@@ -228,6 +230,7 @@ class Manager:
             metrics=self._show.registry,
             observer=self,
             debug=self._show.debug,
+            simulated=self._place.simulated,
         )
         work = self._tasks.start("controllers", run_controllers(run, self._stop))
         await unless_done(self._stop, work)

@@ -51,7 +51,7 @@ class Provisioner:
         self._caches = caches
         self._writes = writes
         self._metrics = metrics
-        self._paths = HostPaths(context.rng)
+        self._paths = HostPaths(context.rng, simulated=context.simulated)
         self._nodes = context.informers.get(NODES)
         self.informers = (self._nodes,)
         self.operations = Operations(context.clock, context.name)

@@ -38,7 +38,7 @@ class Reclaimer:
         self._caches = caches
         self._writes = writes
         self._metrics = metrics
-        self._paths = HostPaths(context.rng)
+        self._paths = HostPaths(context.rng, simulated=context.simulated)
         self._pods = RecyclerPods(context.config(PersistentVolumeBinderConfig))
         self._recycler = Recycler(context.client, caches.pods)
         self.operations = Operations(context.clock, context.name)

@@ -56,6 +56,7 @@ async def controllers(
     gates: Iterable[tuple[str, str]] = (),
     transport: Transport | None = None,
     metrics: Registry | None = None,
+    simulated: bool = False,
     served: frozenset[str] = frozenset(),
 ) -> AsyncIterator[None]:
     """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates."""
@@ -74,6 +75,7 @@ async def controllers(
         rng=random.Random(3),
         served=served,
         metrics=metrics or Registry(),
+        simulated=simulated,
     )
     task = asyncio.create_task(run_controllers(context, stop))
     try:

@@ -177,6 +177,18 @@ def test_a_directory_goes_with_its_volume(play, directory):
     play(life)
 
 
+def test_disks_of_simulated_nodes_are_not_this_machines(play, directory):
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME], simulated=True):
+            await make_volume(world, "v", hostPath={"path": str(directory)}, **DELETE)
+            await release(world)
+            await world.wait(30)
+            assert (await world.get(VOLUMES, "v"))["metadata"]["deletionTimestamp"]
+        assert (directory / "inner" / "file").exists()
+
+    play(life)
+
+
 @pytest.mark.parametrize("path", ["/srv/x", "/srv/tmp/x", "/tmp/", "/tmp"])
 def test_nothing_outside_of_tmp_is_deleted(play, path):
     async def life(world: World) -> None:
