@@ -15,10 +15,12 @@ STAGES = {"AllAlpha", "AllBeta"}
 
 
 def read() -> set[str]:
-    """The gates that modules name, other than those that only list them."""
+    """The gates that modules of the manager name, other than those that only list them; simulated kubelets name
+    gates of real ones."""
+    package = ROOT / "kcm_cli"
     found: set[str] = set()
-    for path in (ROOT / "kcm_cli").rglob("*.py"):
-        if not path.name.startswith("featuregates"):
+    for path in package.rglob("*.py"):
+        if not path.name.startswith("featuregates") and not path.is_relative_to(package / "sandbox"):
             found.update(GATE.findall(path.read_text()))
     return found & GATES.keys()
 

@@ -11,6 +11,7 @@ import yaml
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.virtual import VirtualLoop
 from kcm_cli.rest.transport import Request, Response
+from kcm_cli.sandbox.apiserver.protobuf.decoding import MAGIC, to_json
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.embedded import ADMIN, EmbeddedServer
 from kcm_cli.sandbox.transport import InProcessTransport
@@ -114,7 +115,8 @@ class Cluster(logging.Handler):
 
 
 def _message(answer: Response) -> str:
-    return str(yaml.safe_load(answer.body)["message"])  # JSON is YAML
+    body = to_json(answer.body) if answer.body.startswith(MAGIC) else answer.body
+    return str(yaml.safe_load(body)["message"])  # JSON is YAML
 
 
 def _parse(document: bytes, sent: str) -> None:
