@@ -42,6 +42,7 @@ from kcm_cli.sandbox.apiserver.registry.flow_classes import FlowClasses
 from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.registry.options import check_timeout
+from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.registry.refusals import NotAcceptable
 from kcm_cli.sandbox.apiserver.registry.remote_apis import RemoteApis
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve, unresolvable
@@ -105,7 +106,6 @@ class ApiServer:
         services = self.catalog.find("", "v1", "services")
         assert services is not None
         custom = CustomResources(parts.schemas, self.catalog, WebhookCalls(parts.store), parts.random)
-        self._definitions = DefinitionController(parts.store, parts.clock, custom)
         self.core = Core(
             store=parts.store,
             catalog=self.catalog,
@@ -118,6 +118,8 @@ class ApiServer:
             services=ServiceAllocator(parts.store, services.info, parts.random),
             custom=custom,
         )
+        status = OwnStatus(parts.store, parts.catalog, self.core.patching, parts.clock)
+        DefinitionController(parts.store, parts.clock, custom, status)
         self._aggregated: dict[tuple[str, str], AggregatedApi] = {}
         self._verbs = Verbs(self.core, security)
         FlowSchemaStatus(self.core)

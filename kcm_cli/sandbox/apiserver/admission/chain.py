@@ -27,7 +27,9 @@ from kcm_cli.sandbox.apiserver.admission.pod_security.admission import (
 )
 from kcm_cli.sandbox.apiserver.admission.quota.admission import ResourceQuotas
 from kcm_cli.sandbox.apiserver.admission.service_account import ServiceAccounts
+from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.security.bindings import GROUP as RBAC
@@ -111,7 +113,7 @@ class Admission:
         self._classes = storage.DefaultClasses(store)
         self._security = PodSecurity(store)
         self._certificates = CertificateRequests(authorizer)
-        self._quotas = ResourceQuotas(store, clock)
+        self._quotas = ResourceQuotas(store, clock, OwnStatus(store, catalog, Patching(schemas), clock))
         self._escalation = EscalationGuard(authorizer)
         self._users = UserDefined(store, rng, authorizer, catalog, schemas)
         self._mutating = Chain(self._mutating_hooks())

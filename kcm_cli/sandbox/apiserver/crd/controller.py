@@ -28,6 +28,7 @@ from kcm_cli.sandbox.apiserver.crd.definition import (
     set_condition,
 )
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, storage_of
+from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -37,8 +38,9 @@ DEFINITIONS = GVR(GROUP, "v1", PLURAL)
 class DefinitionController:
     """See the module. Belongs to one event loop."""
 
-    def __init__(self, store: Store, clock: Clock, resources: CustomResources) -> None:
+    def __init__(self, store: Store, clock: Clock, resources: CustomResources, status: OwnStatus) -> None:
         self._store = store
+        self._status = status
         self._clock = clock
         self._resources = resources
         self._due = False
@@ -75,7 +77,7 @@ class DefinitionController:
         doc: Tree = current.copy()
         doc.setdefault("status", {})
         if change(doc):
-            self._store.update(DEFINITIONS, "", stored.name, doc, current.revision)
+            self._status.update(DEFINITIONS, current, doc)
 
     def _now(self) -> str:
         return format_time(self._clock.now())

@@ -14,13 +14,13 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry.api_services import API_SERVICES
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _SERVICES = GVR("", "v1", "services")
 _SLICES = GVR("discovery.k8s.io", "v1", "endpointslices")
 _SERVICE_LABEL = "kubernetes.io/service-name"
-_MANAGER = "kube-apiserver"
 
 
 class RemoteApis:
@@ -28,6 +28,7 @@ class RemoteApis:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._status = OwnStatus(core.store, core.catalog, core.patching, core.clock)
         self._due = False
         self._used: frozenset[tuple[str, str]] = frozenset()
         core.store.subscribe(API_SERVICES, self._written)
@@ -71,10 +72,7 @@ class RemoteApis:
         condition |= {"reason": reason, "message": message}
         new: Tree = stored.copy()
         new["status"] = {"conditions": [one for one in known if one["type"] != "Available"] + [condition]}
-        served = self._core.catalog.by_gvr(API_SERVICES)
-        assert served is not None
-        self._core.patching.track_update(served.info, "status", doc, new, _MANAGER, now)
-        self._core.store.update(API_SERVICES, "", stored.name, new)
+        self._status.update(API_SERVICES, stored, new)
 
     def _state(self, spec: Tree) -> tuple[str, str, str]:
         """Status, reason and message of the condition."""

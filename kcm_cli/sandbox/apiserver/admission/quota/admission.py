@@ -16,6 +16,7 @@ from kcm_cli.planning.pod_resources import Amounts, amounts_of
 from kcm_cli.planning.quota.evaluators import EVALUATORS, Evaluator, object_count
 from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
+from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 
@@ -35,8 +36,8 @@ class _Charge:
 class ResourceQuotas:
     """See the module."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
+    def __init__(self, store: Store, clock: Clock, status: OwnStatus) -> None:
+        self._status = status
         self._clock = clock
         self._quotas = Lister(store, QUOTAS)
         self._counters: dict[tuple[str, str], Evaluator] = {}
@@ -98,7 +99,7 @@ class ResourceQuotas:
             return
         doc: Tree = stored.copy()
         doc["status"]["used"] = used
-        self._store.update(QUOTAS, stored.namespace, stored.name, doc)
+        self._status.update(QUOTAS, stored, doc)
 
 
 def _hard(quota: Tree) -> Mapping[str, object]:

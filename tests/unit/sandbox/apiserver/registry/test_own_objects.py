@@ -129,3 +129,37 @@ def test_the_use_of_old_tokens_is_recorded_from_the_first_start_on(served: Any) 
         assert (await api.json("GET", path))["data"] == {"since": "2030-01-01"}
 
     served(test)
+
+
+def own_part(doc: Any) -> Any:
+    """What the server owns of the status."""
+    (found,) = [one for one in doc["metadata"]["managedFields"] if one.get("subresource") == "status"]
+    return found["manager"], found["operation"], found["fieldsV1"]["f:status"]
+
+
+def test_what_the_server_writes_into_definitions_is_its_own(served: Any) -> None:
+    async def test(api: Any) -> None:
+        await api.json("POST", DEFINITIONS, definition("cats", "v1"), status=201)
+        await asyncio.sleep(0.1)
+        manager, operation, fields = own_part(await api.json("GET", f"{DEFINITIONS}/cats.x.test"))
+        assert (manager, operation) == ("kube-apiserver", "Update")
+        assert fields["f:acceptedNames"].keys() == {"f:kind", "f:listKind", "f:plural", "f:singular"}
+        assert {'k:{"type":"Established"}', 'k:{"type":"NamesAccepted"}'} <= fields["f:conditions"].keys()
+
+    served(test)
+
+
+def test_what_is_charged_to_a_quota_is_the_servers_own(served: Any) -> None:
+    async def test(api: Any) -> None:
+        base = "/api/v1/namespaces/default/resourcequotas"
+        await api.json("POST", base, {"metadata": {"name": "q"}, "spec": {"hard": {"secrets": "5"}}}, status=201)
+        counted = {"status": {"hard": {"secrets": "5"}, "used": {"secrets": "0"}}}
+        query = {"query": {"fieldManager": "counter"}}
+        await api.json("PATCH", f"{base}/q/status", counted, **MERGE, **query)
+        await api.json("POST", "/api/v1/namespaces/default/secrets", {"metadata": {"name": "s"}}, status=201)
+        found = await api.json("GET", f"{base}/q")
+        owners = {one["manager"]: one["fieldsV1"] for one in found["metadata"]["managedFields"] if "subresource" in one}
+        assert owners["kube-apiserver"] == {"f:status": {"f:used": {"f:secrets": {}}}}
+        assert "f:secrets" not in owners["counter"]["f:status"]["f:used"]
+
+    served(test)
