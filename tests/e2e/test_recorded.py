@@ -71,6 +71,7 @@ def test_controllers_get_by_with_their_service_accounts(shared: Path, start_sand
         "deployment-adopt*",
         "gc-*",
         "job-indexed",
+        "pv-static-binding",
         "serviceaccount-*",
         "statefulset-revisions",
     )

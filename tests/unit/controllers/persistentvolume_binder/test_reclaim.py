@@ -86,7 +86,9 @@ def test_a_recycler_runs_on_a_simulated_node(play):
             await make_volume(world, "v", **RECYCLE)
             await release(world)
             await world.wait(5)
-            assert "Recycler pod: Container started" in " ".join(await told(world, "RecyclerPod"))
+            assert "Recycler pod: Container started" in await told(world, "RecyclerPod")
+            await world.wait(20)
+            assert await phase(world, VOLUMES, "v") == "Available"
 
     play(life)
 
