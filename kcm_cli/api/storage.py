@@ -123,6 +123,7 @@ class VolumeAttachment(Object, frozen=True, gc=False, kw_only=True):
 
 class CsiDriverSpec(View, frozen=True, gc=False):
     attach_required: bool | None = None
+    se_linux_mount: bool | None = None
 
 
 class CsiDriver(Object, frozen=True, gc=False, kw_only=True):

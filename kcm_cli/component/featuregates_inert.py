@@ -21,7 +21,7 @@ INERT: Mapping[str, str] = {
     "InOrderInformersBatchProcess": _CACHES,
     "PersistentVolumeClaimUnusedSinceTime": "the condition Unused of claims is not kept yet",
     "RestartAllContainersOnContainerExits": "it is about what kubelets do with a pod's containers",
-    "SELinuxMount": "selinux-warning-controller is not built yet",
+    "SELinuxMount": "it is about how kubelets mount volumes",
     "UnauthenticatedHTTP2DOSMitigation": "kcm serves HTTP/1.1",
     "UnlockWhileProcessingFIFO": _CACHES,
     "WatchListClient": "kcm always asks for a watch-list, and takes a list where the server refuses it",

@@ -9,9 +9,9 @@ from enum import Enum
 
 from kcm_cli.api.core import PODS, ContainerStatus, Node, Pod
 from kcm_cli.planning.actions import Notice, ref_to
+from kcm_cli.planning.nodes import is_out_of_service, is_ready
 from kcm_cli.planning.pods import is_terminal
 
-OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 MANAGED = "volumes.kubernetes.io/controller-managed-attach-detach"
 LONGEST_UNMOUNT_S = 360.0
 """How long a node may take to unmount; after that, one that is not ready is taken for dead."""
@@ -47,17 +47,13 @@ def detach(situation: Situation) -> Detach:
     """Whether to detach, and whether the node is asked first."""
     node = situation.node
     late = situation.waited_s > LONGEST_UNMOUNT_S and situation.forces
-    out_of_service = node is not None and any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
+    out_of_service = node is not None and is_out_of_service(node)
     ready = node is not None and is_ready(node)
     if situation.mounted and not out_of_service and (ready or not late):
         return Detach.WAIT
     if late:
         return Detach.TIMEOUT
     return Detach.OUT_OF_SERVICE if out_of_service else Detach.SAFELY
-
-
-def is_ready(node: Node) -> bool:
-    return any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)
 
 
 def is_done(pod: Pod) -> bool:

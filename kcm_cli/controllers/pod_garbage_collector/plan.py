@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 
 from kcm_cli.api.core import Node, Pod
-
-OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+from kcm_cli.planning.nodes import is_out_of_service, is_ready
 
 
 class Reason(Enum):
@@ -33,7 +32,7 @@ def out_of_service(pods: Iterable[Pod], node_of: Callable[[str], Node | None]) -
     found = []
     for pod in pods:
         node = node_of(pod.spec.node_name) if pod.deleting and pod.spec.node_name else None
-        if node is not None and not _ready(node) and any(t.key == OUT_OF_SERVICE for t in node.spec.taints):
+        if node is not None and not is_ready(node) and is_out_of_service(node):
             found.append(pod)
     return sorted(found, key=_age)
 
@@ -46,7 +45,3 @@ def unscheduled(pods: Iterable[Pod]) -> list[Pod]:
 def _age(pod: Pod) -> tuple[bool, str, str]:
     evicted = pod.status.phase == "Failed" and pod.status.reason == "Evicted"
     return (not evicted, pod.metadata.creation_timestamp or "", pod.name)
-
-
-def _ready(node: Node) -> bool:
-    return any(c.type == "Ready" and c.status == "True" for c in node.status.conditions)

@@ -66,7 +66,7 @@ def of_volume(volume: PersistentVolume) -> AttachableVolume | None:
     if plugin:
         handle, modes = migrated_handle(plugin, volume), migrated_modes(plugin, volume)
         return _csi(DRIVERS[plugin], handle, volume.name, _is_shared(modes)) if handle else None
-    return _of_source(volume.name, spec.iscsi, spec.fc, _is_shared(spec.access_modes))
+    return of_source(volume.name, spec.iscsi, spec.fc, _is_shared(spec.access_modes))
 
 
 def of_pod_volume(
@@ -76,10 +76,20 @@ def of_pod_volume(
     volume_of: Callable[[str], PersistentVolume | None],
 ) -> AttachableVolume | None:
     """What is behind a pod's volume; None for one that is not attached, or not bound (yet)."""
-    name = claim_name(pod, volume)
-    if not name:
-        return _of_source(volume.name, volume.iscsi, volume.fc, shared=True)
-    claim = claim_of(f"{pod.namespace}/{name}")
+    if not claim_name(pod, volume):
+        return of_source(volume.name, volume.iscsi, volume.fc, shared=True)
+    bound = bound_volume(pod, volume, claim_of, volume_of)
+    return of_volume(bound) if bound is not None else None
+
+
+def bound_volume(
+    pod: Pod,
+    volume: Volume,
+    claim_of: Callable[[str], PersistentVolumeClaim | None],
+    volume_of: Callable[[str], PersistentVolume | None],
+) -> PersistentVolume | None:
+    """The volume that is bound to the claim of a pod's volume; None while there is none."""
+    claim = claim_of(f"{pod.namespace}/{claim_name(pod, volume)}")
     if claim is None or claim.status.phase != "Bound" or not claim.spec.volume_name:
         return None
     if volume.ephemeral is not None and not made_for(claim, pod):
@@ -87,7 +97,7 @@ def of_pod_volume(
     bound = volume_of(claim.spec.volume_name)
     if bound is None or bound.spec.claim_ref is None or bound.spec.claim_ref.uid != claim.uid:
         return None
-    return of_volume(bound)
+    return bound
 
 
 def may_be_attached(pod: Pod) -> bool:
@@ -116,7 +126,8 @@ def _csi(driver: str, handle: str, name: str, shared: bool) -> AttachableVolume:
     return AttachableVolume(f"{CSI}/{driver}{SEPARATOR}{handle}", name, CSI, shared, driver, handle)
 
 
-def _of_source(name: str, iscsi: Doc | None, fc: Doc | None, shared: bool) -> AttachableVolume | None:
+def of_source(name: str, iscsi: Doc | None, fc: Doc | None, shared: bool) -> AttachableVolume | None:
+    """A volume that kubelets attach themselves."""
     if iscsi is not None:
         target = f"{iscsi.get('targetPortal', '')}:{iscsi.get('iqn', '')}:{iscsi.get('lun', 0)}"
         return AttachableVolume(f"{ISCSI}/{target}", name, ISCSI, shared)

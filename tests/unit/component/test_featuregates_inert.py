@@ -48,5 +48,5 @@ def test_which_gates_are_the_managers_is_what_the_original_reads(reference: Call
     [("SELinuxMount=true", True), ("SELinuxMount=false", False), ("PodDeletionCost=false", False)],
 )
 def test_who_sets_a_gate_without_effect_is_told_why(setting: str, warned: bool) -> None:
-    text = "feature gate SELinuxMount=true has no effect in kcm: selinux-warning-controller is not built yet"
+    text = "feature gate SELinuxMount=true has no effect in kcm: it is about how kubelets mount volumes"
     assert resolve([("", setting)]).warnings == ((text,) if warned else ())

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.controllers.pod_garbage_collector import plan
 from kcm_cli.machinery import codec
+from kcm_cli.planning.nodes import OUT_OF_SERVICE
 
 
 def pod(name: str, phase: str = "Running", *, age: int = 0, deleting: bool = False, **fields: Any) -> Pod:
@@ -20,7 +21,7 @@ def pod(name: str, phase: str = "Running", *, age: int = 0, deleting: bool = Fal
     return PODS.decode(codec.encode({"metadata": metadata, "spec": spec, "status": {"phase": phase, **fields}}))
 
 
-def node(name: str, ready: str | None = "False", taint: str | None = plan.OUT_OF_SERVICE) -> Node:
+def node(name: str, ready: str | None = "False", taint: str | None = OUT_OF_SERVICE) -> Node:
     conditions = [] if ready is None else [{"type": "Ready", "status": ready}]
     taints = [] if taint is None else [{"key": taint, "effect": "NoExecute"}]
     doc = {"metadata": {"name": name}, "spec": {"taints": taints}, "status": {"conditions": conditions}}

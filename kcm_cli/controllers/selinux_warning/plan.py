@@ -1,0 +1,119 @@
+"""With which SELinux label, and by which policy, a pod's volumes are mounted.
+
+upstream: pkg/volume/util/selinux.go, pkg/controller/volume/selinuxwarning
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kcm_cli.api.core import PersistentVolumeClaim
+from kcm_cli.api.selinux import MountedVolume, MountingPod, SELinuxOptions
+from kcm_cli.api.storage import CsiDriver, HostPathSource, NfsSource, PersistentVolume
+from kcm_cli.planning.pod_claims import claim_name
+from kcm_cli.planning.volumes.attachable import FC, ISCSI, bound_volume, of_source, of_volume
+
+MOUNT_OPTION, RECURSIVE = "MountOption", "Recursive"
+_MOUNTED_WITH_LABELS = frozenset({ISCSI, FC})
+_NO_OPTIONS = ":::"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is behind a pod's volume. ``name`` is the same for all that is one volume in the storage system."""
+
+    name: str
+    plugin: str
+    driver: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How a pod mounts a volume: its label (empty: it is not mounted with one) and its policy."""
+
+    label: str
+    policy: str
+
+
+class SeveralLabels(Exception):
+    """Containers of one pod mount a volume with different labels."""
+
+    reason = "MultipleSELinuxLabels"
+
+
+class Unbound(Exception):
+    """A pod's claim is not there, or not bound."""
+
+    reason = "Unbound"
+
+
+def labels_of(pod: MountingPod) -> dict[str, set[str]]:
+    """The labels with which the containers of a pod mount each of its volumes."""
+    spec = pod.spec
+    own = spec.security_context.se_linux_options if spec.security_context is not None else None
+    labels: dict[str, set[str]] = {}
+    for container in (*spec.init_containers, *spec.containers, *spec.ephemeral_containers):
+        context = container.security_context
+        options = context.se_linux_options if context is not None and context.se_linux_options is not None else own
+        for mount in container.volume_mounts:
+            found = labels.setdefault(mount.name, set())
+            if options is not None:
+                found.add(_label(options))
+    return labels
+
+
+def use_of(pod: MountingPod, labels: set[str], mounts_with_labels: bool) -> Use:
+    """How a pod mounts a volume whose plugin may or may not mount with labels. Raises SeveralLabels."""
+    if len(labels) > 1:
+        raise SeveralLabels(f"multiple SELinux labels found: {','.join(sorted(labels))}")
+    context = pod.spec.security_context
+    policy = (context.se_linux_change_policy if context is not None else None) or MOUNT_OPTION
+    label = next(iter(labels), "")
+    if policy == RECURSIVE or not mounts_with_labels:
+        return Use("", RECURSIVE)
+    return Use(label, policy if label else RECURSIVE)
+
+
+def find(
+    pod: MountingPod,
+    volume: MountedVolume,
+    claim_of: Callable[[str], PersistentVolumeClaim | None],
+    volume_of: Callable[[str], PersistentVolume | None],
+) -> Found | None:
+    """What is behind a pod's volume; None for kinds that labels do not matter to. Raises Unbound."""
+    if not claim_name(pod, volume):
+        attached = of_source(volume.name, volume.iscsi, volume.fc, shared=True)
+        return (
+            _found(volume.host_path, volume.nfs) if attached is None else Found(attached.unique_name, attached.plugin)
+        )
+    bound = bound_volume(pod, volume, claim_of, volume_of)
+    if bound is None:
+        raise Unbound(f"PVC {pod.namespace}/{claim_name(pod, volume)} is not bound")
+    attached = of_volume(bound)
+    if attached is None:
+        return _found(bound.spec.host_path, bound.spec.nfs)
+    return Found(attached.unique_name, attached.plugin, attached.driver)
+
+
+def mounts_with_labels(found: Found | None, driver: CsiDriver | None) -> bool:
+    """Whether a volume's plugin can mount with a label; a CSI driver says so of itself."""
+    if found is None:
+        return False
+    if found.driver:
+        return driver is not None and bool(driver.spec.se_linux_mount)
+    return found.plugin in _MOUNTED_WITH_LABELS
+
+
+def _label(options: SELinuxOptions) -> str:
+    label = f"{options.user}:{options.role}:{options.type}:{options.level}"
+    return "" if label == _NO_OPTIONS else label
+
+
+def _found(host_path: HostPathSource | None, nfs: NfsSource | None) -> Found | None:
+    return next(_local(host_path, nfs), None)
+
+
+def _local(host_path: HostPathSource | None, nfs: NfsSource | None) -> Iterator[Found]:
+    if host_path is not None and host_path.path:
+        yield Found(f"kubernetes.io/host-path/{host_path.path}", "kubernetes.io/host-path")
+    if nfs is not None:
+        yield Found(f"kubernetes.io/nfs/{nfs.server}/{nfs.path}", "kubernetes.io/nfs")

@@ -1,0 +1,14 @@
+"""What a node's state means to controllers."""
+
+from kcm_cli.api.core import Node
+
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+"""The taint of a node that somebody has switched off."""
+
+
+def is_ready(node: Node) -> bool:
+    return any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)
+
+
+def is_out_of_service(node: Node) -> bool:
+    return any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
