@@ -9,20 +9,22 @@ from collections.abc import Iterator, Mapping
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
-from kcm_cli.machinery import codec, labels
+from kcm_cli.machinery import codec, fields, labels
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.fields import FieldSelector
 from kcm_cli.machinery.meta import PartialObject, controller_of
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.refusals import bad_request, method_not_allowed
-from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.refusals import bad_request, method_not_allowed, not_found
+from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.answers import doc_response
 from kcm_cli.sandbox.apiserver.registry.catalog import Group, Served
 from kcm_cli.sandbox.apiserver.store import Store
-from kcm_cli.sandbox.apiserver.types import RequestInfo, ResourceInfo
+from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, ResourceInfo
 from kcm_cli.sandbox.nodes.shape import SIMULATED
 from kcm_cli.sandbox.usage.figures import CPU, IDLE, MEMORY, Holder, Usage, usages, written
+from kcm_cli.sandbox.usage.tables import table
 from kcm_cli.sandbox.views import NODES, PODS, SimulatedNode, SimulatedPod
 
 GROUP, VERSION = "metrics.k8s.io", "v1beta1"
@@ -53,22 +55,37 @@ class MetricsApi:
         self._store = store
         self._clock = clock
 
-    def answer(self, info: RequestInfo, query: Mapping[str, str]) -> Response:
-        """Raises ApiError 400, 404, 405."""
+    def answer(self, info: RequestInfo, query: Mapping[str, str], accept: str) -> Response:
+        """Raises ApiError 400, 404, 405, 406."""
         if info.verb not in _VERBS:
             raise method_not_allowed()
-        selector = _selector(query.get("labelSelector", ""))
+        labelled, named_so = _selector(query.get("labelSelector", "")), _fields(query.get("fieldSelector", ""))
         nodes = info.plural == "nodes"
         found = self._nodes() if nodes else self._pods(info.namespace)
         resource = NODE_METRICS if nodes else POD_METRICS
         if info.verb == "get":
-            one = next((doc for doc, _ in found if _name(doc) == info.name), None)
+            one = next((doc for doc, _ in found if _named(doc)["metadata.name"] == info.name), None)
             if one is None:
-                raise refusals.not_found(resource, info.name)
-            return doc_response(200, {"kind": resource.kind, "apiVersion": API_VERSION, **one})
-        items = [doc for doc, own in found if selector.matches(own)]
-        listed: Doc = {"kind": f"{resource.kind}List", "apiVersion": API_VERSION, "metadata": {}, "items": items}
+                raise self._not_found(info, resource)
+            docs = [one]
+        else:
+            docs = [doc for doc, own in found if labelled.matches(own) and named_so.matches(_named(doc))]
+        form = negotiation.wanted(accept)
+        if form.transform == "Table":
+            named: list[Doc] = [{"kind": resource.kind, "apiVersion": API_VERSION, **doc} for doc in docs]
+            return doc_response(200, table(named, self._clock.now(), form.version))
+        if info.verb == "get":
+            return doc_response(200, {"kind": resource.kind, "apiVersion": API_VERSION, **docs[0]})
+        listed: Doc = {"kind": f"{resource.kind}List", "apiVersion": API_VERSION, "metadata": {}, "items": list(docs)}
         return doc_response(200, listed)
+
+    def _not_found(self, info: RequestInfo, resource: ResourceInfo) -> ApiError:
+        """There is no such object, or it is there and has not been measured."""
+        measured = NODES.gvr if resource is NODE_METRICS else PODS.gvr
+        if self._store.get(measured, info.namespace, info.name) is None:
+            return not_found("", info.plural, info.name)
+        name = f"{info.namespace}/{info.name}" if info.namespace else info.name
+        return not_found(GROUP, resource.kind.lower(), name)
 
     def _pods(self, namespace: str) -> Iterator[tuple[Doc, Mapping[str, str]]]:
         for usage in self._usages(namespace):
@@ -134,6 +151,16 @@ def _selector(text: str) -> labels.Selector:
         raise bad_request(str(error)) from error
 
 
-def _name(doc: Doc) -> object:
+def _fields(text: str) -> FieldSelector:
+    try:
+        selector = fields.parse(text)
+    except FormatError as error:
+        raise bad_request(str(error)) from error
+    return selector
+
+
+def _named(doc: Doc) -> dict[str, str]:
+    """The fields that can be selected."""
     metadata = doc["metadata"]
-    return metadata["name"] if isinstance(metadata, dict) else None
+    assert isinstance(metadata, dict)
+    return {f"metadata.{field}": str(metadata.get(field, "")) for field in ("name", "namespace")}

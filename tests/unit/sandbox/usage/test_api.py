@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcm_cli.machinery import codec
 from kcm_cli.rest.errors import MethodNotSupported, NotFound
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.usage.api import MetricsApi
@@ -35,13 +36,35 @@ def test_pods_and_nodes(play):
     play(run)
 
 
+def test_tables_and_fields(play):
+    async def run(world: World) -> None:
+        world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
+        two = {"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}]}
+        await world.pod("a", two, cpu="250m", memory="64Mi")
+        await world.pod("b")
+        await world.wait()
+        (one,) = await items(world, POD_METRICS, field_selector="metadata.name=b")
+        assert one["metadata"]["name"] == "b"
+        headers = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+        path = "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods"
+        answer = codec.decode(await world.client.call(Request("GET", path, headers=headers)), dict)
+        assert [column["name"] for column in answer["columnDefinitions"]] == ["Name", "cpu", "memory", "Window"]
+        assert answer["rows"][0]["cells"] == ["a", "500m", "128Mi", "10s"]
+        assert answer["rows"][0]["object"]["kind"] == "PodMetrics"
+
+    play(run)
+
+
 def test_what_it_refuses(play):
     async def run(world: World) -> None:
         with pytest.raises(NotFound):
             await world.get(POD_METRICS, "a")
         world.server.api.aggregate(MetricsApi(world.server.store, world.clock))
-        with pytest.raises(NotFound, match='pods.metrics.k8s.io "a" not found'):
+        with pytest.raises(NotFound, match='^pods "a" not found'):
             await world.get(POD_METRICS, "a")
+        await world.pod("waits", {"nodeSelector": {"no": "such"}})
+        with pytest.raises(NotFound, match='podmetrics.metrics.k8s.io "default/waits" not found'):
+            await world.get(POD_METRICS, "waits")
         with pytest.raises(MethodNotSupported):
             await world.create(POD_METRICS, {"metadata": {"name": "a"}})
 
