@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from kcm_cli.machinery.cel import Checked
 from kcm_cli.machinery.cel.costs import MOST, SizeOf, most_cost
+from kcm_cli.machinery.cel.declarations import escaped
 from kcm_cli.machinery.cel.syntax import Node
-from kcm_cli.sandbox.apiserver.crd.expressions import escaped
 from kcm_cli.sandbox.apiserver.crd.structural import NO_DEFAULT, Structural
 from kcm_cli.sandbox.apiserver.types import FieldError
 from kcm_cli.sandbox.apiserver.validation import errors

@@ -7,26 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kcm_cli.machinery import cel
+from kcm_cli.machinery.cel.declarations import Declarations
 from kcm_cli.machinery.cel.parser import parse
 from kcm_cli.machinery.cel.syntax import Constant, Node
 from kcm_cli.machinery.cel.types import (
     BOOL,
-    BYTES,
-    DOUBLE,
-    DURATION,
-    DYN,
-    INT,
     STRING,
-    TIMESTAMP,
-    list_of,
-    map_of,
     optional_of,
 )
 from kcm_cli.sandbox.apiserver.crd.checks.costs import Cost, Costs
 from kcm_cli.sandbox.apiserver.crd.checks.spec import go_rule, shown_go
-from kcm_cli.sandbox.apiserver.crd.expressions import escaped, uses
+from kcm_cli.sandbox.apiserver.crd.expressions import uses
 from kcm_cli.sandbox.apiserver.crd.findings import invalid
-from kcm_cli.sandbox.apiserver.crd.structural import Structural, structural
+from kcm_cli.sandbox.apiserver.crd.structural import structural
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
@@ -35,9 +28,6 @@ _UNTYPED = (
     "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert "
     "structural schema to CEL declarations"
 )
-_FORMATS = {"byte": BYTES, "duration": DURATION, "date": TIMESTAMP, "date-time": TIMESTAMP}
-_PLAIN = {"boolean": BOOL, "number": DOUBLE, "integer": INT}
-_META = {"apiVersion": STRING, "kind": STRING}
 
 
 def check_rules(
@@ -47,7 +37,7 @@ def check_rules(
     of the schema around it that old and new objects cannot be matched in; ``limit``: see ``costs.Cost``.
     """
     own = structural(schema)
-    environment = _Types().environment(own, root=root)
+    environment = _environment(schema, root=root)
     if environment is None:
         yield errors.internal(path, _UNTYPED)
         return
@@ -114,44 +104,8 @@ def _checked(
 _NOTHING = Constant(0, None)
 
 
-class _Types:
-    """The types of one schema; objects have the names of their places."""
-
-    def __init__(self) -> None:
-        self._objects: dict[str, dict[str, cel.Type]] = {}
-
-    def environment(self, schema: Structural, *, root: bool) -> cel.Environment | None:
-        """What a rule at a schema may refer to; None where it has no type."""
-        own = self._type(schema, _SELF, root=root)
-        return None if own is None else cel.Environment({"self": own, "oldSelf": own}, self._objects.get)
-
-    def _type(self, schema: Structural, name: str, *, root: bool = False) -> cel.Type | None:
-        """None for what rules cannot see."""
-        if schema.int_or_string:
-            return DYN
-        if schema.type == "array":
-            if schema.items is None:
-                return None
-            items = self._type(schema.items, f"{name}.@idx", root=schema.items.embedded)
-            return list_of(items) if items is not None else None
-        if schema.type == "object":
-            return self._object(schema, name, root=root)
-        if schema.type == "string":
-            return _FORMATS.get(schema.raw.get("format") or "", STRING)
-        return _PLAIN.get(schema.type)
-
-    def _object(self, schema: Structural, name: str, *, root: bool) -> cel.Type | None:
-        if schema.values is not None:
-            values = self._type(schema.values, f"{name}.@elem", root=schema.values.embedded)
-            return map_of(STRING, values) if values is not None else None
-        fields: dict[str, cel.Type] = {}
-        for field, sub in schema.properties.items():
-            type_, shown = self._type(sub, f"{name}.{field}", root=sub.embedded), escaped(field)
-            if type_ is not None and shown:
-                fields[shown] = type_
-        if root:
-            meta = f"{name}.metadata"
-            self._objects[meta] = {"name": STRING, "generateName": STRING}
-            fields |= {**_META, "metadata": cel.Type(meta)}
-        self._objects[name] = fields
-        return cel.Type(name)
+def _environment(schema: Tree, *, root: bool) -> cel.Environment | None:
+    """What a rule at a schema may refer to; None where it has no type."""
+    declarations = Declarations()
+    own = declarations.declare(schema, _SELF, root=root)
+    return None if own is None else cel.Environment({"self": own, "oldSelf": own}, declarations.fields)

@@ -1,0 +1,105 @@
+"""validatingadmissionpolicy-status-controller: tells in a policy's status which expressions cannot work.
+
+They are checked against the schemas that the server publishes; what has none is not checked.
+
+upstream: pkg/controller/validatingadmissionpolicystatus/controller.go
+"""
+
+from typing import TYPE_CHECKING
+
+from kcm_cli.api.admissionregistration import VALIDATING_ADMISSION_POLICIES, ValidatingAdmissionPolicy
+from kcm_cli.controllers.validatingadmissionpolicy_status import kinds
+from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
+from kcm_cli.controllers.validatingadmissionpolicy_status.kinds import Kind
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.rest.client import APPLY, Client
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.mapper import Mapper
+from kcm_cli.rest.openapi import Schemas, schemas
+
+if TYPE_CHECKING:
+    from kcm_cli.controllers.validatingadmissionpolicy_status.plan import Declared
+
+NAME = "validatingadmissionpolicy-status"
+FRESH_S = 1.0
+
+
+def build(context: ControllerContext) -> Runnable:
+    controller = PolicyStatusController(context)
+    count = context.config(ValidatingAdmissionPolicyStatusConfig).concurrent_syncs
+    return context.worker(controller.queue, controller.sync, count=count, waits_for=(controller.policies,))
+
+
+class PolicyStatusController:
+    """Keys are names of policies."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._mapper = Mapper(context.client, context.clock)
+        self.queue = context.queue(NAME)
+        self.policies = context.informers.get(VALIDATING_ADMISSION_POLICIES)
+        self.policies.listen(on_add=self._policy, on_update=lambda old, new: self._policy(new))
+
+    async def sync(self, key: str) -> None:
+        policy = self.policies.store.get(key)
+        if policy is None or _is_checked(policy):
+            return
+        # imported here: without a policy nobody needs the language
+        from kcm_cli.controllers.validatingadmissionpolicy_status import plan
+
+        types = _Types(self._client)
+        wanted, params = await self._kinds(policy), kinds.param_kind(policy)
+        declared = {kind: found for kind in wanted if (found := await types.declare(kind, "0")) is not None}
+        own_params = await types.declare(params, "1") if params is not None else None
+        warnings = plan.warnings(policy, declared, params=params is not None, declared_params=own_params)
+        query = (("fieldManager", NAME), ("force", "true"))
+        try:
+            await self._client.patch(
+                VALIDATING_ADMISSION_POLICIES,
+                "",
+                policy.name,
+                plan.applied(policy, warnings),
+                content_type=APPLY,
+                subresource="status",
+                query=query,
+            )
+        except NotFound:
+            return
+
+    async def _kinds(self, policy: ValidatingAdmissionPolicy) -> list[Kind]:
+        served = await self._mapper.discovery()
+        if kinds.unknown(policy, served):
+            served = await self._mapper.discovery(younger_than_s=FRESH_S)
+        return kinds.kinds(policy, served)
+
+    def _policy(self, policy: ValidatingAdmissionPolicy) -> None:
+        if not _is_checked(policy):
+            self.queue.add(policy.name)
+
+
+class _Types:
+    """The types of kinds, for one look at a policy: each group version is fetched once."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: dict[tuple[str, str], Schemas | None] = {}
+
+    async def declare(self, kind: Kind, suffix: str) -> "Declared | None":
+        """The type of a kind; None where there is no schema. Raises ApiError, TransportError."""
+        from kcm_cli.controllers.validatingadmissionpolicy_status.plan import Declared
+        from kcm_cli.machinery.cel.declarations import Declarations
+
+        place = kind.group, kind.version
+        if place not in self._known:
+            self._known[place] = await schemas(self._client, *place)
+        found = self._known[place]
+        reference = found.reference_to(*kind) if found is not None else None
+        if found is None or reference is None:
+            return None
+        declarations = Declarations(found.get, formats=True)
+        type_ = declarations.declare({"$ref": reference}, f"{kind.kind}{suffix}", root=True)
+        return Declared(type_, declarations) if type_ is not None else None
+
+
+def _is_checked(policy: ValidatingAdmissionPolicy) -> bool:
+    return policy.metadata.generation <= policy.status.observed_generation

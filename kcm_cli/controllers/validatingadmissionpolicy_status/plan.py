@@ -1,0 +1,96 @@
+"""What is wrong with the types in a policy's expressions, for each kind that it is about.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating/typechecking.go
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kcm_cli.api.admissionregistration import VALIDATING_ADMISSION_POLICIES, ValidatingAdmissionPolicy
+from kcm_cli.api.policy_expressions import environment, problem, variable_type
+from kcm_cli.controllers.validatingadmissionpolicy_status.kinds import Kind
+from kcm_cli.machinery import cel
+from kcm_cli.machinery.cel.check import Fields
+from kcm_cli.machinery.cel.declarations import Declarations
+from kcm_cli.machinery.cel.types import DYN
+from kcm_cli.machinery.codec import Doc
+
+_FAILED = "compilation failed: "
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The type of a kind, and where its fields are known."""
+
+    type: cel.Type
+    declarations: Declarations
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionWarning:
+    """What is wrong with the expression at a place."""
+
+    field_ref: str
+    text: str
+
+
+def warnings(
+    policy: ValidatingAdmissionPolicy, kinds: Mapping[Kind, Declared], *, params: bool, declared_params: Declared | None
+) -> list[ExpressionWarning]:
+    """Of all validations, in their order. params: whether the policy has any; without a type they may be anything."""
+    known = [(kind, _environment(policy, own, params, declared_params)) for kind, own in sorted(kinds.items())]
+    return [ExpressionWarning(place, told) for place, text in _expressions(policy) if (told := _check(text, known))]
+
+
+def applied(policy: ValidatingAdmissionPolicy, found: Sequence[ExpressionWarning]) -> Doc:
+    """The status to apply; the precondition is the uid."""
+    told: list[object] = [{"fieldRef": one.field_ref, "warning": one.text} for one in found]
+    return {
+        "apiVersion": VALIDATING_ADMISSION_POLICIES.api_version,
+        "kind": VALIDATING_ADMISSION_POLICIES.kind,
+        "metadata": {"name": policy.name, "uid": policy.uid},
+        "status": {
+            "observedGeneration": policy.metadata.generation,
+            "typeChecking": {"expressionWarnings": told} if told else {},
+        },
+    }
+
+
+def _expressions(policy: ValidatingAdmissionPolicy) -> Iterator[tuple[str, str]]:
+    for index, validation in enumerate(policy.spec.validations):
+        place = f"spec.validations[{index}]"
+        yield f"{place}.expression", validation.expression
+        if validation.message_expression:
+            yield f"{place}.messageExpression", validation.message_expression
+
+
+def _check(text: str, known: Sequence[tuple[Kind, cel.Environment]]) -> str:
+    found = [(kind, problem(text, one, ())) for kind, one in known]
+    return "\n".join(f"{kind}: {told.removeprefix(_FAILED)}\n" for kind, told in found if told)
+
+
+def _environment(
+    policy: ValidatingAdmissionPolicy, own: Declared, params: bool, declared_params: Declared | None
+) -> cel.Environment:
+    """What expressions may refer to, with the policy's own variables."""
+    variables: dict[str, cel.Type] = {}
+    known = _typed(environment(params=params, variables=variables), own, params, declared_params)
+    for variable in policy.spec.variables:
+        variables[variable.name] = variable_type(variable.expression, known)
+    return known
+
+
+def _typed(base: cel.Environment, own: Declared, params: bool, declared_params: Declared | None) -> cel.Environment:
+    names = {**base.variables, "object": own.type, "oldObject": own.type}
+    del names["authorizer.requestResource"]  # upstream: typechecking.go#buildEnvSet does not know it
+    if params:
+        names["params"] = declared_params.type if declared_params is not None else DYN
+    sources = [one.declarations for one in (own, declared_params) if one is not None]
+
+    def objects(name: str) -> Fields | None:
+        for source in sources:
+            if (found := source.fields(name)) is not None:
+                return found
+        return base.objects(name)
+
+    return cel.Environment(names, objects)

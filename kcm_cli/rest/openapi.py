@@ -1,0 +1,68 @@
+"""The schemas of a group version, as the server publishes them.
+
+upstream: staging/src/k8s.io/apiserver/pkg/cel/openapi/resolver/discovery.go
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import Forbidden, NotFound
+from kcm_cli.rest.transport import Request
+
+_PREFIX = "#/components/schemas/"
+
+
+class _Kind(msgspec.Struct, frozen=True, gc=False):
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class _Marked(msgspec.Struct, frozen=True, gc=False):
+    kinds: tuple[_Kind, ...] = msgspec.field(default=(), name="x-kubernetes-group-version-kind")
+
+
+class _Components(msgspec.Struct, frozen=True):
+    schemas: dict[str, msgspec.Raw] = {}
+
+
+class _Document(msgspec.Struct, frozen=True):
+    components: _Components = _Components()
+
+
+class Schemas:
+    """By name; each is decoded when it is first asked for."""
+
+    def __init__(self, raw: Mapping[str, msgspec.Raw]) -> None:
+        self._raw = raw
+        self._decoded: dict[str, Doc] = {}
+
+    def get(self, reference: str) -> Doc | None:
+        """What a reference names."""
+        name = reference.removeprefix(_PREFIX)
+        if name not in self._decoded and name in self._raw:
+            self._decoded[name] = codec.decode(self._raw[name], Doc)
+        return self._decoded.get(name)
+
+    def reference_to(self, group: str, version: str, kind: str) -> str | None:
+        """The reference to the schema of a kind."""
+        wanted = _Kind(group, version, kind)
+        for name, raw in self._raw.items():
+            if wanted in codec.decode(raw, _Marked).kinds:
+                return _PREFIX + name
+        return None
+
+
+async def schemas(client: Client, group: str, version: str) -> Schemas | None:
+    """Those of a group version; None where the server publishes none. Raises ApiError, TransportError."""
+    path = f"/openapi/v3{GVR(group, version, '').base}"
+    try:
+        body = await client.call(Request("GET", path))
+    except (NotFound, Forbidden):
+        return None
+    return Schemas(codec.decode(body, _Document).components.schemas)
