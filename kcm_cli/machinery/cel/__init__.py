@@ -12,12 +12,14 @@ upstream: cel-go 0.26, staging/src/k8s.io/apiserver/pkg/cel
 from kcm_cli.machinery.cel.check import Checked, Environment, check
 from kcm_cli.machinery.cel.errors import CelProblem, CelSyntaxError, CelTypeError, located
 from kcm_cli.machinery.cel.interpret import Lazy, MadeObject
+from kcm_cli.machinery.cel.meter import CelCancelled
 from kcm_cli.machinery.cel.program import Program
 from kcm_cli.machinery.cel.types import Type
 from kcm_cli.machinery.cel.values import NONE, CelError, Duration, Optional, Uint, Value
 
 __all__ = [
     "NONE",
+    "CelCancelled",
     "CelError",
     "CelProblem",
     "CelSyntaxError",

@@ -6,7 +6,9 @@ upstream: cel-go parser/macro.go, ext/comprehensions.go, cel/library.go (optiona
 from collections.abc import Callable, Iterator, Mapping
 
 from kcm_cli.machinery.cel.list_functions import sorted_by
+from kcm_cli.machinery.cel.meter import CALL_LIMIT, Meter, OverLimit, fixed, steps
 from kcm_cli.machinery.cel.operators import shown
+from kcm_cli.machinery.cel.prices import sorting
 from kcm_cli.machinery.cel.syntax import Macro
 from kcm_cli.machinery.cel.values import NONE, CelError, Optional, Value
 
@@ -14,45 +16,67 @@ Scope = Mapping[str, Value]
 Run = Callable[[Scope], Value]
 
 
-def run_of(node: Macro, source: Run, args: tuple[Run, ...]) -> Run:
+def run_of(node: Macro, source: Run, args: tuple[Run, ...], meter: Meter) -> Run:
     """The closure of a macro, from those of its range and its arguments."""
     if node.kind in ("optMap", "optFlatMap"):
-        return _optional_map(source, node.names[0], args[0], flat=node.kind == "optFlatMap")
-    each = _Each(node.names)
+        return _optional_map(node, source, args[0], meter)
+    step, hit = steps(node)
+    each = _Each(node.names, meter, step)
+    test = args[0] if not hit else _counted(args[0], meter, hit)
     match node.kind:
         case "all":
-            return lambda scope: _decided(each(source(scope), scope), args[0], False)
+            return lambda scope: _decided(each(source(scope), scope), test, False)
         case "exists":
-            return lambda scope: _decided(each(source(scope), scope), args[0], True)
+            return lambda scope: _decided(each(source(scope), scope), test, True)
         case "exists_one":
-            return lambda scope: sum(_true(args[0](inner)) for inner in each(source(scope), scope)) == 1
+            return lambda scope: sum(_true(test(inner)) for inner in each(source(scope), scope)) == 1
         case "filter":
             name = node.names[0]
-            return lambda scope: [inner[name] for inner in each(source(scope), scope) if _true(args[0](inner))]
+            return lambda scope: [inner[name] for inner in each(source(scope), scope) if _true(test(inner))]
         case "map" | "transformList":
-            return _mapped(source, each, args)
+            return _mapped(source, each, (test, *args[1:]))
         case "sortBy":
-            return _sorted(source, each, args[0])
-    return _transformed(source, each, args, entries=node.kind == "transformMapEntry")
+            return _sorted(source, each, test, meter)
+    return _transformed(source, each, (test, *args[1:]), entries=node.kind == "transformMapEntry")
+
+
+def _counted(test: Run, meter: Meter, cost: int) -> Run:
+    """A test that costs more where it holds."""
+
+    def run(scope: Scope) -> Value:
+        value = test(scope)
+        if value is True:
+            meter.cost += cost
+        return value
+
+    return run
 
 
 class _Each:
-    """The scopes of a comprehension's steps: one scope, whose variables change."""
+    """The scopes of a comprehension's steps: one scope, whose variables change. Each step is charged."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], meter: Meter, cost: int) -> None:
         self._names = names
+        self._meter = meter
+        self._cost = cost
 
     def __call__(self, source: Value, scope: Scope) -> Iterator[Scope]:
         inner = dict(scope)
-        names = self._names
+        names, meter, cost = self._names, self._meter, self._cost
         if isinstance(source, Mapping):
             for key, value in source.items():
+                meter.cost += cost
+                if meter.cost > CALL_LIMIT:
+                    raise OverLimit
                 inner[names[0]] = key
                 if len(names) == 2:
                     inner[names[1]] = value
                 yield inner
         elif isinstance(source, (list, tuple)):
             for position, value in enumerate(source):
+                meter.cost += cost
+                if meter.cost > CALL_LIMIT:
+                    raise OverLimit
                 inner[names[-1]] = value
                 if len(names) == 2:
                     inner[names[0]] = position
@@ -89,10 +113,11 @@ def _mapped(source: Run, each: _Each, args: tuple[Run, ...]) -> Run:
     return lambda scope: [make(inner) for inner in each(source(scope), scope) if _true(test(inner))]
 
 
-def _sorted(source: Run, each: _Each, key: Run) -> Run:
+def _sorted(source: Run, each: _Each, key: Run, meter: Meter) -> Run:
     def run(scope: Scope) -> Value:
         items = source(scope)
         keys = [key(inner) for inner in each(items, scope)]
+        meter.cost += sorting(keys)
         return sorted_by(list(items), keys) if isinstance(items, (list, tuple)) else items
 
     return run
@@ -121,13 +146,19 @@ def _transformed(source: Run, each: _Each, args: tuple[Run, ...], *, entries: bo
     return run
 
 
-def _optional_map(source: Run, name: str, make: Run, *, flat: bool) -> Run:
+def _optional_map(node: Macro, source: Run, make: Run, meter: Meter) -> Run:
+    name, flat = node.names[0], node.kind == "optFlatMap"
+    again, body = fixed(node.range), fixed(node.args[0])
+
     def run(scope: Scope) -> Value:
+        before = meter.cost
         value = source(scope)
         if not isinstance(value, Optional):
             raise CelError("no such overload")
         if not value.present:
+            meter.cost += 1
             return NONE
+        meter.cost += meter.cost - before + again + 1 + body + (0 if flat else 1)  # upstream asks the source twice
         made = make({**scope, name: value.value})
         return made if flat else Optional(made, True)
 

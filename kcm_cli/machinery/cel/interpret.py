@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from kcm_cli.machinery.cel import comprehensions, operators
 from kcm_cli.machinery.cel.comprehensions import Run, Scope
 from kcm_cli.machinery.cel.functions import FUNCTIONS, METHODS
+from kcm_cli.machinery.cel.meter import Meter, called, fixed, price_of
 from kcm_cli.machinery.cel.overloads import Function, takes
+from kcm_cli.machinery.cel.prices import Price
 from kcm_cli.machinery.cel.syntax import (
     Call,
     Constant,
@@ -43,26 +45,28 @@ _BINARY: Mapping[str, operators.Binary] = {
 _ESCAPED = {"__underscores__": "__", "__dot__": ".", "__dash__": "-", "__slash__": "/"}
 
 
-def compile_node(node: Node) -> Run:
-    """The closure of a node. Running it raises CelError."""
+def compile_node(node: Node, meter: Meter) -> Run:
+    """The closure of a node. Running it raises CelError, or OverLimit. What it costs is added to the meter, beside
+    what ``meter.fixed`` tells.
+    """
     match node:
         case Constant(value=value):
             return lambda scope: value
         case Ident():
             return _ident(node.name.lstrip("."))
         case Select():
-            return _select(node)
+            return _select(node, meter)
         case Call():
-            return _call(node)
+            return _call(node, meter)
         case ListNode():
-            return _list(node)
+            return _list(node, meter)
         case MapNode():
-            return _map(node)
+            return _map(node, meter)
         case StructNode():
-            return _struct(node)
+            return _struct(node, meter)
         case Macro():
-            source = compile_node(node.range)
-            return comprehensions.run_of(node, source, tuple(compile_node(arg) for arg in node.args))
+            source = compile_node(node.range, meter)
+            return comprehensions.run_of(node, source, tuple(compile_node(arg, meter) for arg in node.args), meter)
 
 
 def _ident(name: str) -> Run:
@@ -108,12 +112,12 @@ def unescaped(field: str) -> str:
     return field
 
 
-def _select(node: Select) -> Run:
+def _select(node: Select, meter: Meter) -> Run:
     qualified = _qualified(node)
     if qualified in TYPES:
         kind = TYPES[qualified]
         return lambda scope: kind
-    operand, field = compile_node(node.operand), node.field
+    operand, field = compile_node(node.operand, meter), node.field
     other = unescaped(field)
     if node.test:
         return lambda scope: _present(operand(scope), field, other)
@@ -179,37 +183,63 @@ def _optional_field(value: Value, field: str, other: str) -> Optional:
 # Calls
 
 
-def _call(node: Call) -> Run:
-    args = tuple(compile_node(arg) for arg in node.args)
+def _call(node: Call, meter: Meter) -> Run:
+    args = tuple(compile_node(arg, meter) for arg in node.args)
     match node.function:
         case "_&&_":
-            return _logical(args[0], args[1], False)
+            return _logical(args[0], _charged(node.args[1], args[1], meter), False)
         case "_||_":
-            return _logical(args[0], args[1], True)
+            return _logical(args[0], _charged(node.args[1], args[1], meter), True)
         case "_?_:_":
-            return _conditional(*args)
+            chosen, otherwise = (_charged(node.args[i], args[i], meter, bare=True) for i in (1, 2))
+            return _conditional(args[0], chosen, otherwise)
         case "!_" | "-_":
             unary = operators.logical_not if node.function == "!_" else operators.negate
             return lambda scope: unary(args[0](scope))
+    name, aim = called(node)
+    price = price_of(node, name)
     binary = _BINARY.get(node.function)
     if binary is not None:
-        one, other = args
-        return lambda scope: binary(one(scope), other(scope))
-    if node.target is None:
-        return _applied(node.function, FUNCTIONS.get(node.function), args)
-    qualified = f"{_qualified(node.target)}.{node.function}"
-    if qualified in FUNCTIONS:
-        return _applied(qualified, FUNCTIONS[qualified], args)
+        return _binary(binary, args, price, meter)
+    if aim is None:
+        return _priced(_applied(name, FUNCTIONS.get(name), len(args)), args, price, meter)
+    target = compile_node(aim, meter)
     if node.function in ("or", "orValue") and len(args) == 1:
-        return _alternative(compile_node(node.target), args[0], node.function)
-    return _applied(node.function, METHODS.get(node.function), (compile_node(node.target), *args))
+        return _alternative(target, _charged(node.args[0], args[0], meter), node.function)
+    return _priced(_applied(name, METHODS.get(name), len(args) + 1), (target, *args), price, meter)
 
 
-def _applied(name: str, function: Function | None, args: tuple[Run, ...]) -> Run:
-    fits = function is None or takes(function, len(args))
+def _charged(node: Node, run: Run, meter: Meter, *, bare: bool = False) -> Run:
+    """A branch, which costs something if it is taken."""
+    cost = fixed(node, bare=bare)
+    if not cost:
+        return run
+
+    def charged(scope: Scope) -> Value:
+        meter.cost += cost
+        return run(scope)
+
+    return charged
+
+
+def _binary(binary: operators.Binary, args: tuple[Run, ...], price: Price | None, meter: Meter) -> Run:
+    one, other = args
+    if price is None:
+        return lambda scope: binary(one(scope), other(scope))
 
     def run(scope: Scope) -> Value:
-        values = [arg(scope) for arg in args]
+        left, right = one(scope), other(scope)
+        meter.cost += price((left, right), None)
+        return binary(left, right)
+
+    return run
+
+
+def _applied(name: str, function: Function | None, count: int) -> Function:
+    """A function for so many values; one that nobody declared is looked for among the methods of its target."""
+    fits = function is None or takes(function, count)
+
+    def run(*values: Value) -> Value:
         if not fits:
             raise operators.no_overload(name, *values)
         if function is not None:
@@ -218,6 +248,19 @@ def _applied(name: str, function: Function | None, args: tuple[Run, ...]) -> Run
         if method is None:
             raise operators.no_overload(name, *values)
         return method(*values)
+
+    return run
+
+
+def _priced(function: Function, args: tuple[Run, ...], price: Price | None, meter: Meter) -> Run:
+    if price is None:
+        return lambda scope: function(*[arg(scope) for arg in args])
+
+    def run(scope: Scope) -> Value:
+        values = [arg(scope) for arg in args]
+        result = function(*values)
+        meter.cost += price(values, result)
+        return result
 
     return run
 
@@ -275,8 +318,8 @@ def _alternative(target: Run, otherwise: Run, function: str) -> Run:
 # Literals
 
 
-def _list(node: ListNode) -> Run:
-    elements = tuple(compile_node(element) for element in node.elements)
+def _list(node: ListNode, meter: Meter) -> Run:
+    elements = tuple(compile_node(element, meter) for element in node.elements)
     if not node.optional:
         return lambda scope: [element(scope) for element in elements]
 
@@ -295,8 +338,10 @@ def _list(node: ListNode) -> Run:
     return run
 
 
-def _map(node: MapNode) -> Run:
-    entries = tuple((compile_node(key), compile_node(value), optional) for key, value, optional in node.entries)
+def _map(node: MapNode, meter: Meter) -> Run:
+    entries = tuple(
+        (compile_node(key, meter), compile_node(value, meter), optional) for key, value, optional in node.entries
+    )
 
     def run(scope: Scope) -> Value:
         found: dict[Value, Value] = {}
@@ -318,8 +363,8 @@ def _map(node: MapNode) -> Run:
     return run
 
 
-def _struct(node: StructNode) -> Run:
-    fields = tuple((name, compile_node(value), optional) for name, value, optional in node.fields)
+def _struct(node: StructNode, meter: Meter) -> Run:
+    fields = tuple((name, compile_node(value, meter), optional) for name, value, optional in node.fields)
     type_name = node.type_name.lstrip(".")
 
     def run(scope: Scope) -> Value:

@@ -3,11 +3,13 @@
 from kcm_cli.machinery.cel.comprehensions import Scope
 from kcm_cli.machinery.cel.errors import CelSyntaxError
 from kcm_cli.machinery.cel.interpret import compile_node
+from kcm_cli.machinery.cel.meter import CelCancelled, Meter, OverLimit, fixed
 from kcm_cli.machinery.cel.parser import parse
 from kcm_cli.machinery.cel.syntax import Node
 from kcm_cli.machinery.cel.values import CelError, Value
 
 _TOO_DEEP = "expression recursion limit exceeded"
+_TOO_COSTLY = "operation cancelled: actual cost limit exceeded"
 
 
 class Program:
@@ -17,14 +19,29 @@ class Program:
         """Raises CelSyntaxError."""
         self.text = text
         self.node = parse(text) if node is None else node
+        self._meter = Meter()
         try:
-            self._run = compile_node(self.node)
+            self._run = compile_node(self.node, self._meter)
+            self._fixed = fixed(self.node)
         except RecursionError:
             raise CelSyntaxError(_TOO_DEEP) from None
 
+    @property
+    def cost(self) -> int:
+        """What the last run has cost."""
+        return self._meter.cost
+
     def evaluate(self, scope: Scope) -> Value:
-        """The value with these variables (JSON values are taken as they are). Raises CelError."""
+        """The value with these variables (JSON values are taken as they are). Raises CelError; CelCancelled where it
+        costs too much.
+        """
+        meter = self._meter
+        meter.cost = self._fixed
         try:
-            return self._run(scope)
+            value = self._run(scope)
+            meter.check()
+        except OverLimit:
+            raise CelCancelled(_TOO_COSTLY) from None
         except RecursionError:
             raise CelError(_TOO_DEEP) from None
+        return value

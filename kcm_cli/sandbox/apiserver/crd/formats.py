@@ -27,11 +27,10 @@ _bare = rf"(?:{_sign})-?(?:{_sign}){{0,62}}"
 """A name without dots has no hyphen but as its second sign: so upstream has it."""
 _hostname = re.compile(rf"(?:{_bare}|(?:{_label}\.)+[^\W\d_]{{2,63}})").fullmatch
 _duration = re.compile(r"(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0", re.ASCII).fullmatch
-_scala_duration = re.compile(
-    r"\d+\s*(?:ns?|us|µs|micros?|ms|millis?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?|w|weeks?|"
-    r"nanos?|nanoseconds?|microseconds?|milliseconds?)",
-    re.ASCII,
-).fullmatch
+_worded_duration = re.compile(
+    r"[0-9]+[\t\n\f\r ]*(?:ns|nano[a-z]*|us|µs|micro[a-zµ]*|ms|milli[a-zµ]*|s|sec[a-zµ]*|m|min[a-zµ]*|h|hr|hour[a-zµ]*"
+    r"|d|day[a-zµ]*|w|wk|week[a-zµ]*)(?![a-zµ])"
+).search
 _card = re.compile(
     r"(?:4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11})",
     re.ASCII,
@@ -129,7 +128,8 @@ _FORMATS: dict[str, Check] = {
     "cidr": _is_cidr,
     "mac": _matches(
         rf"(?:{_HEX}{{2}}(?::{_HEX}{{2}}){{5}}(?:(?::{_HEX}{{2}}){{2}}|(?::{_HEX}{{2}}){{14}})?"
-        rf"|{_HEX}{{2}}(?:-{_HEX}{{2}}){{5}}(?:(?:-{_HEX}{{2}}){{2}})?|(?:{_HEX}{{4}}\.){{2,3}}{_HEX}{{4}})"
+        rf"|{_HEX}{{2}}(?:-{_HEX}{{2}}){{5}}(?:(?:-{_HEX}{{2}}){{2}})?|(?:{_HEX}{{4}}\.){{2,3}}{_HEX}{{4}}"
+        rf"|{_HEX}{{12}}|{_HEX}{{16}}|{_HEX}{{40}})"
     ),
     "uuid": _uuid(_ANY4, _ANY4),
     "uuid3": _uuid(rf"3{_HEX}{{3}}", _ANY4),
@@ -142,10 +142,10 @@ _FORMATS: dict[str, Check] = {
     "ssn": _matches(r"\d{3}[- ]?\d{2}[- ]?\d{4}"),
     "hexcolor": _matches(rf"#?(?:{_HEX}{{3}}|{_HEX}{{6}})"),
     "rgbcolor": _matches(rf"rgb\(\s*{_rgb_part}\s*,\s*{_rgb_part}\s*,\s*{_rgb_part}\s*\)"),
-    "byte": is_base64,
+    "byte": lambda text: text != "" and is_base64(text),
     "password": lambda text: True,
     "date": is_date,
-    "duration": lambda text: _duration(text) is not None or _scala_duration(text.strip()) is not None,
+    "duration": lambda text: _duration(text) is not None or _worded_duration(text.lower()) is not None,
     "datetime": _is_date_time,
     "k8sshortname": _matches(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"),
     "k8slongname": lambda text: (

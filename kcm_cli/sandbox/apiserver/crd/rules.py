@@ -3,8 +3,7 @@
 Rules that only look at an object are not held against a part of it that an update leaves as it was; those are told
 as warnings.
 
-Not there: costs are not counted while rules run (they are estimated when the definition is written); lists of type
-set or map are compared in their order.
+All rules of an object share a budget: where it ends, or a rule alone costs too much, no more rules are run.
 
 upstream: apiextensions-apiserver pkg/apiserver/schema/cel/{validation,compilation,values}.go
 """
@@ -18,6 +17,7 @@ from kcm_cli.machinery import cel
 from kcm_cli.machinery.cel.values import NONE, AssociativeList, CelError, Optional, Value
 from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.same import same
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.sandbox.apiserver.crd.checks.paths import resolve
@@ -29,6 +29,8 @@ from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
 _LONGEST_MESSAGE = 5 * 1024
+_BUDGET = 10_000_000
+_NO_MORE = "no further validation rules will be run"
 _RULES = "x-kubernetes-validations"
 
 
@@ -54,6 +56,18 @@ class _Outcome:
 
     errors: list[FieldError]
     warnings: list[str]
+    budget: int = _BUDGET
+    ended: bool = False
+
+    def spend(self, cost: int) -> bool:
+        """Whether there was as much left."""
+        self.budget -= cost
+        return self.budget >= 0
+
+    def end(self, error: FieldError) -> FieldError:
+        """Run no more rules."""
+        self.ended = True
+        return error
 
 
 class RuleSet:
@@ -88,20 +102,22 @@ class RuleSet:
         """``known``: what this part, or else the closest part around it that can be found in the old object, was;
         ABSENT where it changed.
         """
-        if new is None:
+        if new is None or outcome.ended:
             return
         unchanged = known is not ABSENT and same(new, known)
         scope = self._scope(new, old) if self._rules else {}
         for rule in self._rules:
             if rule.compares and old is None and not rule.raw.get("optionalOldSelf"):
                 continue
-            error = self._judge(rule, new, self._for(rule, scope, old), path)
+            error = self._judge(rule, new, self._for(rule, scope, old), path, outcome)
             if error is None:
                 continue
-            if unchanged and not rule.compares:
+            if unchanged and not rule.compares and not outcome.ended:
                 outcome.warnings.append(f"{error.field}: {error.message}")
             else:
                 outcome.errors.append(error)
+            if outcome.ended:
+                return
         self._check_below(new, old, path, known, outcome)
 
     def _check_below(self, new: object, old: object, path: str, known: object, outcome: _Outcome) -> None:
@@ -143,15 +159,26 @@ class RuleSet:
             return scope
         return {**scope, "oldSelf": NONE if old is None else Optional(scope["oldSelf"], True)}
 
-    def _judge(self, rule: _Rule, value: object, scope: Mapping[str, Value], path: str) -> FieldError | None:
-        type_ = self._schema.type
-        try:
-            if rule.program.evaluate(scope) is True:
-                return None
-        except CelError as error:
-            return invalid(path or "<nil>", type_, _failed(str(error), rule))
+    def _judge(
+        self, rule: _Rule, value: object, scope: Mapping[str, Value], path: str, outcome: _Outcome
+    ) -> FieldError | None:
+        type_, place = self._schema.type, path or "<nil>"
+        passed, failure = _evaluated(rule.program, scope)
+        if not outcome.spend(rule.program.cost):
+            why = f"validation failed due to running out of cost budget, {_NO_MORE}"
+            return outcome.end(invalid(place, type_, why))
+        if isinstance(failure, cel.CelCancelled):
+            why = f"{_NO_MORE} due to call cost exceeds limit for rule: {rule.text}"
+            return outcome.end(invalid(place, type_, f"'{failure}': {why}"))
+        if failure is not None:
+            return invalid(place, type_, _failed(str(failure), rule))
+        if passed is True:
+            return None
         where = f"{path}.{rule.path}" if path and rule.path else path or rule.path or "<nil>"
-        return _error(where, value, type_, _message(rule, scope), rule.raw.get("reason"))
+        message, problem = _message(rule, scope, outcome)
+        if problem:
+            return outcome.end(invalid(where, type_, problem))
+        return _error(where, value, type_, message, rule.raw.get("reason"))
 
 
 def _failed(text: str, rule: _Rule) -> str:
@@ -161,18 +188,28 @@ def _failed(text: str, rule: _Rule) -> str:
     return f"{text} evaluating rule: {rule.text}"
 
 
-def _message(rule: _Rule, scope: Mapping[str, Value]) -> str:
+def _evaluated(program: cel.Program, scope: Mapping[str, Value]) -> tuple[Value, CelError | None]:
+    """The value, or why there is none."""
+    try:
+        return program.evaluate(scope), None
+    except CelError as error:
+        return None, error
+
+
+def _message(rule: _Rule, scope: Mapping[str, Value], outcome: _Outcome) -> tuple[str, str]:
+    """What is said where a rule is false, or why no more rules can be run."""
     if rule.message is not None:
-        try:
-            text = rule.message.evaluate(scope)
-        except CelError:
-            text = None
+        text, failure = _evaluated(rule.message, scope)
+        if not outcome.spend(rule.message.cost):
+            return "", f"messageExpression evaluation failed due to running out of cost budget, {_NO_MORE}"
+        if isinstance(failure, cel.CelCancelled):
+            return "", f"{_NO_MORE} due to call cost exceeds limit for messageExpression: {quote(rule.message.text)}"
         if isinstance(text, str):
             text = text.strip()
             if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
-                return text
+                return text, ""
     message = str(rule.raw.get("message") or "").strip()
-    return message or f"failed rule: {rule.text}"
+    return message or f"failed rule: {rule.text}", ""
 
 
 def _error(path: str, value: object, type_: str, detail: str, reason: str | None) -> FieldError:

@@ -55,7 +55,7 @@ class Creator:
             raise forbidden(gvr.group, gvr.plural, name, _CLOSED)
         attrs = Attributes(
             "CREATE", call.resource, "", self.namespace_of(call, meta), meta.get("name") or "", call.user, doc, None,
-            options.dry_run, options_doc("CreateOptions", options), call.warnings,
+            options.dry_run, options.document("CreateOptions"), call.warnings,
         )  # fmt: skip
         await core.admission.mutate(attrs)
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)
@@ -123,12 +123,3 @@ class Creator:
 def is_service(call: Call) -> bool:
     gvr = call.resource.gvr
     return gvr.plural == "services" and not gvr.group
-
-
-def options_doc(kind: str, options: WriteOptions) -> Tree:
-    document: Tree = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
-    if options.dry_run:
-        document["dryRun"] = ["All"]
-    if options.manager:
-        document["fieldManager"] = options.manager
-    return document

@@ -166,6 +166,10 @@ class Deleter:
             document["gracePeriodSeconds"] = options.grace_period_seconds
         if options.propagation_policy is not None:
             document["propagationPolicy"] = options.propagation_policy
+        if options.orphan_dependents is not None:
+            document["orphanDependents"] = options.orphan_dependents
+        if options.dry:
+            document["dryRun"] = ["All"]
         name = "" if call.info.verb == "deletecollection" else call.name  # upstream tells admission no name there
         attrs = Attributes(
             "DELETE", call.resource, "", call.info.namespace, name, call.user, None, old, options.dry,

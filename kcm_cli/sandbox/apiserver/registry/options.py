@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.registry.requestinfo import truthy
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target
 from kcm_cli.sandbox.apiserver.schema.bodies import kind_in, parse
 from kcm_cli.sandbox.apiserver.schema.scheme import not_registered
-from kcm_cli.sandbox.apiserver.types import ApiError, FieldError
+from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation.errors import forbidden, invalid, not_supported, required
 from kcm_cli.sandbox.apiserver.validation.metadata import MANAGER_LENGTH, manager_errors
 
@@ -32,12 +32,20 @@ APPLY_TYPES = ("application/apply-patch+yaml",)
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Of create, update and patch. ``validation``: Strict, Warn or Ignore."""
+    """Of create, update and patch. ``validation``: Strict, Warn or Ignore; ``stated``: what the client said itself."""
 
     dry_run: bool = False
     manager: str = ""
     validation: str = "Warn"
     force: bool = False
+    stated: tuple[tuple[str, str], ...] = ()
+
+    def document(self, kind: str) -> Tree:
+        """As admission sees them."""
+        document: Tree = {"kind": kind, "apiVersion": "meta.k8s.io/v1", **dict(self.stated)}
+        if self.dry_run:
+            document["dryRun"] = ["All"]
+        return document
 
 
 def write_options(kind: str, request: Request, query: Mapping[str, str], *, apply: bool = False) -> WriteOptions:
@@ -58,9 +66,9 @@ def write_options(kind: str, request: Request, query: Mapping[str, str], *, appl
     if validation not in _VALIDATION:
         errors.append(not_supported("fieldValidation", validation, _VALIDATION))
     _refuse(kind, errors)
-    return WriteOptions(
-        bool(dry_run), manager or agent_name(request), validation or "Warn", truthy(query.get("force", "0"))
-    )
+    stated = tuple((key, query[key]) for key in ("fieldManager", "fieldValidation") if query.get(key))
+    force = truthy(query.get("force", "0"))
+    return WriteOptions(bool(dry_run), manager or agent_name(request), validation or "Warn", force, stated)
 
 
 def agent_name(request: Request) -> str:

@@ -42,7 +42,6 @@ class Change:
     options: WriteOptions
     subresource: str = ""
     creates: bool = False
-    kind: str = "UpdateOptions"
 
 
 class Updater:
@@ -99,7 +98,7 @@ class Updater:
             self._check_identity(call, doc)
             return self._core.to_storage(call.served, doc)
 
-        return Change(produce, options, call.subresource, kind="PatchOptions")
+        return Change(produce, options, call.subresource)
 
     async def _apply(self, call: Call) -> Response:
         options = write_options("PatchOptions", call.request, call.query, apply=True)
@@ -119,7 +118,7 @@ class Updater:
             self._check_identity(call, doc)
             return self._core.to_storage(call.served, doc)
 
-        return await self._run(call, Change(produce, options, call.subresource, not call.subresource, "PatchOptions"))
+        return await self._run(call, Change(produce, options, call.subresource, not call.subresource))
 
     async def _run(self, call: Call, change: Change) -> Response:
         made, created = await self.write(call, change)
@@ -159,7 +158,7 @@ class Updater:
         namespace = self._creator.namespace_of(call, meta)
         attrs = Attributes(
             "UPDATE", call.resource, change.subresource, namespace, call.name, call.user, doc, old,
-            change.options.dry_run, {"kind": change.kind}, call.warnings,
+            change.options.dry_run, change.options.document("UpdateOptions"), call.warnings,
         )  # fmt: skip
         await core.admission.mutate(attrs)
         objects.drop_repeated_owners(meta, call.warnings, mutated=True)

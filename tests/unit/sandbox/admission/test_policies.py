@@ -381,3 +381,37 @@ def test_deletions_of_a_collection_are_judged_without_a_name(api: Api) -> None:
     refused = api.delete(path)
     assert refused.message.startswith('configmaps "Unknown" is forbidden: ')
     assert refused.message.endswith("denied request: kept")
+
+
+COSTLY = "object.data.all(k, object.data.all(l, object.data.all(m, object.data[k].size() < 100)))"
+
+
+def test_an_expression_that_costs_too_much_is_cancelled(api: Api) -> None:
+    validating(api, {"expression": COSTLY})
+    path = f"/api/v1/namespaces/{api.namespace()}/configmaps"
+    refused = api.post(path, {"metadata": {"name": "c"}, "data": {f"k{i}": "v" for i in range(70)}})
+    assert refused.message.endswith(
+        f"expression '{COSTLY}' resulted in error: operation cancelled: actual cost limit exceeded"
+    )
+    api.make(path, {"metadata": {"name": "c"}, "data": {"k": "v"}})
+
+
+def test_the_expressions_of_a_policy_share_a_budget(api: Api) -> None:
+    variables = [{"name": "v", "expression": COSTLY}]
+    validating(api, *[{"expression": f"{COSTLY} && variables.v"} for _ in range(12)], variables=variables)
+    path = f"/api/v1/namespaces/{api.namespace()}/configmaps"
+    refused = api.post(path, {"metadata": {"name": "c"}, "data": {f"k{i}": "v" for i in range(48)}})
+    assert refused.message.endswith(
+        "denied request: validation failed due to running out of cost budget, no further validation rules will be run"
+    )
+
+
+def test_expressions_see_the_options_that_the_client_stated(api: Api) -> None:
+    shown = "request.options.kind + ' ' + request.options[?'fieldManager'].orValue('-') + string(size(request.options))"
+    validating(api, {"expression": "object.data.a == 'b'", "messageExpression": shown})
+    path = f"/api/v1/namespaces/{api.namespace()}/configmaps"
+    api.make(path, {"metadata": {"name": "c"}, "data": {"a": "b"}})
+    other = {"metadata": {"name": "c"}, "data": {"a": "c"}}
+    assert api.post(path, other).message.endswith("denied request: CreateOptions -2")
+    assert api.put(f"{path}/c?fieldManager=m&dryRun=All", other).message.endswith("UpdateOptions m4")
+    assert api.merge(f"{path}/c?fieldValidation=Strict", other).message.endswith("UpdateOptions -3")

@@ -24,7 +24,9 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.policies import (
 from kcm_cli.sandbox.apiserver.admission.dynamic.replacing import Replacer
 from kcm_cli.sandbox.apiserver.admission.dynamic.rounds import Rounds
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import (
+    Budget,
     Condition,
+    OutOfBudget,
     Scope,
     request_scope,
     with_variables,
@@ -141,7 +143,7 @@ class MutatingPolicies:
     def _invoke(self, invocation: _Invocation, rounds: Rounds) -> Iterator[_Objection]:
         policy, book = invocation.policy, rounds.policies
         try:
-            if not policy.conditions.hold(self._scope(invocation)):
+            if not policy.conditions.hold(self._scope(invocation, Budget())):
                 return
         except ConditionError as error:
             if not policy.ignores_failures:
@@ -165,9 +167,11 @@ class MutatingPolicies:
     def _mutate(self, invocation: _Invocation, mutation: _Mutation) -> None:
         """Raises MutationError."""
         view = invocation.view
+        budget = Budget()
         try:
-            value = mutation.expression.evaluate(self._scope(invocation))
-        except cel.CelError as error:
+            value = mutation.expression.evaluate(self._scope(invocation, budget))
+            budget.spend(mutation.expression)
+        except (cel.CelError, OutOfBudget) as error:
             raise MutationError(str(error)) from None
         current = view.obj
         assert current is not None
@@ -175,10 +179,10 @@ class MutatingPolicies:
         if changed is not current:
             self._replacer.replace(view, changed)
 
-    def _scope(self, invocation: _Invocation) -> Scope:
+    def _scope(self, invocation: _Invocation, budget: Budget) -> Scope:
         """Anew for each mutation, since each sees what the former ones did."""
         scope = request_scope(invocation.view, self._store, self._authorizer)
-        return with_variables({**scope, "params": invocation.param}, invocation.policy.variables)
+        return with_variables({**scope, "params": invocation.param}, invocation.policy.variables, budget)
 
     def _applied(self, view: View, current: Tree, value: cel.Value) -> Tree:
         if not isinstance(value, cel.MadeObject) or value.cel_type != "Object":

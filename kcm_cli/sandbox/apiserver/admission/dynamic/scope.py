@@ -15,8 +15,27 @@ from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree, User
 
+_BUDGET = 10_000_000
+_NO_MORE = "validation failed due to running out of cost budget, no further validation rules will be run"
 _HIDDEN_METADATA = ("managedFields", "ownerReferences")
 Scope = dict[str, cel.Value]
+
+
+class OutOfBudget(Exception):
+    """The expressions of one policy cost too much together."""
+
+
+class Budget:
+    """What the expressions of one policy may cost for one object, variables included."""
+
+    def __init__(self) -> None:
+        self._left = _BUDGET
+
+    def spend(self, condition: "Condition") -> None:
+        """Take what the last run of an expression has cost. Raises OutOfBudget."""
+        self._left -= condition.cost
+        if self._left < 0:
+            raise OutOfBudget(_NO_MORE)
 
 
 class Condition:
@@ -30,6 +49,11 @@ class Condition:
             self._program = cel.Program(text)
         except cel.CelProblem as problem:
             self._problem = f"compilation failed: {problem}"
+
+    @property
+    def cost(self) -> int:
+        """What the last run has cost."""
+        return 0 if self._program is None else self._program.cost
 
     def evaluate(self, scope: Mapping[str, cel.Value]) -> cel.Value:
         """Raises CelError, worded as clients are told."""
@@ -62,21 +86,25 @@ def request_scope(view: View, store: Store, authorizer: Authorizer) -> Scope:
     }
 
 
-def with_variables(scope: Scope, variables: Sequence[tuple[str, Condition]]) -> Scope:
-    """With ``variables``, each worked out when it is first asked for; later ones may use earlier ones."""
+def with_variables(scope: Scope, variables: Sequence[tuple[str, Condition]], budget: Budget) -> Scope:
+    """With ``variables``, each worked out when it is first asked for (which may raise OutOfBudget); later ones may use
+    earlier ones.
+    """
     found: dict[str, cel.Value] = {}
     inner = {**scope, "variables": LazyFields(found)}
     for name, condition in variables:
-        found[name] = cel.Lazy(_evaluation(name, condition, inner))
+        found[name] = cel.Lazy(_evaluation(name, condition, inner, budget))
     return inner
 
 
-def _evaluation(name: str, condition: Condition, scope: Scope) -> Callable[[], cel.Value]:
+def _evaluation(name: str, condition: Condition, scope: Scope, budget: Budget) -> Callable[[], cel.Value]:
     def run() -> cel.Value:
         try:
             return condition.plain(scope)
         except cel.CelError as error:
             raise cel.CelError(f"composited variable {quote(name)} fails to {error}") from None
+        finally:
+            budget.spend(condition)
 
     return run
 

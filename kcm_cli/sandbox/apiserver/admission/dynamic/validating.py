@@ -20,7 +20,9 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.policies import (
     PolicyError,
 )
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import (
+    Budget,
     Condition,
+    OutOfBudget,
     Scope,
     request_scope,
     with_variables,
@@ -131,15 +133,23 @@ class ValidatingPolicies:
                     yield _Refusal(policy.name, binding.name, message, reason)
 
 
-def _objections(policy: Policy[_Body], scope: Scope) -> Iterator[tuple[str, str]]:
+def _objections(policy: Policy[_Body], scope: Scope) -> list[tuple[str, str]]:
     """Message and reason of each expression that is false, or fails."""
     try:
         if not policy.conditions.hold(scope):
-            return
+            return []
     except ConditionError as error:
-        yield str(error), ""
-        return
-    scope = with_variables(scope, policy.variables)
+        return [(str(error), "")]
+    budget = Budget()
+    scope = with_variables(scope, policy.variables, budget)
+    try:
+        return [*_invalid(policy, scope, budget), *_unannotated(policy, scope)]
+    except OutOfBudget as error:
+        return [] if policy.ignores_failures else [(str(error), "")]
+
+
+def _invalid(policy: Policy[_Body], scope: Scope, budget: Budget) -> Iterator[tuple[str, str]]:
+    """What the validations find. Raises OutOfBudget."""
     for validation in policy.body.validations:
         try:
             value = validation.expression.evaluate(scope)
@@ -147,14 +157,23 @@ def _objections(policy: Policy[_Body], scope: Scope) -> Iterator[tuple[str, str]
             if not policy.ignores_failures:
                 yield str(error), ""
             continue
+        finally:
+            budget.spend(validation.expression)
         if value is not True:
             yield _message(validation, scope), validation.reason
+
+
+def _unannotated(policy: Policy[_Body], scope: Scope) -> Iterator[tuple[str, str]]:
+    """Which annotations fail. Raises OutOfBudget."""
+    budget = Budget()
     for annotation in policy.body.annotations:
         try:
             annotation.evaluate(scope)
         except cel.CelError as error:
             if not policy.ignores_failures:
                 yield str(error), ""
+        finally:
+            budget.spend(annotation)
 
 
 def _message(validation: _Validation, scope: Scope) -> str:

@@ -1,10 +1,13 @@
 """Rules on values that JSON writes otherwise than CEL sees them, as a real server judges them."""
 
+from typing import Any
+
 import pytest
 
 from kcm_cli.sandbox.apiserver.crd.rules import rules_of
 from kcm_cli.sandbox.apiserver.crd.structural import structural
 
+Tree = dict[str, Any]
 PROPERTIES = {
     "text": {"type": "string"},
     "nul": {"type": "string", "nullable": True},
@@ -79,3 +82,37 @@ def test_rules_that_hold(rule: str) -> None:
 )
 def test_rules_that_fail(rule: str, told: str) -> None:
     assert judged(rule) == [f'Invalid value: "object": {told} evaluating rule: {rule}']
+
+
+COSTLY = "self.l.all(x, self.l.all(y, self.l.all(z, x != 'zz' || y != z)))"
+
+
+def costed(*rules: Tree, size: int) -> list[str]:
+    schema = {
+        "type": "object",
+        "properties": {"l": {"type": "array", "items": {"type": "string"}}},
+        "x-kubernetes-validations": list(rules),
+    }
+    found = rules_of(structural(schema))
+    assert found is not None
+    return [error.message for error in found.check({"l": ["a"] * size}, None)]
+
+
+def test_a_rule_that_costs_too_much_ends_all_rules():
+    why = "no further validation rules will be run due to call cost exceeds limit for rule: " + COSTLY
+    told = f"Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': {why}"
+    assert costed({"rule": COSTLY}, {"rule": "false"}, size=60) == [told]
+    assert costed({"rule": COSTLY}, {"rule": "false", "message": "no"}, size=3) == ["Invalid value: no"]
+
+
+def test_a_message_that_costs_too_much_ends_all_rules():
+    text = f"{COSTLY} ? 'a' : 'b'"
+    why = f'no further validation rules will be run due to call cost exceeds limit for messageExpression: "{text}"'
+    found = costed({"rule": "false", "messageExpression": text}, {"rule": "false"}, size=60)
+    assert found == [f'Invalid value: "object": {why}']
+
+
+def test_rules_share_a_budget():
+    rule = {"rule": "self.l.all(x, self.l.all(y, x == y))"}
+    why = "validation failed due to running out of cost budget, no further validation rules will be run"
+    assert costed(*[rule] * 20, {"rule": "false"}, size=390) == [f'Invalid value: "object": {why}']

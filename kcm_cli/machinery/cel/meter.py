@@ -1,0 +1,156 @@
+"""What running an expression costs: it ends where that is too much.
+
+A stretch without branches is charged as a whole when it begins (``fixed``); what depends on values, with the call
+(``prices``). Not counted: the one look more of ``all`` and ``exists`` that ends them early.
+
+upstream: cel-go interpreter/runtimecost.go, apiserver pkg/cel/environment/base.go
+"""
+
+from kcm_cli.machinery.cel.check import qualified_name
+from kcm_cli.machinery.cel.functions import FUNCTIONS
+from kcm_cli.machinery.cel.prices import PRICES, Price
+from kcm_cli.machinery.cel.syntax import Call, Constant, Ident, ListNode, Macro, MapNode, Node, Select, StructNode
+from kcm_cli.machinery.cel.values import CelError
+
+CALL_LIMIT = 1_000_000
+"""The most that one run of an expression may cost."""
+
+_LIST, _MAP, _STRUCT = 10, 30, 40
+_ADD_ITEM = 2 + _LIST
+"""The collection so far, the item's list of its own, and their sum."""
+_SHORT = 10
+_INDEXES = ("_[_]", "_[?_]")
+_BRANCHING = ("_&&_", "_||_", "_?_:_")
+_COMPARED = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
+_CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"])
+
+
+class CelCancelled(CelError):
+    """An expression cost too much."""
+
+
+class OverLimit(Exception):
+    """The meter is over its limit: no operator may go on with that, as with errors."""
+
+
+class Meter:
+    """What the running expression has cost so far."""
+
+    __slots__ = ("cost",)
+
+    def __init__(self) -> None:
+        self.cost = 0
+
+    def check(self) -> None:
+        """Raises OverLimit."""
+        if self.cost > CALL_LIMIT:
+            raise OverLimit
+
+
+def fixed(node: Node, *, bare: bool = False) -> int:
+    """What a node costs before its branches are chosen and its steps are made.
+
+    bare: as a branch of a conditional, or as an index, where a plain name is free.
+    """
+    match node:
+        case Constant():
+            return 0
+        case Ident():
+            return 0 if bare else 1
+        case Select():
+            return _attribute(node.operand, bare=bare and not node.test) + (0 if node.test else 1)
+        case Call():
+            return _call(node, bare=bare)
+        case ListNode():
+            return 0 if is_constant(node) else _LIST + sum(map(fixed, node.elements))
+        case MapNode():
+            if is_constant(node):
+                return 0
+            return _MAP + sum(fixed(key) + fixed(value) for key, value, _ in node.entries)
+        case StructNode():
+            return _STRUCT + sum(fixed(value) for _, value, _ in node.fields)
+        case Macro():
+            return fixed(node.range) + _around(node.kind)
+
+
+def _attribute(node: Node, *, bare: bool) -> int:
+    """What something is selected from, or indexed."""
+    if isinstance(node, (Ident, Select)) or (isinstance(node, Call) and node.function in (*_INDEXES, "_?_:_")):
+        return fixed(node, bare=bare)
+    return fixed(node) + (0 if bare else 1)
+
+
+def _call(node: Call, *, bare: bool) -> int:
+    args = node.args
+    if node.function in _INDEXES:
+        return _attribute(args[0], bare=bare) + fixed(args[1], bare=True) + 1
+    if node.function in _BRANCHING:
+        return fixed(args[0])
+    if node.function in ("or", "orValue") and node.target is not None:
+        return fixed(node.target)
+    name, target = called(node)
+    inside = sum(map(fixed, args)) + (fixed(target) if target is not None else 0)
+    return inside if price_of(node, name) is not None or _is_folded(node) else inside + 1
+
+
+def called(node: Call) -> tuple[str, Node | None]:
+    """The function that is called, and on what: ``sets.contains`` is one of its own and called on nothing."""
+    prefix = qualified_name(node.target) if node.target is not None else ""
+    qualified = f"{prefix}.{node.function}"
+    return (qualified, None) if prefix and qualified in FUNCTIONS else (node.function, node.target)
+
+
+def price_of(node: Call, name: str) -> Price | None:
+    """How a call of a function is charged by its values; None where it costs the same for all."""
+    if _is_folded(node) or (name in _COMPARED and any(map(_is_short, node.args))):
+        return None
+    return PRICES.get(name)
+
+
+def _is_short(node: Node) -> bool:
+    if not isinstance(node, Constant):
+        return False
+    return not isinstance(node.value, (str, bytes)) or 0 < len(node.value) <= _SHORT
+
+
+def _is_folded(node: Call) -> bool:
+    """What is known before anything runs."""
+    if node.function == "@in":
+        return isinstance(node.args[1], ListNode) and is_constant(node.args[1])
+    folded = node.target is None and node.function in _CONVERSIONS and len(node.args) == 1
+    return folded and isinstance(node.args[0], Constant)
+
+
+def is_constant(node: Node) -> bool:
+    """Whether it is made of literals alone."""
+    match node:
+        case Constant():
+            return True
+        case ListNode():
+            return not node.optional and all(map(is_constant, node.elements))
+        case MapNode():
+            return all(not optional and is_constant(k) and is_constant(v) for k, v, optional in node.entries)
+    return False
+
+
+def _around(kind: str) -> int:
+    """What a macro does beside its steps."""
+    if kind == "exists_one":
+        return 2
+    return 3 if kind == "sortBy" else 1
+
+
+def steps(node: Macro) -> tuple[int, int]:
+    """What each step of a macro costs, and what is added where its test holds."""
+    body, tested = fixed(node.args[-1]), len(node.args) == 2
+    own = _own(node.kind)
+    if node.kind == "exists_one":
+        return body, 2
+    if node.kind == "filter":
+        return body, _ADD_ITEM + 1
+    return (fixed(node.args[0]), own + body) if tested else (own + body, 0)
+
+
+def _own(kind: str) -> int:
+    """What the collecting of one step costs."""
+    return {"all": 3, "exists": 4, "transformMap": 3, "transformMapEntry": 2}.get(kind, _ADD_ITEM)
