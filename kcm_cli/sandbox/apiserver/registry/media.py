@@ -157,20 +157,21 @@ class PartialJson:
         return {**partial(doc), "apiVersion": self._version}
 
 
-class YamlMedia:
-    """Whatever another form answers, as YAML. Has no watches."""
+class _Rewritten:
+    """Whatever another form answers, rewritten; watches stay as they are."""
 
-    def __init__(self, inner: Media) -> None:
+    def __init__(self, inner: Media, rewrite: Callable[[Response], Response]) -> None:
         self._inner = inner
+        self._rewrite = rewrite
 
     def object(self, status: int, stored: Stored) -> Response:
-        return as_yaml(self._inner.object(status, stored))
+        return self._rewrite(self._inner.object(status, stored))
 
     def document(self, status: int, doc: Doc) -> Response:
-        return as_yaml(self._inner.document(status, doc))
+        return self._rewrite(self._inner.document(status, doc))
 
     def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
-        return as_yaml(self._inner.list(items, revision, more, left))
+        return self._rewrite(self._inner.list(items, revision, more, left))
 
     def frame(self, type_: str, stored: Stored) -> bytes:
         return self._inner.frame(type_, stored)
@@ -182,29 +183,18 @@ class YamlMedia:
         return self._inner.bookmark(revision, initial_end=initial_end)
 
 
-class ProtobufMedia:
-    """Whatever another form answers, as protobuf; JSON where a kind has no such form."""
+class YamlMedia(_Rewritten):
+    """As YAML. Has no watches."""
 
     def __init__(self, inner: Media) -> None:
-        self._inner = inner
+        super().__init__(inner, as_yaml)
 
-    def object(self, status: int, stored: Stored) -> Response:
-        return as_protobuf(self._inner.object(status, stored))
 
-    def document(self, status: int, doc: Doc) -> Response:
-        return as_protobuf(self._inner.document(status, doc))
+class ProtobufMedia(_Rewritten):
+    """As protobuf; JSON where a kind has no such form. See ``protobuf_stream`` for watches."""
 
-    def list(self, items: Sequence[Stored], revision: str, more: str, left: int | None) -> Response:
-        return as_protobuf(self._inner.list(items, revision, more, left))
-
-    def frame(self, type_: str, stored: Stored) -> bytes:
-        return self._inner.frame(type_, stored)
-
-    def event(self, event: Event) -> bytes:
-        return self._inner.event(event)
-
-    def bookmark(self, revision: int, *, initial_end: bool) -> bytes:
-        return self._inner.bookmark(revision, initial_end=initial_end)
+    def __init__(self, inner: Media) -> None:
+        super().__init__(inner, as_protobuf)
 
 
 def partial(doc: Tree) -> Tree:
