@@ -22,8 +22,12 @@ def node_came(node: SimulatedNode) -> Hint:
 
 
 def node_changed(old: SimulatedNode, new: SimulatedNode) -> Hint:
-    """A node is another than before."""
-    return _any_of({name: _bind_node(check, old, new) for name, check in _NODE.items()})
+    """A node is another than before. One that is less repelling helps all that do not look at taints themselves: for
+    them it may be as good as a new one."""
+    checks = {name: _bind_node(check, old, new) for name, check in _NODE.items()}
+    if old.spec.taints != new.spec.taints or (old.spec.unschedulable and not new.spec.unschedulable):
+        checks |= {name: lambda info: True for name in _NODE.keys() - _WATCH_TAINTS}
+    return _any_of(checks)
 
 
 def pod_came(came: PodInfo, namespaces: Namespaces) -> Hint:
@@ -112,9 +116,12 @@ _NODE: Mapping[str, _NodeCheck] = {
     ),
     "PodTopologySpread": _is_spread_over,
     "InterPodAffinity": _is_relabelled,
+    "VolumeRestrictions": lambda info, old, new: old is None,
     "VolumeBinding": _is_relabelled,
     "VolumeZone": _is_relabelled,
 }
+
+_WATCH_TAINTS = frozenset(("TaintToleration", "NodeUnschedulable", "PodTopologySpread"))
 
 
 # -- pods

@@ -45,7 +45,9 @@ def node(labels=None, **spec):
             True,
             id="another zone",
         ),
-        pytest.param("VolumeRestrictions", pod("p"), None, node(), False, id="does not look at nodes"),
+        pytest.param("VolumeRestrictions", pod("p"), node(), node({"a": "b"}), False, id="does not look at labels"),
+        pytest.param(FIT, pod("p", cpu="9"), node(taints=[TAINT]), node(), True, id="too small but tainted no more"),
+        pytest.param(FIT, pod("p", cpu="9"), node(unschedulable=True), node(), True, id="too small but uncordoned"),
     ],
 )
 def test_nodes(plugin, info, old, new, helps):
