@@ -1,6 +1,7 @@
 """The controller in a whole sandbox, on virtual time."""
 
 import json
+import random
 
 import pytest
 
@@ -10,7 +11,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDeta
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.storage.plan import DRIVER
-from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.controllers.persistentvolume_attach_detach.storage import (
     ATTACHMENTS,
@@ -500,3 +501,57 @@ def test_a_pod_with_a_volume_goes_all_the_way(play):
             assert (await told(world, node), await in_use(world, node), await world.items(ATTACHMENTS)) == ([], [], [])
 
     play(life)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_lost_on_the_way_nodes_end_with_what_their_pods_need(play, seed):
+    """Pods come and go on three nodes, managers die, a third of all writes is lost or their answers are."""
+    rng = random.Random(seed)
+    claims = [f"c{number}" for number in range(6)]
+
+    async def life(world: World) -> None:
+        for number, claim in enumerate(claims):
+            await bound(world, claim, ["ReadWriteMany"] if number % 2 else None)
+        pods: dict[str, tuple[str, str]] = {}
+        for life_time in range(3):
+            async with running(world, transport=Faulty(world.server.transport(), rng, 0.3)):
+                for step in range(12):
+                    if pods and rng.random() < 0.4:
+                        await world.delete(PODS, rng.choice(sorted(pods)))
+                    else:
+                        name, node = f"p{life_time}-{step}", f"node-{rng.randint(1, 3)}"
+                        await start(world, name, using(rng.choice(claims), node))
+                    pods = await living(world)
+                    await world.wait(rng.random() * 3)
+        await alone(world, pods)
+        async with running(world):
+            await world.wait(200)
+            pods = await living(world)
+            needed = {(unique(claim), node) for claim, node in pods.values()}
+            for node in ("node-1", "node-2", "node-3"):
+                assert await told(world, node) == sorted(name for name, at in needed if at == node)
+            attached = {one["metadata"]["name"] for one in await world.items(ATTACHMENTS)}
+            assert attached == {attachment(claim, node) for claim, node in pods.values()}
+
+    play(life)
+
+
+async def living(world: World) -> dict[str, tuple[str, str]]:
+    """The claim and node of each pod."""
+    items = await world.items(PODS)
+    return {
+        item["metadata"]["name"]: (
+            item["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"],
+            item["spec"]["nodeName"],
+        )
+        for item in items
+        if "deletionTimestamp" not in item["metadata"]
+    }
+
+
+async def alone(world: World, pods: dict[str, tuple[str, str]]) -> None:
+    """Delete pods until each volume for one node only is needed on one node only."""
+    nodes: dict[str, str] = {}
+    for name, (claim, node) in sorted(pods.items()):
+        if int(claim[1:]) % 2 == 0 and nodes.setdefault(claim, node) != node:
+            await world.delete(PODS, name)
