@@ -1,0 +1,135 @@
+"""The controller in a whole sandbox, on virtual time: what servers wrote goes with them."""
+
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.rest.client import MERGE
+from kcm_cli.rest.transport import Request, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.own_group import serve
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+GROUP = "internal.apiserver.k8s.io"
+VERSIONS = resource("storageversions", GROUP, "v1alpha1", namespaced=False)
+LEASES = resource("leases", "coordination.k8s.io")
+SYSTEM = "kube-system"
+
+
+def running(world: World, transport: Transport | None = None) -> Any:
+    return controllers(world, names=["storageversion-garbage-collector-controller"], transport=transport)
+
+
+async def prepare(world: World) -> None:
+    await serve(world, "storageversions", "StorageVersion", GROUP, "v1alpha1")
+    for name in ("a", "b"):
+        labels = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
+        await world.create(LEASES, {"metadata": {"name": name, "labels": labels}, "spec": {}}, SYSTEM)
+    await world.create(LEASES, {"metadata": {"name": "other"}, "spec": {}}, SYSTEM)
+
+
+async def add(world: World, name: str, *servers: str) -> None:
+    metadata = {"name": name, "labels": {"mine": "kept"}}
+    kind = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "StorageVersion"}
+    await world.create(VERSIONS, {**kind, "metadata": metadata, "spec": {"also": "kept"}})
+    entries = [{"apiServerID": one, "encodingVersion": "v1", "servedVersions": ["v1"]} for one in servers]
+    await world.client.patch(
+        VERSIONS, "", name, {"status": {"storageVersions": entries}}, content_type=MERGE, subresource="status"
+    )
+
+
+async def servers(world: World) -> dict[str, list[str]]:
+    found = await world.items(VERSIONS)
+    assert all(item["spec"] == {"also": "kept"} and item["metadata"]["labels"] == {"mine": "kept"} for item in found)
+    return {
+        item["metadata"]["name"]: [one["apiServerID"] for one in item["status"]["storageVersions"]] for item in found
+    }
+
+
+def test_entries_go_with_the_lease_of_their_server(play):
+    async def life(world: World) -> None:
+        await prepare(world)
+        await add(world, "x", "a", "b")
+        await add(world, "y", "b")
+        async with running(world):
+            await world.wait(5)
+            assert await servers(world) == {"x": ["a", "b"], "y": ["b"]}
+            await world.client.delete(LEASES, SYSTEM, "b")
+            await world.wait(5)
+            assert await servers(world) == {"x": ["a"]}
+            assert (await world.get(VERSIONS, "x"))["status"]["commonEncodingVersion"] == "v1"
+
+    play(life, nodes=0)
+
+
+def test_entries_that_no_server_stands_for_go(play):
+    async def life(world: World) -> None:
+        await prepare(world)
+        await add(world, "at-start", "a", "gone")
+        async with running(world):
+            await add(world, "later", "other", "b")
+            await add(world, "nobody", "gone")
+            await world.wait(5)
+            assert await servers(world) == {"at-start": ["a"], "later": ["b"]}
+
+    play(life, nodes=0)
+
+
+def test_a_cache_that_does_not_know_the_lease_takes_nothing_out(play):
+    async def life(world: World) -> None:
+        await prepare(world)
+
+        def refuses(request: Request) -> bool:
+            watching = dict(request.query).get("watch") == "true" or request.path.endswith("/leases")
+            return watching and "leases" in request.path and world.clock.monotonic() > 100
+
+        async with running(world, Refusing(world.server.transport(), refuses)):
+            await world.wait(700)
+            labels = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
+            await world.create(LEASES, {"metadata": {"name": "new", "labels": labels}, "spec": {}}, SYSTEM)
+            await add(world, "x", "new")
+            await world.wait(5)
+            assert await servers(world) == {"x": ["new"]}
+
+    play(life, nodes=0)
+
+
+def test_a_lease_that_came_back_keeps_its_entries(play):
+    async def life(world: World) -> None:
+        await prepare(world)
+        await add(world, "x", "a")
+        labels = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
+        made = [False]
+
+        async def before(request: Request) -> None:
+            if request.path.endswith("/leases/a") and not made[0]:
+                made[0] = True
+                await world.create(LEASES, {"metadata": {"name": "a", "labels": labels}, "spec": {}}, SYSTEM)
+
+        async with running(world, Refusing(world.server.transport(), lambda request: False, before)):
+            await world.client.delete(LEASES, SYSTEM, "a")
+            await world.wait(5)
+            assert (made, await servers(world)) == ([True], {"x": ["a"]})
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lost_requests_and_answers(play, seed):
+    async def life(world: World) -> None:
+        await prepare(world)
+        for number in range(5):
+            await add(world, f"v{number}", *("ab" if number % 2 else "b"))
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.5)
+        async with running(world, faulty):
+            await world.wait(1)
+            await world.client.delete(LEASES, SYSTEM, "b")
+            await world.wait(120)
+            assert faulty.faults
+            assert await servers(world) == {"v1": ["a"], "v3": ["a"]}
+
+    play(life, nodes=0)
