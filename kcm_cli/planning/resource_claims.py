@@ -6,11 +6,11 @@ made for the group and reserved for it.
 upstream: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kcm_cli.api.core import PODS, Pod, PodResourceClaim, PodResourceClaimStatus
-from kcm_cli.api.devices import Consumer, DeviceToleration, ResourceClaim
+from kcm_cli.api.devices import Consumer, DeviceToleration
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 
@@ -92,7 +92,7 @@ def member_of(pod: Pod) -> tuple[str, ...]:
     return (key,) if key else ()
 
 
-def not_for(user: Pod | PodGroup, claim: ResourceClaim, *, groups: bool) -> str:
+def not_for(user: Pod | PodGroup, claim: Object, *, groups: bool) -> str:
     """Why a generated claim is not this user's; empty if it is. ``groups``: a pod takes its group's for its own."""
     ref = controller_of(claim)
     if ref is not None and ref.uid == user.uid:
@@ -108,12 +108,12 @@ def not_for(user: Pod | PodGroup, claim: ResourceClaim, *, groups: bool) -> str:
     return f"ResourceClaim {claim.key} was not created for {kind} {key} ({owners})"
 
 
-def is_reserved_for(pod: Pod, claim: ResourceClaim, *, groups: bool) -> bool:
-    """Whether a pod may use a claim. A pod does not know its group's uid, so the name has to do."""
+def is_reserved_for(pod: Pod, users: Iterable[Consumer], *, groups: bool) -> bool:
+    """Whether a pod is among those for whom a claim is reserved: itself, or its group by name, whose uid it does not
+    know."""
     group = group_key(pod).rpartition("/")[2] if groups else ""
     return any(
-        consumer.uid == pod.uid or (group and is_group(consumer) and consumer.name == group)
-        for consumer in claim.status.reserved_for
+        consumer.uid == pod.uid or (group and is_group(consumer) and consumer.name == group) for consumer in users
     )
 
 

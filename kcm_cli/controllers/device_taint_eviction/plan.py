@@ -86,7 +86,7 @@ def pod_eviction(pod: Pod, evictions: Evictions, *, groups: bool) -> Eviction | 
             continue
         if reference.generated and not_for(pod, claim, groups=groups):
             continue
-        if is_reserved_for(pod, claim, groups=groups):
+        if is_reserved_for(pod, claim.status.reserved_for, groups=groups):
             found = one if found is None else _both(found, one)
     return found
 

@@ -95,7 +95,7 @@ def not_owned(user: Pod | PodGroup, found: Reference, claim: ResourceClaim, *, g
 def to_reserve(pod: Pod, claim: ResourceClaim, *, groups: bool) -> bool:
     """Whether a claim is still to be reserved for a pod that was bound without the scheduler's doing so."""
     allocated = claim.status.allocation is not None
-    return bool(pod.spec.node_name) and allocated and not is_reserved_for(pod, claim, groups=groups)
+    return bool(pod.spec.node_name) and allocated and not is_reserved_for(pod, claim.status.reserved_for, groups=groups)
 
 
 def recorded(user: Pod | PodGroup) -> dict[str, str | None]:

@@ -114,7 +114,7 @@ SemverValue.cel_methods = {
 }
 
 
-def _version(text: str, normalize: bool = False) -> SemverValue:
+def version(text: str, normalize: bool = False) -> SemverValue:
     if normalize:
         text = _normalized(text)
     match = _semver(text)
@@ -238,8 +238,8 @@ def _pointer_part(key: str) -> str:
 FUNCTIONS: Mapping[str, Function] = {
     "quantity": overloaded("quantity", ((str,), _quantity)),
     "isQuantity": overloaded("isQuantity", ((str,), _is(_quantity))),
-    "semver": overloaded("semver", ((str,), _version), ((str, bool), _version)),
-    "isSemver": overloaded("isSemver", ((str,), _is(_version)), ((str, bool), _is(_version))),
+    "semver": overloaded("semver", ((str,), version), ((str, bool), version)),
+    "isSemver": overloaded("isSemver", ((str,), _is(version)), ((str, bool), _is(version))),
     "jsonpatch.escapeKey": overloaded("jsonpatch.escapeKey", ((str,), _pointer_part)),
     "format.named": overloaded("format.named", ((str,), _named)),
     **{f"format.{name}": _constant(name) for name in _FORMATS},

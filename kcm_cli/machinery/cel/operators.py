@@ -3,6 +3,7 @@
 upstream: cel-go common/types, common/stdlib
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
@@ -226,6 +227,8 @@ def index(where: Value, key: Value) -> Value:
         present, value = find(where, key)
         if present:
             return value
+        if isinstance(where, defaultdict) and where.default_factory is not None:
+            return where.default_factory()  # a map that has something for every key
         raise CelError(f"no such key: {shown(key)}")
     if isinstance(where, (list, tuple)):
         position = _position(key)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kcm_cli.sandbox.scheduler import filters, scoring
+from kcm_cli.sandbox.scheduler.devices.filter import DeviceFilter, Reservation
 from kcm_cli.sandbox.scheduler.interpod import affinity_filter
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo
 from kcm_cli.sandbox.scheduler.spread import spread_filter
@@ -27,6 +28,12 @@ class Placement:
 
     node: str
     needs: Needs
+    reservations: tuple[Reservation, ...] = ()
+
+    @property
+    def prepares(self) -> bool:
+        """Whether something has to be written before."""
+        return bool(self.needs.bindings or self.needs.provisions or self.reservations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,7 @@ class Filters:
 
     checks: tuple[Filter, ...]
     volumes: VolumeFilter
+    devices: DeviceFilter
 
     def check(self, node: NodeInfo) -> Refusal | None:
         """The first refusal."""
@@ -52,25 +60,33 @@ def filters_for(info: PodInfo, state: ClusterState, volumes: Volumes) -> Filters
     for made in (spread_filter(info, state), affinity_filter(info, state), filters.features(info)):
         if made is not None:
             checks.append(made)
-    return Filters(tuple(checks), mounted)
+    claimed = DeviceFilter(info, state.devices)
+    if claimed.used:
+        checks.append(claimed.check)
+    return Filters(tuple(checks), mounted, claimed)
 
 
 def decide(
     info: PodInfo, state: ClusterState, volumes: Volumes, rng: random.Random, *, start: int = 0
 ) -> Placement | Unfit:
-    """Where a pod goes. ``start``: the number of the node to begin with, so that all nodes have their turn."""
+    """Where a pod goes. ``start``: the number of the node to begin with, so that all nodes have their turn.
+
+    Raises AllocationError.
+    """
     total = len(state.nodes)
     if not total:
         return Unfit(0, {})
     made = filters_for(info, state, volumes)
     if made.volumes.refusal is not None:
         return Unfit(total, {}, before=made.volumes.refusal)
+    if made.devices.refusal is not None:
+        return Unfit(total, {}, before=made.devices.refusal)
     named = filters.named_nodes(info)
     if named is not None and not named:
         return Unfit(total, {}, before=filters.TERMS_CONFLICT)
     nominated = state.nodes.get(info.pod.status.nominated_node_name)
     if nominated is not None and check_with_nominated(info, state, volumes, made, nominated) is None:
-        return Placement(nominated.name, made.volumes.needs(nominated))
+        return _placement(made, nominated, rng)
     feasible: list[NodeInfo] = []
     refusals: dict[str, Refusal] = {}
     enough = _enough(total)
@@ -85,11 +101,18 @@ def decide(
         if len(feasible) >= enough:
             break
     if not feasible:
-        return Unfit(total, refusals, absent=filters.ELSEWHERE if named is not None else "")
+        absent = filters.ELSEWHERE if named is not None else ""
+        return Unfit(total, refusals, absent=absent, away=tuple(made.devices.away.values()))
     chosen = feasible[0]
     if len(feasible) > 1:
-        chosen = state.nodes[rng.choice(scoring.best(scoring.scores(info, state, feasible)))]
-    return Placement(chosen.name, made.volumes.needs(chosen))
+        total_scores = scoring.scores(info, state, feasible)
+        made.devices.add_scores(total_scores)
+        chosen = state.nodes[rng.choice(scoring.best(total_scores))]
+    return _placement(made, chosen, rng)
+
+
+def _placement(made: Filters, node: NodeInfo, rng: random.Random) -> Placement:
+    return Placement(node.name, made.volumes.needs(node), made.devices.reservations(node.name, rng))
 
 
 def check_with_nominated(

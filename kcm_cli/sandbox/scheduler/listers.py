@@ -13,6 +13,8 @@ from kcm_cli.api.storage import (
 )
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.informers import Informers
+from kcm_cli.sandbox.scheduler.devices.state import DeviceState
+from kcm_cli.sandbox.scheduler.devices.views import CLAIMS, CLASSES, SLICES, Claim, DeviceClass, Slice
 from kcm_cli.sandbox.scheduler.preempt import BUDGETS, Budget
 from kcm_cli.sandbox.scheduler.stores import Volumes, index_attachments
 from kcm_cli.sandbox.scheduler.workloads import (
@@ -46,6 +48,10 @@ class Listers:
     csi_nodes: Informer[CsiNode]
     attachments: Informer[VolumeAttachment]
 
+    resource_claims: Informer[Claim]
+    device_classes: Informer[DeviceClass]
+    slices: Informer[Slice]
+
     async def synced(self) -> None:
         """Wait until all have their first set."""
         for field in fields(self):
@@ -56,6 +62,10 @@ class Listers:
         return Volumes(
             self.claims.store, self.volumes.store, self.classes.store, self.csi_nodes.store, self.attachments.store
         )
+
+    def devices(self) -> DeviceState:
+        """Who has which device."""
+        return DeviceState(self.resource_claims.store, self.device_classes.store, self.slices.store)
 
     def workloads(self) -> Workloads:
         """What selects pods."""
@@ -87,4 +97,7 @@ def listers(informers: Informers) -> Listers:
         informers.get(STATEFUL_SETS),
         informers.get(CSI_NODES),
         attachments,
+        informers.get(CLAIMS),
+        informers.get(CLASSES),
+        informers.get(SLICES),
     )

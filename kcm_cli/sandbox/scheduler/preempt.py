@@ -12,6 +12,8 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import Object, View
 from kcm_cli.sandbox.scheduler.decide import filters_for
+from kcm_cli.sandbox.scheduler.devices.filter import PLUGIN as DEVICES
+from kcm_cli.sandbox.scheduler.devices.views import Claim
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, selector_of
 from kcm_cli.sandbox.scheduler.state import ClusterState, NodeInfo
 from kcm_cli.sandbox.scheduler.stores import Volumes
@@ -22,7 +24,8 @@ BY_SCHEDULER = "PreemptionByScheduler"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NO_CLAIMS = "no new claims to deallocate, "
-"""What upstream's plugin for dynamic resources says before preemption is tried."""
+STILL_NOT = "still not schedulable, "
+GAVE_BACK = "deallocation of ResourceClaim completed, "
 STATELESS = "not found"
 """What it says where a plugin before it has refused the pod as such; nothing is preempted then."""
 MOST_CANDIDATES = 100
@@ -70,11 +73,12 @@ def preempt(
     info: PodInfo, state: ClusterState, volumes: Volumes, budgets: Sequence[Budget], unfit: Unfit
 ) -> Victims | NoHelp:
     """The best victims for a pod that fits nowhere."""
-    if unfit.before is not None:
+    if unfit.before is not None and unfit.before.plugin != DEVICES:
         return NoHelp(STATELESS, keeps_nomination=True)
+    devices = _said_of_devices(info, unfit)
     reason = _not_eligible(info, state, unfit)
     if reason:
-        return NoHelp(f"{NO_CLAIMS}preemption: {reason}", keeps_nomination=True)
+        return NoHelp(f"{devices}preemption: {reason}", keeps_nomination=True)
     candidates: list[Victims] = []
     refusals: dict[str, Refusal] = {}
     for name, refusal in unfit.refusals.items():
@@ -89,8 +93,21 @@ def preempt(
             refusals[name] = found
     if not candidates:
         text = Unfit(unfit.nodes, refusals, absent=NOT_HELPFUL).message()
-        return NoHelp(f"{NO_CLAIMS}preemption: {text}")
+        return NoHelp(f"{devices}preemption: {text}")
     return min(candidates, key=_cost)
+
+
+def _said_of_devices(info: PodInfo, unfit: Unfit) -> str:
+    """What upstream's plugin for devices says before: it may give devices back that are where the pod cannot go."""
+    if unfit.before is not None or not info.pod.spec.resource_claims:
+        return NO_CLAIMS
+    return GAVE_BACK if any(is_idle(claim, info.pod) for claim in unfit.away) else STILL_NOT
+
+
+def is_idle(claim: Claim, pod: SimulatedPod) -> bool:
+    """Whether nobody but the pod has the claim reserved."""
+    users = claim.status.reserved_for
+    return not users or (len(users) == 1 and users[0].uid == pod.uid)
 
 
 def victims_on(

@@ -22,9 +22,14 @@ from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.scheduler import hints
 from kcm_cli.sandbox.scheduler.decide import Placement, decide
+from kcm_cli.sandbox.scheduler.devices.desk import DeviceDesk
+from kcm_cli.sandbox.scheduler.devices.errors import AllocationError
+from kcm_cli.sandbox.scheduler.devices.filter import PLUGIN as DEVICES
+from kcm_cli.sandbox.scheduler.devices.views import Claim
+from kcm_cli.sandbox.scheduler.devices.writes import ClaimWrites
 from kcm_cli.sandbox.scheduler.listers import Listers
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, pod_info
-from kcm_cli.sandbox.scheduler.preempt import NoHelp, Victims, preempt
+from kcm_cli.sandbox.scheduler.preempt import NoHelp, Victims, is_idle, preempt
 from kcm_cli.sandbox.scheduler.queue import Queued, SchedulingQueue
 from kcm_cli.sandbox.scheduler.recorder import Recorder
 from kcm_cli.sandbox.scheduler.state import ClusterState
@@ -59,6 +64,8 @@ class _Fail:
     message: str
     nominated: str | None
     victims: Victims | None
+    idle: Claim | None = None
+    reason: str = "Unschedulable"
 
 
 class Scheduler:
@@ -70,11 +77,13 @@ class Scheduler:
         self._events = Recorder(client, names, clock, NAME, f"{NAME}-sandbox")
         self._clock = clock
         self._rng = rng
-        self._state = ClusterState(listers.workloads().selector_for)
+        self._state = ClusterState(listers.workloads().selector_for, listers.devices())
         self._volumes = listers.known_volumes()
         self._queue = SchedulingQueue(clock)
         self._work: asyncio.Queue[_Bind | _Fail] = asyncio.Queue()
         self._start = 0
+        claims = ClaimWrites(client, clock)
+        self._devices = DeviceDesk(self._state.devices, claims, listers, self._queue, self._pod)
         self._listen()
 
     async def run(self) -> None:
@@ -118,7 +127,7 @@ class Scheduler:
             self._wants_node(pod)
 
     def _wants_node(self, pod: SimulatedPod) -> None:
-        if pod.deleting or pod.spec.scheduling_gates:
+        if pod.deleting or pod.spec.scheduling_gates or not self._devices.is_ready(pod):
             self._queue.remove(pod.key)
             return
         if self._state.node_of(pod.key) is not None:
@@ -178,8 +187,8 @@ class Scheduler:
         while True:
             queued = await self._queue.pop()
             work = self._decide(queued)
-            if isinstance(work, _Bind) and (work.placement.needs.bindings or work.placement.needs.provisions):
-                group.create_task(self._bind_with_volumes(work), name=f"volumes of {work.info.key}")
+            if isinstance(work, _Bind) and work.placement.prepares:
+                group.create_task(self._prepare(work), name=f"volumes and devices of {work.info.key}")
             else:
                 self._work.put_nowait(work)
             count += 1
@@ -189,13 +198,18 @@ class Scheduler:
     def _decide(self, queued: Queued) -> _Bind | _Fail:
         """atomic: no await between the decision and its effect on the state."""
         info = queued.info
-        found = decide(info, self._state, self._volumes, self._rng, start=self._start)
+        try:
+            found = decide(info, self._state, self._volumes, self._rng, start=self._start)
+        except AllocationError as error:
+            self._queue.fail(info.key, frozenset())
+            return _Fail(info, f'running "{DEVICES}" filter plugin: {error}', None, None, reason="SchedulerError")
         self._start += 1
         if isinstance(found, Placement):
             self._queue.remove(info.key)
             self._state.forget_nomination(info.key)
             self._state.place(info, found.node)
             self._promise(found)
+            self._devices.promise(found.reservations)
             return _Bind(info, found)
         self._queue.fail(info.key, found.plugins())
         return self._no_place(info, found)
@@ -209,7 +223,8 @@ class Scheduler:
             message = replace(unfit, preemption=found.message).message()
             if not found.keeps_nomination:
                 self._state.forget_nomination(info.key)
-            return _Fail(info, message, None if found.keeps_nomination else "", None)
+            idle = next((claim for claim in unfit.away if is_idle(claim, info.pod)), None)
+            return _Fail(info, message, None if found.keeps_nomination else "", None, idle)
         self._state.nominate(info, found.node)
         return _Fail(info, unfit.message(), found.node, found)
 
@@ -232,17 +247,27 @@ class Scheduler:
             else:
                 await self._fail(work)
 
-    async def _bind_with_volumes(self, work: _Bind) -> None:
+    async def _prepare(self, work: _Bind) -> None:
+        needs = work.placement.needs
+        if needs.bindings or needs.provisions:
+            problem = await self._bind_volumes(work)
+            if problem:
+                await self._unbound(work, f'running PreBind plugin "VolumeBinding": {problem}')
+                return
+        problem = await self._devices.reserve(work.info.pod, work.placement.reservations)
+        if problem:
+            await self._unbound(work, f'running PreBind plugin "{DEVICES}": {problem}')
+        else:
+            await self._bind(work)
+
+    async def _bind_volumes(self, work: _Bind) -> str:
         try:
             await self._writes.nominate(work.info.pod, work.placement.node)
             problem = await self._writes.bind_volumes(work.info.pod, work.placement, self._listers)
         except (ApiError, TransportError, DecodeError) as error:
             problem = str(error)
         self._take_back(work.placement)
-        if problem:
-            await self._unbound(work, f'running PreBind plugin "VolumeBinding": {problem}')
-        else:
-            await self._bind(work)
+        return problem
 
     async def _bind(self, work: _Bind) -> None:
         info, node = work.info, work.placement.node
@@ -261,6 +286,7 @@ class Scheduler:
         if pod is not None and pod.spec.node_name:
             return
         self._take_off(key)
+        await self._devices.give_up(work.info.pod, work.placement.reservations)
         if pod is None or pod.uid != work.info.pod.uid or pod.deleting:
             return
         self._queue.add(_refreshed(work.info, pod), changed=False)
@@ -268,7 +294,9 @@ class Scheduler:
         await self._tell(work.info, "SchedulerError", message, "")
 
     async def _fail(self, work: _Fail) -> None:
-        await self._tell(work.info, "Unschedulable", work.message, work.nominated)
+        await self._tell(work.info, work.reason, work.message, work.nominated)
+        if work.idle is not None:
+            await self._devices.deallocate(work.idle)
         if work.victims is not None:
             await self._preempt(work.info, work.victims)
 

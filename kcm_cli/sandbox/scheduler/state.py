@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from kcm_cli.machinery.labels import EVERYTHING, Selector
 from kcm_cli.planning.tolerations import PREFER_NO_SCHEDULE
 from kcm_cli.sandbox.scheduler import requests
+from kcm_cli.sandbox.scheduler.devices.state import DeviceState, no_devices
 from kcm_cli.sandbox.scheduler.podindex import Counts, Kind, Namespaces, PodIndex
 from kcm_cli.sandbox.scheduler.podinfo import PodInfo, Port, Term
 from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY, PODS, Amounts
@@ -119,11 +120,14 @@ class ClusterState:
     """All nodes. ``nominated`` has the pods that await their victims' end, by node; ``image_nodes`` how many nodes have
     an image; ``selector_for`` the pods that a pod's Services and owner count as its like."""
 
-    def __init__(self, selector_for: Callable[[SimulatedPod], Selector] = no_selector) -> None:
+    def __init__(
+        self, selector_for: Callable[[SimulatedPod], Selector] = no_selector, devices: DeviceState | None = None
+    ) -> None:
         self.nodes: dict[str, NodeInfo] = {}
         self.nominated: dict[str, dict[str, PodInfo]] = {}
         self.image_nodes: Counter[str] = Counter()
         self.selector_for = selector_for
+        self.devices = devices if devices is not None else no_devices()
         self._placed: dict[str, str] = {}
         self._waiting: dict[str, dict[str, PodInfo]] = {}
         self._index = PodIndex()
@@ -211,6 +215,7 @@ class ClusterState:
         other.nodes = {**self.nodes, info.name: info}
         other.nominated, other.image_nodes, other.selector_for = self.nominated, self.image_nodes, self.selector_for
         other._placed, other._waiting, other._index = self._placed, self._waiting, self._index
+        other.devices = self.devices
         other._supposed = (self, info)
         return other
 

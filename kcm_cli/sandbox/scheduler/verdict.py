@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kcm_cli.sandbox.scheduler.devices.views import Claim
     from kcm_cli.sandbox.scheduler.state import NodeInfo
 
 
@@ -26,13 +27,15 @@ Filter = Callable[["NodeInfo"], Refusal | None]
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """No node will do. ``before`` is told where a pod was refused before any node was looked at."""
+    """No node will do. ``before`` is told where a pod was refused before any node was looked at; ``away`` are claims
+    whose devices other nodes have."""
 
     nodes: int
     refusals: Mapping[str, Refusal]
     before: Refusal | None = None
     absent: str = ""
     preemption: str = ""
+    away: tuple["Claim", ...] = ()
 
     def message(self) -> str:
         """The text of the PodScheduled condition and of the FailedScheduling event."""

@@ -123,7 +123,10 @@ def test_whose_a_claim_is(found: ResourceClaim, groups: bool, reason: str) -> No
     ],
 )
 def test_whether_a_claim_is_reserved(consumer: dict[str, str], groups: bool, expected: bool) -> None:
-    assert is_reserved_for(pod(NAMED, **GROUP), claim("", "", "v1", consumer), groups=groups) is expected
+    assert (
+        is_reserved_for(pod(NAMED, **GROUP), claim("", "", "v1", consumer).status.reserved_for, groups=groups)
+        is expected
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,359 @@
+"""Looks for devices for the claims of a pod on one node: the first solution of an exhaustive search.
+
+Claims and requests are taken in their order, devices in that of the pools; within a request only combinations are
+tried, no permutations. A claim gets at most RESULTS_MAX devices: a search that cannot stay below goes back further
+than to the last device.
+
+upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kcm_cli.machinery import cel
+from kcm_cli.machinery.quantity import Quantity
+from kcm_cli.planning.resource_claims import tolerates
+from kcm_cli.sandbox.scheduler.devices import capacity, selectors
+from kcm_cli.sandbox.scheduler.devices.constraints import Agreement
+from kcm_cli.sandbox.scheduler.devices.counters import Counters
+from kcm_cli.sandbox.scheduler.devices.errors import AllocationError, NodeRefused
+from kcm_cli.sandbox.scheduler.devices.pools import Candidate, Inventory, Pool, Target, on_node
+from kcm_cli.sandbox.scheduler.devices.usage import Usage
+from kcm_cli.sandbox.scheduler.devices.views import Claim, Device, DeviceClass, DeviceId, Request, Selector, Wanted
+
+RESULTS_MAX = 32
+_PREVENTING = ("NoSchedule", "NoExecute")
+_INVALID = "invalid resource pools were encountered"
+
+
+class _TooMany(Exception):
+    """The claim would get more devices than it can have."""
+
+
+@dataclass(slots=True)
+class Wish:
+    """One request, or one of the alternatives of one. ``all``: the devices, where all are asked for."""
+
+    claim: Claim
+    parent: str
+    wanted: Wanted
+    class_: DeviceClass
+    all: list[Candidate] | None = None
+    matched: dict[DeviceId, bool] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """How results name the request."""
+        alternative = self.parent and self.wanted.name
+        return f"{self.parent}/{self.wanted.name}" if alternative else self.parent
+
+    @property
+    def alternative(self) -> str:
+        return self.wanted.name
+
+    @property
+    def own_name(self) -> str:
+        """How errors name it."""
+        return self.wanted.name or self.parent
+
+    @property
+    def count(self) -> int:
+        return self.wanted.count if self.all is None else len(self.all)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A device for a request. ``amounts``: what is taken of one that is ``shared``."""
+
+    wish: Wish
+    candidate: Candidate
+    shared: bool = False
+    amounts: Mapping[str, Quantity] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What one claim gets, and the alternatives that were chosen, in the order of its requests."""
+
+    claim: Claim
+    given: tuple[Given, ...]
+    wishes: tuple[Wish, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What does not depend on the node."""
+
+    claims: Sequence[Claim]
+    classes: Callable[[str], DeviceClass | None]
+    inventory: Inventory
+    usage: Usage
+
+
+def allocate(search: Search, node: Target) -> list[Choice] | None:
+    """The devices for all claims; None where the node cannot have them. Raises AllocationError, NodeRefused."""
+    pools = search.inventory.pools_of(node)
+    run = _Run(search, node, pools)
+    if run.solve():
+        return run.choices()
+    if any(pool.invalid for pool in pools):
+        raise NodeRefused(_INVALID)
+    return None
+
+
+class _Run:
+    """One search on one node."""
+
+    def __init__(self, search: Search, node: Target, pools: Sequence[Pool]) -> None:
+        self._search, self._node, self._pools = search, node, pools
+        self._candidates = [one for pool in pools if pool.usable for one in pool.candidates()]
+        self._variables: dict[DeviceId, dict[str, cel.Value]] = {}
+        self._agreements = [[Agreement(c) for c in claim.spec.devices.constraints] for claim in search.claims]
+        self._given: list[list[Given]] = [[] for _ in search.claims]
+        self._chosen: dict[tuple[int, int], int] = {}
+        self._taken: dict[DeviceId, set[int]] = {}
+        self._shared: dict[DeviceId, dict[str, list[Quantity]]] = {}
+        self._counters = Counters(search.usage)
+        self._wishes = [[self._wishes_of(claim, r) for r in claim.spec.devices.requests] for claim in search.claims]
+        self._check_sizes()
+
+    def choices(self) -> list[Choice]:
+        return [
+            Choice(claim, tuple(self._given[c]), tuple(w[self._chosen.get((c, r), 0)] for r, w in enumerate(wishes)))
+            for c, (claim, wishes) in enumerate(zip(self._search.claims, self._wishes, strict=True))
+        ]
+
+    # -- what is asked for
+
+    def _wishes_of(self, claim: Claim, request: Request) -> list[Wish]:
+        wanted = [request.exactly] if request.exactly is not None else request.first_available
+        return [self._wish(claim, request.name, one) for one in wanted]
+
+    def _wish(self, claim: Claim, request: str, wanted: Wanted) -> Wish:
+        name, class_ = wanted.name or request, self._search.classes(wanted.device_class_name)
+        where = f"claim {claim.key}, request {name}"
+        if class_ is None:
+            missing = f'deviceclass.resource.k8s.io "{wanted.device_class_name}" not found'
+            raise AllocationError(f"{where}: could not retrieve device class {wanted.device_class_name}: {missing}")
+        wish = Wish(claim, request, wanted, class_)
+        if wanted.allocation_mode == "All":
+            wish.all = self._all(wish, where)
+        return wish
+
+    def _all(self, wish: Wish, where: str) -> list[Candidate]:
+        found: list[Candidate] = []
+        for pool in self._pools:
+            if not pool.usable:
+                state = "being updated" if pool.incomplete else "invalid"
+                shown = "/".join(pool.id)
+                raise AllocationError(f"{where}: asks for all devices, but resource pool {shown} is currently {state}")
+            found += [one for one in pool.candidates() if self._is_selectable(wish, one) and self._has_room(wish, one)]
+        return found
+
+    def _check_sizes(self) -> None:
+        for claim, wishes in zip(self._search.claims, self._wishes, strict=True):
+            least = sum(min(wish.count for wish in alternatives) for alternatives in wishes if alternatives)
+            if least > RESULTS_MAX:
+                problem = f"number of requested devices {least} exceeds the claim limit of {RESULTS_MAX}"
+                raise AllocationError(f"claim {claim.key}: {problem}")
+
+    # -- the search
+
+    def solve(self) -> bool:
+        try:
+            return self._claim(0)
+        except _TooMany:
+            return False
+
+    def _claim(self, claim: int) -> bool:
+        return claim == len(self._wishes) or self._request(claim, 0)
+
+    def _request(self, claim: int, request: int) -> bool:
+        if request == len(self._wishes[claim]):
+            try:
+                return self._claim(claim + 1)
+            except _TooMany:
+                return False  # other devices for this claim may leave the next one another alternative
+        alternatives = self._wishes[claim][request]
+        if not alternatives[0].alternative:
+            return self._devices(claim, request, alternatives[0], 0, 0)
+        exceeded = True
+        for number, wish in enumerate(alternatives):
+            try:
+                found = self._devices(claim, request, wish, 0, 0)
+            except _TooMany:
+                continue
+            exceeded = False
+            if found:
+                self._chosen[claim, request] = number
+                return True
+        if exceeded:
+            raise _TooMany
+        return False
+
+    def _devices(self, claim: int, request: int, wish: Wish, number: int, start: int) -> bool:
+        """The devices of a request from the one of this number on; candidates before ``start`` were tried."""
+        if wish.all is not None and not wish.all:
+            return False
+        if number >= wish.count:
+            return self._request(claim, request + 1)
+        if len(self._given[claim]) + wish.count - number > RESULTS_MAX:
+            raise _TooMany
+        if wish.all is not None:
+            return self._try(claim, request, wish, number, 0, wish.all[number], must=True)
+        for place in range(start, len(self._candidates)):
+            candidate = self._candidates[place]
+            if self._may_have(claim, wish, candidate) and self._try(
+                claim, request, wish, number, place + 1, candidate, must=False
+            ):
+                return True
+        return False
+
+    def _try(
+        self, claim: int, request: int, wish: Wish, number: int, following: int, candidate: Candidate, *, must: bool
+    ) -> bool:
+        undo = self._take(claim, wish, candidate, must=must)
+        if undo is None:
+            return False
+        done = False
+        try:
+            done = self._devices(claim, request, wish, number + 1, following)
+        finally:
+            if not done:
+                undo()
+        return done
+
+    # -- one device
+
+    def _may_have(self, claim: int, wish: Wish, candidate: Candidate) -> bool:
+        return (
+            not self._is_in_use(claim, wish, candidate.id)
+            and self._is_selectable(wish, candidate)
+            and self._has_room(wish, candidate)
+        )
+
+    def _is_in_use(self, claim: int, wish: Wish, device: DeviceId) -> bool:
+        """An administrator gets devices that others have, but each only once."""
+        taken = self._taken.get(device, ())
+        if wish.wanted.admin_access:
+            return claim in taken
+        return bool(taken) or self._search.usage.is_taken(device)
+
+    def _is_selectable(self, wish: Wish, candidate: Candidate) -> bool:
+        """Whether the device is of the class, is what is asked for, and is there for the node."""
+        known = wish.matched.get(candidate.id)
+        if known is None:
+            known = (
+                self._matches(f"class {wish.class_.name}", wish.class_.spec.selectors, candidate)
+                and self._matches(f"claim {wish.claim.key}", wish.wanted.selectors, candidate)
+                and self._is_there(candidate)
+            )
+            wish.matched[candidate.id] = known
+        return known
+
+    def _matches(self, whose: str, found: Sequence[Selector], candidate: Candidate) -> bool:
+        for number, selector in enumerate(found):
+            try:
+                if not selectors.matches(selector.cel.expression if selector.cel else "", self._seen(candidate)):
+                    return False
+            except cel.CelError as error:
+                raise AllocationError(f"{whose}: selector #{number}: CEL runtime error: {error}") from error
+            except cel.CelProblem as error:
+                raise AllocationError(f"{whose}: selector #{number}: CEL compile error: {error}") from error
+        return True
+
+    def _seen(self, candidate: Candidate) -> dict[str, cel.Value]:
+        variables = self._variables.get(candidate.id)
+        if variables is None:
+            variables = self._variables[candidate.id] = selectors.variables_of(candidate.id[0], candidate.device)
+        return variables
+
+    def _is_there(self, candidate: Candidate) -> bool:
+        device = candidate.device
+        if not candidate.slice.spec.per_device_node_selection:
+            return True
+        return on_node(self._node, device.node_name, device.node_selector, everywhere=device.all_nodes)
+
+    def _has_room(self, wish: Wish, candidate: Candidate) -> bool:
+        return capacity.fits(wish.wanted, candidate.device, self._used(candidate.id))
+
+    def _used(self, device: DeviceId) -> capacity.Amounts:
+        before, now = self._search.usage.capacity.get(device, capacity.NOTHING), self._shared.get(device)
+        if not now:
+            return before
+        return {name: sum(now.get(name, ()), before.get(name, Quantity())) for name in (*before, *now)}
+
+    def _take(self, claim: int, wish: Wish, candidate: Candidate, *, must: bool) -> Callable[[], None] | None:
+        """Give the device to the claim, and return how to take it back; None where that cannot be."""
+        if self._is_in_use(claim, wish, candidate.id) or _is_repelled(candidate.device, wish.wanted):
+            return None
+        if not self._has_room(wish, candidate):
+            return None
+        shared = candidate.device.allow_multiple_allocations
+        counted = bool(candidate.device.consumes_counters) and not (shared and self._is_shared(candidate.id))
+        if counted and not self._counters.take(candidate):
+            return None
+        agreed = self._agree(claim, wish, candidate)
+        if agreed is None:
+            if counted:
+                self._counters.give_back(candidate)
+            if must:
+                shown = "/".join(candidate.id)
+                problem = f"cannot add device {shown} because a claim constraint would not be satisfied"
+                raise AllocationError(f"claim {wish.claim.key}, request {wish.own_name}: {problem}")
+            return None
+        given = _shared(wish, candidate) if shared else Given(wish, candidate)
+        self._put(claim, given)
+
+        def undo() -> None:
+            self._drop(claim, given)
+            for agreement in agreed:
+                agreement.remove_last()
+            if counted:
+                self._counters.give_back(candidate)
+
+        return undo
+
+    def _agree(self, claim: int, wish: Wish, candidate: Candidate) -> list[Agreement] | None:
+        agreed: list[Agreement] = []
+        for agreement in self._agreements[claim]:
+            if not agreement.concerns(wish.parent, wish.alternative):
+                continue
+            if not agreement.add(candidate):
+                for other in agreed:
+                    other.remove_last()
+                return None
+            agreed.append(agreement)
+        return agreed
+
+    def _is_shared(self, device: DeviceId) -> bool:
+        return device in self._search.usage.capacity or bool(self._shared.get(device))
+
+    def _put(self, claim: int, given: Given) -> None:
+        device = given.candidate.id
+        self._given[claim].append(given)
+        if not given.shared:
+            self._taken.setdefault(device, set()).add(claim)
+        for name, amount in given.amounts.items():
+            self._shared.setdefault(device, {}).setdefault(name, []).append(amount)
+
+    def _drop(self, claim: int, given: Given) -> None:
+        device = given.candidate.id
+        self._given[claim].pop()
+        if not given.shared:
+            self._taken[device].discard(claim)
+        for name in given.amounts:
+            self._shared[device][name].pop()
+
+
+def _shared(wish: Wish, candidate: Candidate) -> Given:
+    return Given(wish, candidate, shared=True, amounts=capacity.consumed(wish.wanted, candidate.device))
+
+
+def _is_repelled(device: Device, wanted: Wanted) -> bool:
+    """Whether a taint keeps the device from those who do not tolerate it; taints of other effects do not."""
+    return any(
+        taint.effect in _PREVENTING
+        and not any(tolerates(one, taint.key, taint.value, taint.effect) for one in wanted.tolerations)
+        for taint in device.taints
+    )

@@ -1,0 +1,96 @@
+"""The scheduler's side of devices: keeps their state from informers, wakes pods that wait for them, writes claims.
+
+upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from kcm_cli.planning.resource_claims import claim_keys
+from kcm_cli.sandbox.scheduler.devices.filter import PLUGIN, Reservation
+from kcm_cli.sandbox.scheduler.devices.results import view_of
+from kcm_cli.sandbox.scheduler.devices.state import DeviceState
+from kcm_cli.sandbox.scheduler.devices.views import Claim
+from kcm_cli.sandbox.scheduler.devices.writes import ClaimProblem, ClaimWrites
+from kcm_cli.sandbox.scheduler.listers import Listers
+from kcm_cli.sandbox.scheduler.queue import SchedulingQueue
+from kcm_cli.sandbox.views import SimulatedPod
+
+_BY_CLAIM = "resource claim"
+_WAITING = frozenset((PLUGIN,))
+
+
+class DeviceDesk:
+    """``wants_node`` is called for pods that may have got the last of their claims."""
+
+    def __init__(
+        self,
+        state: DeviceState,
+        writes: ClaimWrites,
+        listers: Listers,
+        queue: SchedulingQueue,
+        wants_node: Callable[[SimulatedPod], None],
+    ) -> None:
+        self._state, self._writes, self._queue = state, writes, queue
+        self._pods, self._wants_node = listers.pods.store, wants_node
+        self._pods.add_index(_BY_CLAIM, claim_keys)
+        listers.resource_claims.listen(on_add=self._claim, on_update=self._claim_updated, on_delete=self._claim_gone)
+        for informer in (listers.slices, listers.device_classes):
+            informer.listen(on_add=self._devices, on_update=lambda _, new: self._devices(new), on_delete=self._devices)
+
+    def is_ready(self, pod: SimulatedPod) -> bool:
+        """Whether all claims of a pod are there; until then nothing is tried, and nothing told."""
+        return not pod.spec.resource_claims or not isinstance(self._state.claims_of(pod), str)
+
+    def promise(self, reservations: tuple[Reservation, ...]) -> None:
+        for one in reservations:
+            if one.allocation is not None:
+                self._state.promise(one.claim, view_of(one.allocation).devices.results)
+
+    async def reserve(self, pod: SimulatedPod, reservations: tuple[Reservation, ...]) -> str:
+        """Write the claims; why it failed, if it did."""
+        for one in reservations:
+            try:
+                await self._writes.reserve(pod, one)
+            except ClaimProblem as error:
+                return str(error)
+        return ""
+
+    async def give_up(self, pod: SimulatedPod, reservations: tuple[Reservation, ...]) -> None:
+        """The pod was not bound: what was promised is free, and what was reserved is given back."""
+        for one in reservations:
+            self._state.take_back(one.claim)
+        await asyncio.gather(*(self._writes.unreserve(pod, one.claim) for one in reservations))
+        if reservations:
+            self._queue.wake(_WAITING)
+
+    async def deallocate(self, claim: Claim) -> None:
+        await self._writes.deallocate(claim)
+
+    # -- events
+
+    def _claim(self, claim: Claim) -> None:
+        self._state.claim_changed(claim)
+        self._used_by(claim)
+
+    def _claim_updated(self, old: Claim, new: Claim) -> None:
+        self._state.claim_changed(new)
+        if old.status.allocation is not None and new.status.allocation is None:
+            self._queue.wake(_WAITING)
+        elif old.status != new.status or old.deleting != new.deleting:
+            self._used_by(new)
+
+    def _claim_gone(self, claim: Claim) -> None:
+        self._state.claim_gone(claim)
+        self._queue.wake(_WAITING)
+        self._used_by(claim)
+
+    def _used_by(self, claim: Claim) -> None:
+        for pod in self._pods.by_index(_BY_CLAIM, claim.key):
+            if not pod.spec.node_name:
+                self._wants_node(pod)
+        self._queue.wake(_WAITING, lambda waiting: claim.key in claim_keys(waiting.pod))
+
+    def _devices(self, _: object) -> None:
+        self._state.slices_changed()
+        self._queue.wake(_WAITING)

@@ -1,0 +1,126 @@
+"""The claims of one pod: which nodes can have their devices, and what has to be written for that.
+
+upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
+"""
+
+import random
+from dataclasses import dataclass
+
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.node_affinity import selects
+from kcm_cli.planning.resource_claims import is_reserved_for
+from kcm_cli.sandbox.scheduler.devices.allocator import Choice, Search, allocate
+from kcm_cli.sandbox.scheduler.devices.errors import NodeRefused
+from kcm_cli.sandbox.scheduler.devices.pools import Target
+from kcm_cli.sandbox.scheduler.devices.results import allocation_of
+from kcm_cli.sandbox.scheduler.devices.state import DeviceState
+from kcm_cli.sandbox.scheduler.devices.views import Claim
+from kcm_cli.sandbox.scheduler.podinfo import PodInfo
+from kcm_cli.sandbox.scheduler.state import NodeInfo
+from kcm_cli.sandbox.scheduler.verdict import Refusal
+
+PLUGIN = "DynamicResources"
+WEIGHT, MAX_SCORE = 2, 100
+_ALTERNATIVES_MAX = 8
+CANNOT = Refusal(PLUGIN, ("cannot allocate all claims",))
+ELSEWHERE = Refusal(PLUGIN, ("resourceclaim not available on the node",))
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A claim that is to be reserved for a pod; with its allocation, where it has none yet."""
+
+    claim: Claim
+    allocation: Doc | None
+
+
+class DeviceFilter:
+    """``refusal`` is set where no node will do; ``away`` are claims whose devices are on other nodes."""
+
+    def __init__(self, info: PodInfo, state: DeviceState) -> None:
+        self._pod, self._state = info.pod, state
+        self.refusal: Refusal | None = None
+        self.away: dict[str, Claim] = {}
+        self._choices: dict[str, list[Choice]] = {}
+        self._search: Search | None = None
+        found = state.claims_of(info.pod) if info.pod.spec.resource_claims else ()
+        self._claims = () if isinstance(found, str) else found
+        problem = found if isinstance(found, str) else self._problem()
+        if problem:
+            self.refusal = Refusal(PLUGIN, (problem,))
+            return
+        missing = [claim for claim in self._claims if claim.status.allocation is None]
+        if missing:
+            self._search = Search(missing, state.classes.get, state.inventory, state.usage)
+
+    @property
+    def used(self) -> bool:
+        """Whether the pod has claims."""
+        return bool(self._claims)
+
+    def check(self, node: NodeInfo) -> Refusal | None:
+        """Raises AllocationError."""
+        away = [claim for claim in self._claims if not _reaches(claim, node)]
+        if self._search is not None and node.name not in self._choices:
+            try:
+                choices = allocate(self._search, Target(node.name, node.labels))
+            except NodeRefused as error:
+                return Refusal(PLUGIN, (str(error),))
+            if choices is None:
+                return CANNOT
+            self._choices[node.name] = choices
+        self.away.update((claim.uid, claim) for claim in away)
+        return ELSEWHERE if away else None
+
+    def reservations(self, node: str, rng: random.Random) -> tuple[Reservation, ...]:
+        """What has to be written if the pod goes to this node, which was checked."""
+        chosen = {choice.claim.uid: choice for choice in self._choices.get(node, ())}
+        found: list[Reservation] = []
+        for claim in self._claims:
+            choice = chosen.get(claim.uid)
+            if choice is not None:
+                found.append(Reservation(claim, allocation_of(choice, node, rng)))
+            elif not is_reserved_for(self._pod, claim.status.reserved_for, groups=False):
+                found.append(Reservation(claim, None))
+        return tuple(found)
+
+    def add_scores(self, total: dict[str, int]) -> None:
+        """Nodes where earlier alternatives can be had are better."""
+        raw = {name: sum(map(_preference, self._choices.get(name, ()))) for name in total}
+        top = max(raw.values(), default=0)
+        if top:
+            for name, score in raw.items():
+                total[name] += WEIGHT * (score * MAX_SCORE // top)
+
+    def _problem(self) -> str:
+        for claim in self._claims:
+            if claim.status.allocation is None:
+                if claim.uid in self._state.pending:
+                    return f"resource claim {claim.key} is in the process of being allocated"
+                missing = self._missing_class(claim)
+                if missing:
+                    return missing
+        return ""
+
+    def _missing_class(self, claim: Claim) -> str:
+        for request in claim.spec.devices.requests:
+            for wanted in (request.exactly,) if request.exactly is not None else request.first_available:
+                if self._state.classes.get(wanted.device_class_name) is None:
+                    name = f"{request.name}/{wanted.name}" if wanted.name else request.name
+                    return f"request {name}: device class {wanted.device_class_name} does not exist"
+        return ""
+
+
+def _reaches(claim: Claim, node: NodeInfo) -> bool:
+    allocation = claim.status.allocation
+    if allocation is None or allocation.node_selector is None:
+        return True
+    return selects(allocation.node_selector, node.name, node.labels)
+
+
+def _preference(choice: Choice) -> int:
+    score = 0
+    for request, wish in zip(choice.claim.spec.devices.requests, choice.wishes, strict=True):
+        if request.exactly is None:
+            score += _ALTERNATIVES_MAX - request.first_available.index(wish.wanted)
+    return score

@@ -1,0 +1,103 @@
+"""What is written of an allocation: the devices, their configuration, and the nodes that can reach them.
+
+upstream: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
+"""
+
+import random
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+import msgspec
+
+from kcm_cli.api.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.node_affinity import NAME_FIELD
+from kcm_cli.sandbox.scheduler.devices.allocator import Choice, Given, Wish
+from kcm_cli.sandbox.scheduler.devices.views import Allocation
+
+
+def allocation_of(choice: Choice, node: str, rng: random.Random) -> Doc:
+    """``status.allocation`` of a claim. Shares of devices get ids of their own."""
+    devices: Doc = {"results": [_result(given, rng) for given in choice.given]}
+    config = [*_of_classes(choice.wishes), *_of_claim(choice)]
+    if config:
+        devices["config"] = config
+    selector = _node_selector(choice.given, node)
+    return {"devices": devices} | ({} if selector is None else {"nodeSelector": msgspec.to_builtins(selector)})
+
+
+def view_of(allocation: Doc) -> Allocation:
+    return msgspec.convert(allocation, Allocation)
+
+
+def _result(given: Given, rng: random.Random) -> Doc:
+    wanted, (driver, pool, device) = given.wish.wanted, given.candidate.id
+    source = given.candidate.device
+    result: Doc = {"request": given.wish.name, "driver": driver, "pool": pool, "device": device}
+    if wanted.admin_access:
+        result["adminAccess"] = True
+    if wanted.tolerations:
+        result["tolerations"] = [msgspec.to_builtins(one) for one in wanted.tolerations]
+    if source.binding_conditions:
+        result["bindingConditions"] = [*source.binding_conditions]
+    if source.binding_failure_conditions:
+        result["bindingFailureConditions"] = [*source.binding_failure_conditions]
+    if given.shared:
+        result["shareID"] = str(UUID(int=rng.getrandbits(128), version=4))
+    if given.amounts:
+        result["consumedCapacity"] = {name: str(amount) for name, amount in given.amounts.items()}
+    return result
+
+
+def _of_classes(wishes: Sequence[Wish]) -> list[Doc]:
+    """Each class' configurations once, for all requests that are for it."""
+    requests: dict[str, list[str]] = {}
+    for wish in wishes:
+        requests.setdefault(wish.class_.name, []).append(wish.name)
+    classes = {wish.class_.name: wish.class_ for wish in wishes}
+    return [
+        {**config, "source": "FromClass", "requests": names}
+        for name, names in requests.items()
+        for config in classes[name].spec.config
+    ]
+
+
+def _of_claim(choice: Choice) -> Iterable[Doc]:
+    """The claim's own: for all requests, or once for each request that it names in one way or the other."""
+    for config in choice.claim.spec.devices.config:
+        named = config.get("requests")
+        if not isinstance(named, list) or not named:
+            yield {**config, "source": "FromClaim"}
+            continue
+        for wish in choice.wishes:
+            if wish.parent in named or wish.name in named:
+                yield {**config, "source": "FromClaim"}
+
+
+def _node_selector(given: Sequence[Given], node: str) -> NodeSelector | None:
+    """One node where a device is local to one; else what all devices ask of nodes; None for anywhere."""
+    fields: list[NodeSelectorRequirement] = []
+    expressions: list[NodeSelectorRequirement] = []
+    for one in given:
+        source = (
+            one.candidate.device if one.candidate.slice.spec.per_device_node_selection else one.candidate.slice.spec
+        )
+        if source.node_name is not None or one.candidate.device.binds_to_node:
+            here = NodeSelectorRequirement(NAME_FIELD, "In", (node,))
+            return NodeSelector((NodeSelectorTerm(match_fields=(here,)),))
+        for term in source.node_selector.node_selector_terms if source.node_selector is not None else ():
+            _add(term.match_fields, fields)
+            _add(term.match_expressions, expressions)
+    if not fields and not expressions:
+        return None
+    return NodeSelector((NodeSelectorTerm(tuple(expressions), tuple(fields)),))
+
+
+def _add(more: Iterable[NodeSelectorRequirement], found: list[NodeSelectorRequirement]) -> None:
+    for item in more:
+        if not any(_is_same(item, other) for other in found):
+            found.append(item)
+
+
+def _is_same(one: NodeSelectorRequirement, other: NodeSelectorRequirement) -> bool:
+    return (one.key, one.operator, set(one.values)) == (other.key, other.operator, set(other.values))

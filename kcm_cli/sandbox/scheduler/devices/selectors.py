@@ -1,0 +1,62 @@
+"""Whether a device is what an expression asks for.
+
+upstream: staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go
+"""
+
+from collections import defaultdict
+from functools import lru_cache
+
+from kcm_cli.machinery import cel, quantity
+from kcm_cli.machinery.cel.kubernetes import QuantityValue, version
+from kcm_cli.sandbox.scheduler.devices.views import Attribute, Device
+
+Domains = defaultdict[str, dict[str, cel.Value]]
+"""Attributes or capacities by domain; a domain of which there are none is empty, not missing."""
+
+
+@lru_cache(maxsize=1024)
+def compiled(expression: str) -> cel.Program:
+    """Raises CelSyntaxError."""
+    return cel.Program(expression)
+
+
+def matches(expression: str, variables: dict[str, cel.Value]) -> bool:
+    """Whether an expression is true of a device. Raises CelError."""
+    result = compiled(expression).evaluate(variables)
+    if not isinstance(result, bool):
+        raise cel.CelError(f"CEL result of type {type(result).__name__} could not be converted to bool")
+    return result
+
+
+def variables_of(driver: str, device: Device) -> dict[str, cel.Value]:
+    """What expressions see of a device. Raises CelError."""
+    attributes: Domains = defaultdict(dict)
+    capacity: Domains = defaultdict(dict)
+    for name, attribute in device.attributes.items():
+        _file(attributes, driver, name, _value(name, attribute))
+    for name, one in device.capacity.items():
+        _file(capacity, driver, name, QuantityValue(quantity.parse(one.value)))
+    return {
+        "device": {
+            "driver": driver,
+            "allowMultipleAllocations": device.allow_multiple_allocations,
+            "attributes": attributes,
+            "capacity": capacity,
+        }
+    }
+
+
+def _file(domains: Domains, driver: str, name: str, value: cel.Value) -> None:
+    """A name without a domain is in the driver's own."""
+    domain, slash, own = name.partition("/")
+    domain, own = (domain, own) if slash else (driver, name)
+    domains[domain][own] = value
+
+
+def _value(name: str, attribute: Attribute) -> cel.Value:
+    for value in (attribute.integer, attribute.boolean, attribute.string):
+        if value is not None:
+            return value
+    if attribute.version is None:
+        raise cel.CelError(f"attribute {name}: unsupported attribute value")
+    return version(attribute.version)

@@ -1,0 +1,80 @@
+"""What the scheduler knows of devices: claims, classes and slices, and who has which device.
+
+What was promised to a pod on its way counts as taken until the claim shows it, or the pod has failed.
+
+upstream: pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go
+"""
+
+from kcm_cli.planning.resource_claims import NotCreated, NotNeeded, named, not_for
+from kcm_cli.runtime.store import Store
+from kcm_cli.sandbox.scheduler.devices.pools import Inventory
+from kcm_cli.sandbox.scheduler.devices.usage import Usage
+from kcm_cli.sandbox.scheduler.devices.views import Claim, DeviceClass, Result, Slice
+from kcm_cli.sandbox.views import SimulatedPod
+
+
+class DeviceState:
+    """See the module. Kept from informers; ``pending`` are the uids of claims on their way."""
+
+    def __init__(self, claims: Store[Claim], classes: Store[DeviceClass], slices: Store[Slice]) -> None:
+        self.claims, self.classes, self._slices = claims, classes, slices
+        self.usage = Usage()
+        self.pending: set[str] = set()
+        self._inventory: Inventory | None = None
+
+    @property
+    def inventory(self) -> Inventory:
+        if self._inventory is None:
+            self._inventory = Inventory(self._slices)
+        return self._inventory
+
+    def slices_changed(self) -> None:
+        self._inventory = None
+
+    def claim_changed(self, claim: Claim) -> None:
+        """As it is now."""
+        if claim.status.allocation is not None:
+            self.pending.discard(claim.uid)
+            self.usage.hold(claim.uid, claim.status.allocation.devices.results)
+        elif claim.uid not in self.pending:
+            self.usage.release(claim.uid)
+
+    def claim_gone(self, claim: Claim) -> None:
+        self.pending.discard(claim.uid)
+        self.usage.release(claim.uid)
+
+    def promise(self, claim: Claim, results: tuple[Result, ...]) -> None:
+        """The devices go to a claim as soon as it can be written."""
+        self.pending.add(claim.uid)
+        self.usage.hold(claim.uid, results)
+
+    def take_back(self, claim: Claim) -> None:
+        """A promise that came to nothing."""
+        if claim.uid in self.pending:
+            self.pending.discard(claim.uid)
+            self.usage.release(claim.uid)
+
+    def claims_of(self, pod: SimulatedPod) -> tuple[Claim, ...] | str:
+        """The claims that a pod uses; a text says why they are not all there."""
+        found: list[Claim] = []
+        for entry in pod.spec.resource_claims:
+            reference = named(pod, entry)
+            if isinstance(reference, NotCreated):
+                return f'pod "{pod.key}": ResourceClaim not created yet'
+            if isinstance(reference, NotNeeded):
+                continue
+            claim = self.claims.get(f"{pod.namespace}/{reference.name}")
+            if claim is None:
+                return f'resourceclaim.resource.k8s.io "{reference.name}" not found'
+            if claim.deleting:
+                return f'resourceclaim "{claim.name}" is being deleted'
+            problem = not_for(pod, claim, groups=False) if reference.generated else ""
+            if problem:
+                return problem
+            found.append(claim)
+        return tuple(found)
+
+
+def no_devices() -> DeviceState:
+    """Of a cluster without any."""
+    return DeviceState(Store(), Store(), Store())

@@ -1,0 +1,113 @@
+"""What the scheduler writes to claims: devices with the reservation for a pod, and reservations that it takes back.
+
+upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go#bindClaim, #Unreserve
+"""
+
+import logging
+from collections.abc import Awaitable
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.engine.writes import edited
+from kcm_cli.machinery.codec import Doc, decode_doc
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.actions import ABSENT, Path, Value
+from kcm_cli.planning.resource_claims import FINALIZER, is_reserved_for
+from kcm_cli.rest.client import STRATEGIC_MERGE, Client
+from kcm_cli.rest.errors import ApiError, Conflict
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.sandbox.scheduler.devices.filter import Reservation
+from kcm_cli.sandbox.scheduler.devices.views import CLAIMS, Claim
+from kcm_cli.sandbox.views import SimulatedPod
+
+log = logging.getLogger(__name__)
+ATTEMPTS = 5
+_STATUS = "status"
+
+
+class ClaimProblem(Exception):
+    """A claim is not as it was when the pod's node was chosen; the text goes into the pod's condition."""
+
+
+class ClaimWrites:
+    """One client's writes to claims."""
+
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+
+    async def reserve(self, pod: SimulatedPod, reservation: Reservation) -> None:
+        """Raises ClaimProblem."""
+        claim = reservation.claim
+        for attempt in range(ATTEMPTS):
+            try:
+                await self._reserve(pod, claim, reservation.allocation)
+                return
+            except Conflict as error:
+                if attempt == ATTEMPTS - 1:
+                    raise ClaimProblem(str(error)) from error
+            try:
+                claim = await self._client.get(CLAIMS, claim.namespace, claim.name)
+            except (ApiError, TransportError) as error:
+                raise ClaimProblem(f"get updated claim {claim.key} after conflict: {error}") from error
+
+    async def _reserve(self, pod: SimulatedPod, claim: Claim, allocation: Doc | None) -> None:
+        """Raises ClaimProblem, Conflict."""
+        if claim.deleting:
+            raise ClaimProblem(f"claim {claim.key} got deleted in the meantime")
+        if allocation is None and claim.status.allocation is None:
+            raise ClaimProblem(f"claim {claim.key} got deallocated elsewhere in the meantime")
+        if allocation is not None:
+            if claim.status.allocation is not None:
+                raise ClaimProblem(f"claim {claim.key} got allocated elsewhere in the meantime")
+            if FINALIZER not in claim.metadata.finalizers:
+                finalizers = [*claim.metadata.finalizers, FINALIZER]
+                change: dict[Path, Value] = {("metadata", "finalizers"): finalizers}
+                claim = await self._put(claim, change, "", f"add finalizer to claim {claim.key}")
+        if is_reserved_for(pod, claim.status.reserved_for, groups=False):
+            return  # an earlier try got through, though its answer was lost
+        user: Doc = {"resource": "pods", "name": pod.name, "uid": pod.uid}
+        changes: dict[Path, Value] = {(_STATUS, "reservedFor"): [*_users(claim), user]}
+        what = "reservation"
+        if allocation is not None:
+            stamp = format_time(self._clock.now())
+            changes[_STATUS, "allocation"] = {**allocation, "allocationTimestamp": stamp}
+            what = "allocation and reservation"
+        await self._put(claim, changes, _STATUS, f"add {what} to claim {claim.key}")
+
+    async def unreserve(self, pod: SimulatedPod, claim: Claim) -> None:
+        """The pod was not bound after all. What fails is left to the resourceclaim-controller."""
+        entry: Doc = {"$patch": "delete", "uid": pod.uid}
+        body: Doc = {"metadata": {"uid": claim.uid}, _STATUS: {"reservedFor": [entry]}}
+        await self._try(
+            claim,
+            self._client.patch(
+                CLAIMS, claim.namespace, claim.name, body, content_type=STRATEGIC_MERGE, subresource=_STATUS
+            ),
+        )
+
+    async def deallocate(self, claim: Claim) -> None:
+        """Give devices back that nobody uses, and that are where the pod cannot go."""
+        places = ("reservedFor", "allocation", "devices")
+        body = edited(claim, {(_STATUS, place): ABSENT for place in places})
+        await self._try(claim, self._client.update(CLAIMS, claim.namespace, claim.name, body, subresource=_STATUS))
+
+    async def _try(self, claim: Claim, write: Awaitable[Claim]) -> None:
+        try:
+            await write
+        except (ApiError, TransportError) as error:
+            log.info("Cannot write a claim", extra={"fields": {"claim": claim.key, "err": str(error)}})
+
+    async def _put(self, claim: Claim, changes: dict[Path, Value], subresource: str, what: str) -> Claim:
+        try:
+            body = edited(claim, changes)
+            return await self._client.update(CLAIMS, claim.namespace, claim.name, body, subresource=subresource)
+        except Conflict:
+            raise
+        except (ApiError, TransportError) as error:
+            raise ClaimProblem(f"{what}: {error}") from error
+
+
+def _users(claim: Claim) -> list[Doc]:
+    status = decode_doc(claim.raw or b"{}").get(_STATUS)
+    users = status.get("reservedFor") if isinstance(status, dict) else None
+    return [user for user in users if isinstance(user, dict)] if isinstance(users, list) else []
