@@ -119,6 +119,9 @@ _NODE: Mapping[str, _NodeCheck] = {
     "VolumeRestrictions": lambda info, old, new: old is None,
     "VolumeBinding": _is_relabelled,
     "VolumeZone": _is_relabelled,
+    "DynamicResources": lambda info, old, new: (
+        old is None or old.labels != new.labels or old.status.allocatable != new.status.allocatable
+    ),
 }
 
 _WATCH_TAINTS = frozenset(("TaintToleration", "NodeUnschedulable", "PodTopologySpread"))

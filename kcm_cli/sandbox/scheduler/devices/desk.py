@@ -89,7 +89,7 @@ class DeviceDesk:
         for pod in self._pods.by_index(_BY_CLAIM, claim.key):
             if not pod.spec.node_name:
                 self._wants_node(pod)
-        self._queue.wake(_WAITING, lambda waiting: claim.key in claim_keys(waiting.pod))
+        self._queue.wake_where(lambda waiting, by: PLUGIN in by and claim.key in claim_keys(waiting.pod))
 
     def _devices(self, _: object) -> None:
         self._state.slices_changed()
