@@ -132,6 +132,15 @@ def parse(text: str) -> Quantity:
     return Quantity(quantity.amount, quantity.scale, held.format, held.text) if held.text else quantity
 
 
+def is_quantity(text: str) -> bool:
+    """Whether a text can be parsed."""
+    try:
+        parse(text)
+    except FormatError:
+        return False
+    return True
+
+
 class Held(NamedTuple):
     """A quantity in the form in which upstream's program holds it; the hash of a pod template shows it.
 

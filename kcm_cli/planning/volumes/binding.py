@@ -14,7 +14,6 @@ from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import ABSENT, Path, Value
 from kcm_cli.planning.volumes.matching import points_to
@@ -126,18 +125,10 @@ def _capacity(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Changes
         raise NoCapacity(f'PersistentVolume "{volume.name}" is without a storage capacity')
     before = volume.annotations.get(PRE_RESIZE_CAPACITY)
     if before is not None:
-        return {("status", "capacity", "storage"): before if _is_quantity(before) else has["storage"]}
+        return {("status", "capacity", "storage"): before if quantity.is_quantity(before) else has["storage"]}
     if "storage" in known and quantity.parse(known["storage"]) == quantity.parse(has["storage"]):
         return NONE
     return {("status", "capacity"): dict(has)}
-
-
-def _is_quantity(text: str) -> bool:
-    try:
-        quantity.parse(text)
-    except FormatError:
-        return False
-    return True
 
 
 def is_complete(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:

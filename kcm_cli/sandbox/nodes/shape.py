@@ -15,7 +15,6 @@ from uuid import NAMESPACE_URL, uuid5
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.errors import FormatError
 
 SIMULATED = "sandbox.kcm.dev/simulated"
 FAILED = "sandbox.kcm.dev/failed"
@@ -73,15 +72,7 @@ def _sizes(text: str) -> Iterator[tuple[str, str, str]]:
     """Each part with its resource and quantity, which are empty where it has none."""
     for part in (part.strip() for part in text.split(",") if part.strip()):
         name, _, size = part.partition("=")
-        yield (part, name, size) if name and _is_quantity(size) else (part, "", "")
-
-
-def _is_quantity(text: str) -> bool:
-    try:
-        quantity.parse(text)
-    except FormatError:
-        return False
-    return True
+        yield (part, name, size) if name and quantity.is_quantity(size) else (part, "", "")
 
 
 def pod_network(number: int) -> str:
