@@ -132,7 +132,8 @@ def _delete_body(schemas: Schemas, request: Request) -> DeleteOptions:
         body = parse(target, request.body, content_type)
         found = kind_in(target, body.doc, request.body)
         if found.kind != target.kind:
-            raise ApiError(400, "BadRequest", not_registered(found.group, found.version, found.kind, _OPTIONS_SCHEME))
+            group = found.group if body.doc.get("apiVersion") else "meta.k8s.io"
+            raise ApiError(400, "BadRequest", not_registered(group, found.version, found.kind, _OPTIONS_SCHEME))
         data = request.body
         if found != target:  # the options of any group are the same
             data, content_type = codec.encode({**body.doc, "apiVersion": "v1"}), "application/json"

@@ -186,7 +186,8 @@ class Updater:
         if objects.emptied(doc, old, hub):
             core.store.delete(gvr, call.namespace, call.name, expected=current.revision)
             return doc
-        return core.store.update(gvr, call.namespace, call.name, kept, current.revision)
+        always = current.created and core.rules(hub).completes_on_read(kept)
+        return core.store.update(gvr, call.namespace, call.name, kept, current.revision, always=always)
 
     def _prepare(self, call: Call, change: Change, doc: Tree, old: Tree) -> None:
         """The kind's own rules. Raises ApiError 422."""

@@ -132,15 +132,21 @@ class Store:
         collection = self._collection(gvr)
         if object_key(namespace, name) in collection.objects:
             raise AlreadyExists(name)
-        return self._put(gvr, collection, "ADDED", self._version(namespace, name, doc), None)
+        stored = self._version(namespace, name, doc)
+        stored.created = True
+        return self._put(gvr, collection, "ADDED", stored, None)
 
-    def update(self, gvr: GVR, namespace: str, name: str, doc: Doc, expected: int | None = None) -> Stored:
-        """Replace an object; one that equals the newest version is no write. Raises NotFound, Conflict."""
+    def update(
+        self, gvr: GVR, namespace: str, name: str, doc: Doc, expected: int | None = None, *, always: bool = False
+    ) -> Stored:
+        """Replace an object; one that equals the newest version is no write, but ``always``. Raises NotFound,
+        Conflict.
+        """
         collection = self._collection(gvr)
         current = self._current(collection, namespace, name, expected)
         metadata = _metadata(doc)
         metadata["resourceVersion"] = str(current.revision)
-        if doc == current.doc and same(doc, current.doc):
+        if not always and doc == current.doc and same(doc, current.doc):
             return current
         return self._put(gvr, collection, "MODIFIED", self._version(namespace, name, doc), current)
 

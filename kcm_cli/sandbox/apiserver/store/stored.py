@@ -21,7 +21,7 @@ def object_key(namespace: str, name: str) -> str:
 class Stored:
     """A version of an object. Never changed after it was made; neither may the document be."""
 
-    __slots__ = ("key", "namespace", "name", "revision", "data", "_doc", "_recent")
+    __slots__ = ("key", "namespace", "name", "revision", "data", "created", "_doc", "_recent")
 
     def __init__(
         self, namespace: str, name: str, revision: int, data: bytes, recent: "Recent", doc: Doc | None = None
@@ -31,6 +31,8 @@ class Stored:
         self.name = name
         self.revision = revision
         self.data = data
+        self.created = False
+        """Whether this is the first version, and was made in this process."""
         self._recent = recent
         self._doc = doc
         if doc is not None:

@@ -76,6 +76,8 @@ class Strategy:
     needs_version_on_update: a PUT without ``resourceVersion`` is refused (422).
     returns_object_on_delete: DELETE answers the object, not a Status.
     propagation: what happens to dependents when the request does not say.
+    completes_on_read: whether upstream stores a new object (which is given) less complete than it shows it, so that
+    rewriting it as it is shown is a write.
     grace_period: seconds that a deletion waits, from the object and the request's ``gracePeriodSeconds``; ``None``
     for kinds that go at once. Zero means at once.
     """
@@ -92,6 +94,7 @@ class Strategy:
     warn: Warn = no_warnings
     warn_status: Warn = no_warnings
     warn_refused: Callable[[Tree, Tree, list[FieldError]], list[str]] = lambda new, old, found: []
+    completes_on_read: Callable[[Tree], bool] = lambda doc: False
     creates_on_update: bool = False
     needs_version_on_update: bool = False
     returns_object_on_delete: bool = False

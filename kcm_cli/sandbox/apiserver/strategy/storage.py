@@ -94,6 +94,7 @@ PERSISTENT_VOLUME_CLAIM = Strategy(
     check_create=persistent_claim.validate_claim,
     check_update=persistent_claim.validate_claim_update,
     check_status=persistent_claim.validate_claim_status,
+    completes_on_read=lambda doc: True,  # the phase of a claim without one is Pending
     returns_object_on_delete=True,
     warn=warned.of_claim,
 )

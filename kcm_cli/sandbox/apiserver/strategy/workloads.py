@@ -204,6 +204,14 @@ DAEMON_SET = Strategy(
     check_status=workloads.validate_daemon_set_status,
     warn=warned.of_daemon_set,
 )
+
+
+def _takes_labels(doc: Tree) -> bool:
+    """A job without labels shows those of its template."""
+    labels = doc["spec"]["template"].get("metadata", {}).get("labels")
+    return bool(labels) and doc["metadata"].get("labels") == labels
+
+
 JOB = Strategy(
     on_create=_new_job,
     on_update=_update,
@@ -212,6 +220,7 @@ JOB = Strategy(
     check_update=job.validate_job_update,
     check_status=job_status.validate_job_status,
     propagation="Orphan",
+    completes_on_read=_takes_labels,
     warn=warned.of_job,
 )
 CRON_JOB = Strategy(

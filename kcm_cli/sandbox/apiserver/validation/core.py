@@ -71,7 +71,7 @@ def validate_config_map(doc: Tree) -> list[FieldError]:
         found += errors.invalid_each(f"binaryData[{key}]", key, names.config_map_key(key))
         size += _decoded_size(value)
     if size > SIZE_LIMIT:
-        found.append(errors.too_long("", SIZE_LIMIT))
+        found.append(errors.too_long("[]", SIZE_LIMIT))
     return found
 
 

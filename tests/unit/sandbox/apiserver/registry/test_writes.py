@@ -180,3 +180,51 @@ def test_an_applied_value_that_its_type_cannot_read(served: Any, metadata: Any, 
         )
 
     served(test)
+
+
+CLAIMS, JOBS = "/api/v1/namespaces/default/persistentvolumeclaims", "/apis/batch/v1/namespaces/default/jobs"
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+JOB = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
+
+
+@pytest.mark.parametrize(
+    ("path", "metadata", "spec", "writes"),
+    [
+        (CLAIMS, {}, CLAIM, 1),
+        (JOBS, {}, JOB, 1),
+        (JOBS, {"labels": {"own": "1"}}, JOB, 0),
+        (CONFIG_MAPS, {}, None, 0),
+    ],
+    ids=["claim", "job", "labelled-job", "config-map"],
+)
+def test_what_is_shown_more_complete_than_it_was_created_is_written_once(
+    served: Any, path: str, metadata: dict[str, Any], spec: Any, writes: int
+) -> None:
+    async def test(api: Api) -> None:
+        made = await api.json("POST", path, {"metadata": {"name": "o", **metadata}, "spec": spec}, status=201)
+        versions = [made["metadata"]["resourceVersion"]]
+        for _ in range(3):
+            same = await api.json("PATCH", f"{path}/o", {}, headers=MERGE)
+            versions.append(same["metadata"]["resourceVersion"])
+        assert len(set(versions)) == 1 + writes
+        assert versions[1] == versions[-1]
+
+    served(test)
+
+
+def test_a_config_map_that_is_too_large(served: Any) -> None:
+    async def test(api: Api) -> None:
+        body = {"metadata": {"name": "c"}, "data": {"a": "x" * (1 << 20), "b": "y"}}
+        refused = await api.json("POST", CONFIG_MAPS, body, status=422)
+        assert refused["message"] == 'ConfigMap "c" is invalid: []: Too long: may not be more than 1048576 bytes'
+
+    served(test)
+
+
+def test_options_of_another_kind_are_of_the_group_of_options(served: Any) -> None:
+    async def test(api: Api) -> None:
+        for said, version in (({}, "meta.k8s.io/v1"), ({"apiVersion": "v1"}, "v1")):
+            refused = await api.json("DELETE", f"{CONFIG_MAPS}/c", {"kind": "Foo", **said}, status=400)
+            assert refused["message"].startswith(f'no kind "Foo" is registered for version "{version}" in scheme')
+
+    served(test)
