@@ -240,8 +240,9 @@ _DEPRECATED = {
 
 def _refused(request: Request, error: ApiError, warnings: list[str]) -> Answer:
     response = error_response(error)
-    if not isinstance(error, NotAcceptable):
-        response = negotiation.shaped(response, negotiation.for_status(request.headers.get("accept", "")))
+    form = negotiation.for_status(request.headers.get("accept", ""))
+    if not (form.protobuf and isinstance(error, NotAcceptable)):
+        response = negotiation.shaped(response, form)
     return with_warnings(response, warnings) if warnings else response
 
 

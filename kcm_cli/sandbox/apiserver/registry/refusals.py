@@ -60,7 +60,7 @@ def too_large_version(asked: int, current: int) -> ApiError:
 
 
 class NotAcceptable(ApiError):
-    """406: no answer in a form that was asked for, so this one is in JSON."""
+    """406: no answer in a form that was asked for, and so not in protobuf."""
 
     def __init__(self, media_types: str) -> None:
         super().__init__(406, "NotAcceptable", f"only the following media types are accepted: {media_types}")

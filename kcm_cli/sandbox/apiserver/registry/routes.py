@@ -74,6 +74,9 @@ def _has_name(info: RequestInfo, path: str) -> bool:
 
 def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
     verbs = served.info.verbs
+    old_watch = info.verb == "watch" and info.path.startswith(f"{served.info.gvr.base}/watch/")
+    if old_watch and (info.subresource or "watch" not in verbs):
+        raise refusals.no_such_path()
     if info.subresource:
         subresource = served.subresources.get(info.subresource)
         if subresource is None:

@@ -75,3 +75,13 @@ def test_an_empty_table_of_a_kind_without_columns_of_its_own_has_no_rows(
         assert found["rows"] == rows
 
     served(test)
+
+
+def test_a_watch_in_yaml_is_refused_in_yaml(served: Any) -> None:
+    async def test(api: Api) -> None:
+        asked = {"headers": {"accept": "application/yaml"}, "query": {"watch": "1"}}
+        answer = await api.call("GET", CONFIG_MAPS, **asked)
+        assert (answer.status, answer.headers["content-type"]) == (406, "application/yaml")
+        assert b"application/json;stream=watch" in answer.body
+
+    served(test)

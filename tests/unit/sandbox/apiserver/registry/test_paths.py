@@ -37,6 +37,8 @@ def ask(served: Any, method: str, path: str, **options: Any) -> Any:
         ("GET", "/readyz/etcd", 404),
         ("GET", "/livez/etcd", 200),
         ("GET", "/livez/", 404),
+        ("GET", "/api/v1/watch/componentstatuses", 404),
+        ("GET", "/api/v1/watch/nodes/x/status", 404),
         ("GET", "/index.html", 200),
         ("GET", "//api/v1", 404),
         ("GET", "/apis//v1", 404),
