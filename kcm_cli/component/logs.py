@@ -162,6 +162,16 @@ def _severity(level: int) -> str:
     return next((letter for least, letter in _SEVERITIES if level >= least), "I")
 
 
+class InMessage(logging.Filter):
+    """For handlers of others, which show messages only: fields become part of the message."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if fields := fields_of(record):
+            record.msg, record.args = record.getMessage() + _pairs(fields, errors_first=False), None
+            del record.fields  # type: ignore[attr-defined]  # given as extra
+        return True
+
+
 def _pairs(fields: Mapping[str, object], *, errors_first: bool) -> str:
     if errors_first and "err" in fields:
         fields = {"err": fields["err"], **fields}

@@ -256,6 +256,7 @@ class HostedSandbox:
             if work is not None:
                 group.create_task(self._accompany(work), name="controllers")
                 await accompanied.wait()
+            await self._make_account("default")
             self._started.set()
             await self._stop.wait()
             simulation.cancel()
@@ -268,6 +269,10 @@ class HostedSandbox:
     async def _make_namespace(self, name: str) -> None:
         doc: Doc = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         await self._client.create(NAMESPACES, "", doc)
+        await self._make_account(name)
+
+    async def _make_account(self, name: str) -> None:
+        """What pods of a namespace need."""
         account: Doc = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
         with contextlib.suppress(AlreadyExists):  # the controllers may be faster
             await self._client.create(SERVICE_ACCOUNTS, name, account)

@@ -4,10 +4,10 @@
 brought by ``kcm_cli.cli.pytest_plugin``, which is what pytest loads: the sandbox itself knows none.
 """
 
-import contextlib
 import importlib
+import logging
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +34,11 @@ def kcm_companion() -> "Companion | None":
 
 
 @pytest.fixture(scope="session")
-def kcm_sandbox(kcm_options: "HostOptions", kcm_companion: "Companion | None") -> "Iterator[HostedSandbox]":
+def kcm_sandbox(
+    kcm_options: "HostOptions", kcm_companion: "Companion | None", pytestconfig: pytest.Config
+) -> "Iterator[HostedSandbox]":
     """A fresh cluster for this session. KUBECONFIG names it, so that clients find it by themselves."""
+    _show_fields(pytestconfig)
     with _hosted().HostedSandbox(kcm_options, kcm_companion) as sandbox, pytest.MonkeyPatch.context() as patch:
         patch.setenv("KUBECONFIG", sandbox.kubeconfig)
         for name in _READ_AT_IMPORT:
@@ -61,29 +64,58 @@ def kcm_kubeconfig(kcm_sandbox: "HostedSandbox") -> str:
     return kcm_sandbox.kubeconfig
 
 
+class Starter:
+    """Starts clusters."""
+
+    def __init__(self, companion: "Companion | None") -> None:
+        self.clusters: list[HostedSandbox] = []
+        self._companion = companion
+
+    def __call__(self, options: "HostOptions") -> "HostedSandbox":
+        """Start one. Raises SandboxError, ManifestError."""
+        sandbox: HostedSandbox = _hosted().HostedSandbox(options, self._companion)
+        sandbox.start()
+        self.clusters.append(sandbox)
+        return sandbox
+
+
 @pytest.fixture
-def kcm_start(kcm_companion: "Companion | None") -> "Iterator[Callable[[HostOptions], HostedSandbox]]":
-    """Starts a cluster of the test's own, as ``kcm_start(HostOptions(nodes=1))``; it ends with the test."""
-    with contextlib.ExitStack() as clusters:
-
-        def start(options: "HostOptions") -> "HostedSandbox":
-            sandbox: HostedSandbox = _hosted().HostedSandbox(options, kcm_companion)
-            return clusters.enter_context(sandbox)
-
-        yield start
+def kcm_start(kcm_companion: "Companion | None", pytestconfig: pytest.Config) -> Iterator[Starter]:
+    """Starts clusters of the test's own, as ``kcm_start(HostOptions(nodes=1))``; they end with it."""
+    _show_fields(pytestconfig)
+    starter = Starter(kcm_companion)
+    try:
+        yield starter
+    finally:
+        for sandbox in starter.clusters:
+            sandbox.stop()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that has failed tells what is in its namespace."""
+    """A test that has failed tells what is in its cluster."""
     report = yield
-    fixtures: dict[str, Any] = getattr(item, "funcargs", {})
-    if report.failed and call.when != "teardown" and "kcm_sandbox" in fixtures:
-        sandbox: HostedSandbox = fixtures["kcm_sandbox"]
-        report.sections.append(("kcm sandbox", sandbox.report(fixtures.get("kcm_namespace", "default"))))
+    if report.failed and call.when != "teardown":
+        fixtures: dict[str, Any] = getattr(item, "funcargs", {})
+        sandbox: HostedSandbox | None = fixtures.get("kcm_sandbox")
+        if sandbox is not None:
+            report.sections.append(("kcm sandbox", sandbox.report(fixtures.get("kcm_namespace", "default"))))
+        starter: Starter | None = fixtures.get("kcm_start")
+        for own in starter.clusters if starter is not None else ():
+            report.sections.append((f"kcm sandbox {own.url}", own.report()))
     return report
+
+
+def _show_fields(config: pytest.Config) -> None:
+    """What the controllers log is shown with its fields."""
+    from kcm_cli.component.logs import InMessage  # imported here: pytest loads this module in every project
+
+    plugin = config.pluginmanager.get_plugin("logging-plugin")
+    for handler in vars(plugin).values() if plugin is not None else ():
+        if isinstance(handler, logging.Handler):
+            handler.addFilter(InMessage())
 
 
 def _hosted() -> ModuleType:

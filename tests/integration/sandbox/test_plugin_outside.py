@@ -1,0 +1,77 @@
+"""The plugin in a pytest of its own, as a user has it: what is told of tests that fail, and what is left behind."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+FAILING = """
+import logging
+from kcm_cli.sandbox.hosted import HostOptions
+
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "big"}}
+POD["spec"] = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1000"}}}]}
+
+
+def test_in_its_namespace(kcm_sandbox, kcm_namespace):
+    kcm_sandbox.apply(POD, namespace=kcm_namespace)
+    kcm_sandbox.advance(5)
+    logging.getLogger("kcm_cli.x").warning("No pod runs", extra={"fields": {"key": "a/b"}})
+    kcm_sandbox.wait(lambda: [], timeout=0)
+
+
+def test_in_a_cluster_of_its_own(kcm_start):
+    kcm_start(HostOptions(nodes=0)).apply(POD)
+    raise ValueError
+
+
+def test_that_is_well(kcm_sandbox):
+    kcm_sandbox.apply({**POD, "metadata": {"name": "untold"}})
+"""
+
+
+def run(folder: Path, text: str, *words: str, without: str = "") -> subprocess.CompletedProcess[str]:
+    """pytest on one file in an empty folder. ``without``: a package that cannot be imported."""
+    (folder / "tests").mkdir()
+    (folder / "temporary").mkdir()
+    (folder / "tests" / "test_it.py").write_text(text)
+    if without:
+        (folder / "tests" / "conftest.py").write_text(f"import sys; sys.modules[{without!r}] = None")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider", *words]
+    environment = {**os.environ, "TMPDIR": str(folder / "temporary")}
+    return subprocess.run(
+        command, cwd=folder / "tests", env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_what_is_told_of_tests_that_fail(tmp_path: Path) -> None:
+    told = run(tmp_path, FAILING)
+    assert "2 failed, 1 passed" in told.stdout, told.stdout + told.stderr
+    assert "TimeoutError: not true after 0 s; the last answer was []" in told.stdout
+    assert "waiting.py" not in told.stdout
+    assert 'No pod runs key="a/b"' in told.stdout
+    assert "FailedScheduling  pod/big" in told.stdout
+    assert "- kcm sandbox https://127.0.0.1:" in told.stdout
+    assert "untold" not in told.stdout.partition("test_in_a_cluster_of_its_own")[2].partition("FAILED")[0]
+    left = [one.name for one in (tmp_path / "temporary").iterdir() if not one.name.startswith("pytest-of-")]
+    assert left == []
+
+
+def test_workers_have_clusters_of_their_own(tmp_path: Path) -> None:
+    text = "import pytest\n\n@pytest.mark.parametrize('n', range(4))\ndef test_it(kcm_sandbox, kcm_namespace, n):\n"
+    text += "    kcm_sandbox.fail_node('node-1')\n    kcm_sandbox.recover_node('node-1')\n"
+    told = run(tmp_path, text, "-n2")
+    assert "4 passed" in told.stdout, told.stdout + told.stderr
+
+
+def test_a_package_that_is_not_installed_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
+    told = run(tmp_path, "def test_it(kcm_sandbox): ...", without="sortedcontainers")
+    assert "kcm's fixtures need the package sortedcontainers, which is not installed: pip install" in told.stdout
+    assert "Traceback" not in told.stdout
+
+
+def test_pytest_alone_loads_nothing_of_the_sandbox() -> None:
+    code = "import sys, kcm_cli.cli.pytest_plugin; print(*[n for n in sys.modules if n.startswith('kcm_cli.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    plugins = {"kcm_cli.cli", "kcm_cli.cli.pytest_plugin", "kcm_cli.sandbox", "kcm_cli.sandbox.pytest_plugin"}
+    assert set(done.stdout.split()) == plugins
