@@ -24,6 +24,8 @@ from kcm_cli.runtime.informers import Informers
 class Unsupported(Exception):
     """A claim asks for what there is only in a newer release than the emulated one."""
 
+    reason = "Unsupported"
+
 
 class Caches:
     """Volumes and claims as we wrote them last, free volumes by what they offer, classes, and pods by their claims."""

@@ -38,10 +38,14 @@ from kcm_cli.rest.transport import TransportError
 
 CHUNK = 500
 """So many objects are looked at in one pass before others have their turn."""
+SHORTEST_PERIOD_S = 0.1
+"""Not as upstream, which looks again without a pause if the period is zero."""
 
 
 class InvalidBinding(Exception):
     """A claim says that it was bound to a volume that is another claim's."""
+
+    reason = "InvalidBinding"
 
 
 def build(context: ControllerContext) -> Runnable:
@@ -49,7 +53,7 @@ def build(context: ControllerContext) -> Runnable:
     waits_for = controller.informers
     claims = context.worker(controller.claims, controller.sync_claim, count=1, waits_for=waits_for)
     volumes = context.worker(controller.volumes, controller.sync_volume, count=1, waits_for=waits_for)
-    period_s = context.config(PersistentVolumeBinderConfig).sync_period_s
+    period_s = max(context.config(PersistentVolumeBinderConfig).sync_period_s, SHORTEST_PERIOD_S)
     again = Loop(
         name=context.name,
         clock=context.clock,

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Coroutine
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.tasks import Tasks
 
 FIRST_S = 0.5
@@ -59,4 +60,6 @@ class Operations:
         wait_s = min(2 * before_s, LONGEST_S) or FIRST_S
         self._backoff[name] = (self._clock.monotonic() + wait_s, wait_s)
         fields = {"controller": self._controller, "operation": name, "delay_s": wait_s, "err": str(error)}
-        log.info("Operation failed, will retry", extra={"fields": fields})
+        unexpected = getattr(error, "reason", None) is None and not isinstance(error, OSError | TransportError)
+        level = logging.ERROR if unexpected else logging.INFO
+        log.log(level, "Operation failed, will retry", extra={"fields": fields}, exc_info=error if unexpected else None)

@@ -40,6 +40,8 @@ CREATE_PAUSE_S = 10.0
 class ProvisioningError(Exception):
     """No volume could be made; the claim has been told."""
 
+    reason = FAILED
+
 
 class Provisioner:
     """Serves the claims that wait for a volume to be made."""

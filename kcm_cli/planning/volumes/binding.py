@@ -37,6 +37,8 @@ _ANNOTATIONS: Path = ("metadata", "annotations")
 class NoCapacity(Exception):
     """A volume cannot be bound that does not say how big it is."""
 
+    reason = "NoCapacity"
+
 
 def claim_ref(claim: PersistentVolumeClaim) -> Doc:
     """How a volume names its claim."""

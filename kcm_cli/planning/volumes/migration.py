@@ -49,7 +49,7 @@ def volume_finalizers(volume: PersistentVolume) -> tuple[str, ...]:
     """The finalizers that a volume should have.
 
     The controller's own stands on volumes that a plugin of this process made and will delete, the external
-    provisioner's never on these.
+    provisioner's never on these. What is being deleted gets no more of them: the server would refuse that.
     """
     finalizers = volume.metadata.finalizers
     provisioner = volume.annotations.get(PROVISIONED_BY)
@@ -60,7 +60,7 @@ def volume_finalizers(volume: PersistentVolume) -> tuple[str, ...]:
     if not provisioner.startswith(IN_TREE):
         return finalizers
     policy = volume.spec.persistent_volume_reclaim_policy
-    if policy == "Delete" and IN_TREE_FINALIZER not in finalizers:
+    if policy == "Delete" and IN_TREE_FINALIZER not in finalizers and not volume.deleting:
         finalizers = (*finalizers, IN_TREE_FINALIZER)
     elif policy in ("Retain", "Recycle"):
         finalizers = _without(finalizers, IN_TREE_FINALIZER)

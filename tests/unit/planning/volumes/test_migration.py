@@ -57,3 +57,8 @@ def test_finalizers_are_those_of_who_will_delete_the_volume(by, policy, finalize
         persistentVolumeReclaimPolicy=policy, metadata={"annotations": annotations, "finalizers": finalizers}
     )
     assert volume_finalizers(given) == expected
+
+
+def test_a_volume_that_is_being_deleted_gets_no_finalizer():
+    metadata = {"annotations": {BY: HOST_PATH}, "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a"]}
+    assert volume_finalizers(volume(persistentVolumeReclaimPolicy="Delete", metadata=metadata)) == ("a",)
