@@ -29,6 +29,8 @@ class Placement:
     node: str
     needs: Needs
     reservations: tuple[Reservation, ...] = ()
+    seen: int = 0
+    """How many nodes were looked at."""
 
     @property
     def prepares(self) -> bool:
@@ -57,19 +59,18 @@ def filters_for(info: PodInfo, state: ClusterState, volumes: Volumes) -> Filters
     """Make the filters for a pod on a state."""
     mounted = VolumeFilter(info, volumes, state)
     checks = [*filters.basic(info), *mounted.filters]
-    for made in (spread_filter(info, state), affinity_filter(info, state), filters.features(info)):
+    claimed = DeviceFilter(info, state.devices)
+    devices = claimed.check if claimed.used else None
+    for made in (spread_filter(info, state), affinity_filter(info, state), devices, filters.features(info)):
         if made is not None:
             checks.append(made)
-    claimed = DeviceFilter(info, state.devices)
-    if claimed.used:
-        checks.append(claimed.check)
     return Filters(tuple(checks), mounted, claimed)
 
 
 def decide(
     info: PodInfo, state: ClusterState, volumes: Volumes, rng: random.Random, *, start: int = 0
 ) -> Placement | Unfit:
-    """Where a pod goes. ``start``: the number of the node to begin with, so that all nodes have their turn.
+    """Where a pod goes. ``start``: the number of the node to begin with; the next pod begins where this one ended.
 
     Raises AllocationError.
     """
@@ -108,11 +109,11 @@ def decide(
         total_scores = scoring.scores(info, state, feasible)
         made.devices.add_scores(total_scores)
         chosen = state.nodes[rng.choice(scoring.best(total_scores))]
-    return _placement(made, chosen, rng)
+    return _placement(made, chosen, rng, seen=len(feasible) + len(refusals))
 
 
-def _placement(made: Filters, node: NodeInfo, rng: random.Random) -> Placement:
-    return Placement(node.name, made.volumes.needs(node), made.devices.reservations(node.name, rng))
+def _placement(made: Filters, node: NodeInfo, rng: random.Random, *, seen: int = 0) -> Placement:
+    return Placement(node.name, made.volumes.needs(node), made.devices.reservations(node.name, rng), seen)
 
 
 def check_with_nominated(
@@ -138,7 +139,7 @@ def _in_turn(state: ClusterState, named: frozenset[str] | None, start: int) -> I
             if name in state.nodes:
                 yield state.nodes[name]
         return
-    nodes = list(state.nodes.values())
+    nodes = state.by_zone()
     start %= len(nodes)
     yield from nodes[start:]
     yield from nodes[:start]

@@ -203,8 +203,8 @@ class Scheduler:
         except AllocationError as error:
             self._queue.fail(info.key, frozenset())
             return _Fail(info, f'running "{DEVICES}" filter plugin: {error}', None, None, reason="SchedulerError")
-        self._start += 1
         if isinstance(found, Placement):
+            self._start += found.seen
             self._queue.remove(info.key)
             self._state.forget_nomination(info.key)
             self._state.place(info, found.node)

@@ -7,7 +7,8 @@ upstream: pkg/scheduler/framework/types.go#NodeInfo, pkg/scheduler/backend/cache
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 
 from kcm_cli.machinery.labels import EVERYTHING, Selector
 from kcm_cli.planning.tolerations import PREFER_NO_SCHEDULE
@@ -19,6 +20,7 @@ from kcm_cli.sandbox.scheduler.requests import CPU, MEMORY, PODS, Amounts
 from kcm_cli.sandbox.scheduler.verdict import Refusal
 from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
+_ZONE_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 NO_LABELS: Mapping[str, str] = {}
 
 
@@ -131,11 +133,14 @@ class ClusterState:
         self._placed: dict[str, str] = {}
         self._waiting: dict[str, dict[str, PodInfo]] = {}
         self._index = PodIndex()
+        self._in_turn: Sequence[NodeInfo] | None = None
         self._supposed: tuple[ClusterState, NodeInfo] | None = None
 
     def set_node(self, node: SimulatedNode) -> None:
         """Add or replace a node; pods that were seen before it are put on it."""
         known = self.nodes.get(node.name)
+        if known is None or known.labels != node.labels:
+            self._in_turn = None
         if known is not None:
             self.image_nodes.subtract(known.images.keys())
             known.set_node(node)
@@ -151,6 +156,7 @@ class ClusterState:
         info = self.nodes.pop(name, None)
         if info is None:
             return
+        self._in_turn = None
         self.image_nodes.subtract(info.images.keys())
         for pod in info.pods.values():
             self._index.remove(name, pod)
@@ -217,10 +223,21 @@ class ClusterState:
         other._placed, other._waiting, other._index = self._placed, self._waiting, self._index
         other.devices = self.devices
         other._supposed = (self, info)
+        other._in_turn = None
         return other
 
     def all(self) -> Iterable[NodeInfo]:
         return self.nodes.values()
+
+    def by_zone(self) -> Sequence[NodeInfo]:
+        """All nodes, one of each zone in turn, so that any run of them is spread over the zones."""
+        if self._in_turn is None:
+            zones: dict[tuple[str, ...], list[NodeInfo]] = {}
+            for node in self.nodes.values():
+                zones.setdefault(_zone_of(node), []).append(node)
+            rounds = zip_longest(*zones.values())
+            self._in_turn = [node for each in rounds for node in each if node is not None]
+        return self._in_turn
 
     # -- pods of some kind
 
@@ -263,6 +280,10 @@ class ClusterState:
         removed = on.remove(key)
         if removed is not None:
             self._index.remove(on.name, removed)
+
+
+def _zone_of(node: NodeInfo) -> tuple[str, ...]:
+    return tuple(node.labels.get(name, "") for name in _ZONE_LABELS)
 
 
 def _same_weight(old: PodInfo | None, new: PodInfo) -> bool:

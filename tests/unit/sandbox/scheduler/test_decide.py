@@ -1,8 +1,11 @@
 """Where pods go, and what is said when they go nowhere: tables."""
 
+import random
+
 import pytest
 
 from kcm_cli.machinery import codec
+from kcm_cli.sandbox.scheduler.decide import Placement, decide
 from kcm_cli.sandbox.views import NODES
 from tests.unit.sandbox.scheduler.build import choices, node_doc, placed, pod, state_of, volumes_of
 
@@ -434,3 +437,18 @@ def test_a_volume_for_one_pod_only():
         ONE + "1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
         "already in-use by another pod."
     )
+
+
+def test_of_many_nodes_the_next_ones_have_their_turn():
+    zones = ("x", "y", "z")
+    nodes = (node_doc(f"n{i}", {"topology.kubernetes.io/zone": zones[i * 3 // 300]}) for i in range(300))
+    state = state_of(*nodes)
+    assert {node.labels["topology.kubernetes.io/zone"] for node in state.by_zone()[:3]} == {*zones}
+    names = [node.name for node in state.by_zone()]
+    for start in (0, 144, 288):
+        found = decide(pod("p"), state, volumes_of(), random.Random(start), start=start)
+        assert isinstance(found, Placement)
+        assert found.seen == 144
+        assert (names.index(found.node) - start) % 300 < 144
+    state.remove_node("n0")
+    assert len(state.by_zone()) == 299
