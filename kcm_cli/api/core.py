@@ -365,6 +365,8 @@ class PersistentVolumeClaimStatus(View, frozen=True, gc=False):
     phase: str = ""
     access_modes: tuple[str, ...] = ()
     capacity: dict[str, str] | None = None
+    allocated_resources: dict[str, str] | None = None
+    allocated_resource_statuses: dict[str, str] | None = None
     current_volume_attributes_class_name: str | None = None
     conditions: tuple[Condition, ...] = ()
     modify_volume_status: ModifyVolumeStatus | None = None

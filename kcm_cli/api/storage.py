@@ -26,6 +26,10 @@ class NfsSource(View, frozen=True, gc=False):
     path: str = ""
 
 
+class FlexSource(View, frozen=True, gc=False):
+    driver: str = ""
+
+
 class PersistentVolumeSpec(View, frozen=True, gc=False):
     capacity: dict[str, str] | None = None
     access_modes: tuple[str, ...] = ()
@@ -47,6 +51,7 @@ class PersistentVolumeSpec(View, frozen=True, gc=False):
     vsphere_volume: Doc | None = None
     host_path: HostPathSource | None = None
     nfs: NfsSource | None = None
+    flex_volume: FlexSource | None = None
 
 
 class PersistentVolumeStatus(View, frozen=True, gc=False):

@@ -1,20 +1,27 @@
 """persistentvolume-expander-controller: says of claims that are to grow who will see to it.
 
 Volumes are grown by the resizers of their CSI drivers. For volumes of kinds that were moved to such a driver the
-claim is annotated with the driver's name, by which its resizer knows them.
+claim is annotated with the driver's name, by which its resizer knows them. Volumes of FlexVolume drivers grow on
+their nodes, which read what to do from the claim and the volume.
 
 upstream: pkg/controller/volume/expand
 """
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
-from kcm_cli.api.storage import PERSISTENT_VOLUMES
-from kcm_cli.controllers.persistentvolume_expander import plan
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, FlexSource, PersistentVolume
+from kcm_cli.controllers.persistentvolume_expander import flex, plan
+from kcm_cli.controllers.persistentvolume_expander.flex import Step
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.storage_operations import StorageOperations
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.actions import Patch
+from kcm_cli.planning.volumes.names import PRE_RESIZE_CAPACITY
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.transport import TransportError
 
 WORKERS = 10
+OPERATION = "expand_volume"
 
 
 def build(context: ControllerContext) -> Runnable:
@@ -27,7 +34,9 @@ class ExpandController:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
+        self._clock = context.clock
         self._recorder = context.recorder_for(plan.SOURCE)
+        self._operations = StorageOperations(context.metrics)
         self.queue = context.queue("volume_expand")
         self.claims = context.informers.get(PERSISTENT_VOLUME_CLAIMS)
         self.claims.listen(on_add=self._claim, on_update=self._updated)
@@ -39,6 +48,9 @@ class ExpandController:
         volume = await self._client.get(PERSISTENT_VOLUMES, "", claim.spec.volume_name)
         if not plan.must_grow(claim, volume):
             return
+        if volume.spec.flex_volume is not None:
+            await self._expand(claim, volume, volume.spec.flex_volume)
+            return
         self._recorder.emit(plan.waiting(claim, volume))
         naming = plan.resizer(claim, volume)
         if naming is None:
@@ -47,6 +59,44 @@ class ExpandController:
             await writes.patch(self._client, naming)
         except (ApiError, TransportError) as error:
             self._recorder.emit(plan.not_named(claim, error))
+            raise
+
+    async def _expand(self, claim: PersistentVolumeClaim, volume: PersistentVolume, source: FlexSource) -> None:
+        if flex.is_complete(claim, volume) and PRE_RESIZE_CAPACITY in volume.annotations:
+            await writes.patch(self._client, flex.forgotten(volume))
+            return
+        started, failed = self._clock.monotonic(), True
+        try:
+            await self._grow(claim, volume, source)
+            failed = False
+        finally:
+            took_s = self._clock.monotonic() - started
+            self._operations.ended(source.driver, OPERATION, took_s, failed=failed)
+
+    async def _grow(self, claim: PersistentVolumeClaim, volume: PersistentVolume, source: FlexSource) -> None:
+        """One write after another, each on what the one before has made."""
+        growth, now, key = flex.growth(claim, volume), self._clock.now(), claim.key
+        failure = f"error marking pvc {key} for node expansion"
+        if growth.step is Step.ALL:
+            action = flex.started(claim, source.driver, growth.size, now)
+            begun = await self._write(claim, action, f"error updating pvc {key} with resize in progress")
+            await self._write(claim, flex.resized(volume, growth.size), f"error updating pv for pvc {key}")
+            claim = begun if isinstance(begun, PersistentVolumeClaim) else claim
+        if growth.step is Step.ALL and volume.spec.volume_mode == "Block":
+            await self._write(claim, flex.finished(claim, growth.size), f"error marking pvc {key} as resized")
+            self._recorder.emit(flex.succeeded(claim))
+            return
+        if growth.step is not Step.NOTHING:
+            await self._write(claim, flex.waiting_for_node(claim, now), failure)
+        await self._write(claim, flex.remembered(claim, volume), failure)
+
+    async def _write(self, claim: PersistentVolumeClaim, action: Patch | None, failure: str) -> Object | None:
+        if action is None:
+            return None
+        try:
+            return await writes.patch(self._client, action)
+        except (ApiError, TransportError) as error:
+            self._recorder.emit(flex.failed(claim, f"{failure}: {error}"))
             raise
 
     # -- events

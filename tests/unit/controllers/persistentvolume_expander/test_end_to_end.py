@@ -1,5 +1,8 @@
 """The controller in a whole sandbox, on virtual time."""
 
+import pytest
+
+from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import World, certificates, play, resource
@@ -70,5 +73,77 @@ def test_what_failed_is_said_and_tried_again(play):
             text = "error setting resizer annotation to pvc default/ebs, with error the connection was lost"
             assert ("ExternalExpanding", text) in await world.events("ebs")
             assert (await world.get(CLAIMS, "ebs"))["metadata"]["annotations"][RESIZER] == "ebs.csi.aws.com"
+
+    play(life)
+
+
+FLEX = {"flexVolume": {"driver": "example.com/flex"}}
+PRE_RESIZE = "volume.alpha.kubernetes.io/pre-resize-capacity"
+
+
+async def told_to_grow(world: World, name: str) -> None:
+    """The claim waits for its node, and the volume has its new size."""
+    made, volume = await world.get(CLAIMS, name), await world.get(VOLUMES, f"v-{name}")
+    status = made["status"]
+    assert {one["type"]: one["status"] for one in status["conditions"]} == {
+        "Resizing": "True",
+        "FileSystemResizePending": "True",
+    }
+    assert status["allocatedResourceStatuses"] == {"storage": "NodeResizePending"}
+    assert (status["allocatedResources"], status["capacity"]) == ({"storage": "2Gi"}, {"storage": "1Gi"})
+    assert made["metadata"]["annotations"][RESIZER] == "example.com/flex"
+    assert (volume["spec"]["capacity"], volume["metadata"]["annotations"][PRE_RESIZE]) == ({"storage": "2Gi"}, "1Gi")
+
+
+def test_a_volume_that_its_node_grows(play):
+    async def life(world: World) -> None:
+        await storage_class(world)
+        await bound(world, "f", FLEX)
+        async with controllers(world, names=[NAME]):
+            await grow(world, "f")
+            await world.wait(3)
+            await told_to_grow(world, "f")
+            done = {"capacity": {"storage": "2Gi"}, "conditions": None, "allocatedResourceStatuses": None}
+            await world.client.patch(CLAIMS, "default", "f", {"status": done}, subresource="status")
+            await world.wait(3)
+            assert PRE_RESIZE not in (await world.get(VOLUMES, "v-f"))["metadata"].get("annotations", {})
+
+    play(life)
+
+
+def test_a_block_volume_is_done_at_once(play):
+    async def life(world: World) -> None:
+        await storage_class(world)
+        await bound(world, "f", {**FLEX, "volumeMode": "Block"})
+        async with controllers(world, names=[NAME]):
+            await grow(world, "f")
+            await world.wait(3)
+            status = (await world.get(CLAIMS, "f"))["status"]
+            assert (status["capacity"], status.get("conditions")) == ({"storage": "2Gi"}, None)
+            assert ("VolumeResizeSuccessful", "ExpandVolume succeeded for volume default/f") in await world.events("f")
+
+    play(life)
+
+
+@pytest.mark.parametrize("lost", range(4))
+def test_a_growth_that_broke_off_goes_on(play, lost):
+    """Each of the four writes is lost once."""
+
+    async def life(world: World) -> None:
+        await storage_class(world)
+        await bound(world, "f", FLEX)
+        await grow(world, "f")
+        seen = []
+
+        def loses(request: Request) -> bool:
+            if request.method == "PATCH" and "/persistentvolume" in request.path:
+                seen.append(request)
+                return len(seen) == lost + 1
+            return False
+
+        async with controllers(world, names=[NAME], transport=Refusing(world.server.transport(), loses)):
+            await world.wait(10)
+            await told_to_grow(world, "f")
+            assert "VolumeResizeFailed" in {reason for reason, _ in await world.events("f")}
 
     play(life)
