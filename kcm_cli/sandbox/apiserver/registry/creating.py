@@ -6,7 +6,7 @@ upstream: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/regis
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.refusals import forbidden, plain
-from kcm_cli.sandbox.apiserver.registry import objects, refusals
+from kcm_cli.sandbox.apiserver.registry import device_access, objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, write_options
@@ -96,7 +96,7 @@ class Creator:
         core, hub, meta = self._core, call.hub.info, doc["metadata"]
         rules = self._core.rules(call.ruled)
         rules.prepare_create(doc, Context(meta["creationTimestamp"], call.user))
-        if errors := rules.validate_create(doc):
+        if errors := [*device_access.on_create(core, call, doc), *rules.validate_create(doc)]:
             raise invalid(hub, meta.get("name") or "", errors)
         if not meta.get("name"):
             raise invalid(hub, "", [required("metadata.name", "name or generateName is required")])

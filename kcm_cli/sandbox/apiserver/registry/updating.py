@@ -12,7 +12,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.refusals import invalid_kind, plain
-from kcm_cli.sandbox.apiserver.registry import objects, refusals
+from kcm_cli.sandbox.apiserver.registry import device_access, objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator, is_service
@@ -196,7 +196,7 @@ class Updater:
         if change.subresource == STATUS:
             rules = self._core.rules(call.ruled)
             rules.prepare_status(doc, old, context)
-            errors = rules.validate_status(doc, old)
+            errors = [*device_access.on_status(self._core, call, doc, old), *rules.validate_status(doc, old)]
             warnings = [] if errors else rules.status_warnings(doc, old)
         else:
             rules = self._core.rules(call.ruled, "" if change.subresource == SCALE else change.subresource)
