@@ -30,6 +30,8 @@ class CustomApiServices:
         self._due = False
         core.store.subscribe(DEFINITIONS, self._written)
         core.store.subscribe(API_SERVICES, self._service_written)
+        if core.store.count(DEFINITIONS):
+            self._settle()
 
     def _service_written(self, event: Event) -> None:
         if _is_ours(event.stored.doc):

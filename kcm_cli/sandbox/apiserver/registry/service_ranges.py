@@ -22,6 +22,7 @@ class DefaultRangeStatus:
     def __init__(self, core: Core) -> None:
         self._core = core
         core.store.subscribe(SERVICE_CIDRS, self._written)
+        self._settle()
 
     def _written(self, event: Event) -> None:
         if event.stored.name == _NAME and event.type != "DELETED":

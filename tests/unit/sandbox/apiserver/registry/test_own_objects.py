@@ -1,9 +1,22 @@
 """Objects that the server itself makes and keeps."""
 
 import asyncio
+import random
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.sandbox.apiserver.assembly import assemble
+from kcm_cli.sandbox.apiserver.registry.api_services import API_SERVICES
+from kcm_cli.sandbox.apiserver.registry.api_services import DEFINITIONS as DEFINITIONS_GVR
+from kcm_cli.sandbox.apiserver.registry.service_ranges import SERVICE_CIDRS
+from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
+from tests.unit.sandbox.apiserver.conftest import EPOCH
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -163,3 +176,37 @@ def test_what_is_charged_to_a_quota_is_the_servers_own(served: Any) -> None:
         assert "f:secrets" not in owners["counter"]["f:status"]["f:used"]
 
     served(test)
+
+
+def test_a_start_makes_up_for_what_is_missing(tmp_path: Path, certificates: Certificates) -> None:
+    async def start(store: Store) -> None:
+        server = assemble(store, LoopClock(EPOCH), random.Random(1), certificates, tokens={}, address="127.0.0.1:1")
+        await server.bootstrap(bootstrap_objects())
+
+    def opened() -> Store:
+        return Store(SqliteJournal(tmp_path))
+
+    async def main() -> None:
+        store = opened()
+        await start(store)
+        made = {**definition("cats", "v1"), "kind": "CustomResourceDefinition"}
+        made["apiVersion"] = "apiextensions.k8s.io/v1"
+        made["metadata"]["uid"] = "u"
+        store.create(DEFINITIONS_GVR, "", "cats.x.test", made)
+        await asyncio.sleep(0.1)
+        assert store.get(API_SERVICES, "", "v1.x.test") is not None
+        store.close()
+        store = opened()  # as an older server has left it
+        store.delete(API_SERVICES, "", "v1.x.test")
+        known = store.get(SERVICE_CIDRS, "", "kubernetes")
+        assert known is not None
+        store.update(SERVICE_CIDRS, "", "kubernetes", known.copy() | {"status": {}})
+        store.close()
+        store = opened()
+        await start(store)
+        assert store.get(API_SERVICES, "", "v1.x.test") is not None
+        found: Any = store.get(SERVICE_CIDRS, "", "kubernetes")
+        assert [one["type"] for one in found.doc["status"]["conditions"]] == ["Ready"]
+        store.close()
+
+    virtual.run(main())
