@@ -86,6 +86,8 @@ class DeviceFilter:
 
     def add_scores(self, total: dict[str, int]) -> None:
         """Nodes where earlier alternatives can be had are better."""
+        if not self._choices:
+            return
         raw = {name: sum(map(_preference, self._choices.get(name, ()))) for name in total}
         top = max(raw.values(), default=0)
         if top:
