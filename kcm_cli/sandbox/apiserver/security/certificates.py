@@ -1,7 +1,8 @@
 """The keys of a cluster: one CA (server, clients, and the cluster's signer), the server's certificate, the
 administrator's, and the key that signs service account tokens.
 
-EC P-256 throughout, since making five RSA keys would take longer than starting the server; tokens are ES256.
+The certificates have keys of EC P-256, since RSA keys for all of them would take longer than starting the server. The
+tokens have RS256, as on most clusters: it is the one algorithm that all who check tokens know.
 With a directory the files are written with mode 0600 and used again at the next start; a certificate that is
 about to end, or that lacks an address, is made again. A new CA is made only when there is none, or it ends.
 """
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 SERVER_NAMES = (
@@ -27,6 +28,7 @@ SERVER_NAMES = (
 )
 SERVER_ADDRESSES = ("127.0.0.1", "::1", "10.0.0.1")
 ADMIN_NAME, ADMIN_GROUPS = "kubernetes-admin", ("system:masters",)
+_EXPONENT, _BITS = 65537, 2048
 _CA_DAYS, _LEAF_DAYS, _RENEW_DAYS = 3650, 365, 30
 _BACKDATE = timedelta(minutes=5)
 
@@ -190,7 +192,7 @@ def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Key
     return KeyPair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def _pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL
     return key.private_bytes(encoding, form, serialization.NoEncryption())
 
@@ -199,7 +201,7 @@ def _service_account_key(directory: Path | None) -> bytes:
     path = directory / "sa.key" if directory else None
     if path is not None and path.exists():
         return path.read_bytes()
-    key = _pem(ec.generate_private_key(ec.SECP256R1()))
+    key = _pem(rsa.generate_private_key(_EXPONENT, _BITS))
     if path is not None:
         _write_file(path, key)
     return key
