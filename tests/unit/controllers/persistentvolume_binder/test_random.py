@@ -96,6 +96,7 @@ def check(claims: dict[str, Doc], volumes: dict[str, Doc]) -> None:
             assert "deletionTimestamp" not in volume["metadata"]
         else:
             assert phase == "Released"
+            assert ref["uid"], "what is kept by name only was nobody's"
             assert not points
             assert not volume["metadata"]["name"].startswith("pvc-"), "what was made for a claim goes with it"
 
