@@ -42,7 +42,7 @@ class PersistentVolumeBinderConfig:
         INT32,
         3,
         key="VolumeConfiguration.PersistentVolumeRecyclerConfiguration.MaximumRetry",
-        help="How often a failed recycler pod is tried again.",
+        help="Without effect, as in the original: a volume that could not be emptied is tried again until it is.",
     )
     recycler_minimum_timeout_nfs_s: int = option(
         INT32,
