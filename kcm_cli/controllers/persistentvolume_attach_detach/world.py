@@ -133,6 +133,8 @@ class World:
         self._look_at(self._unneeded_on(node.name))
 
     def _node_gone(self, node: Node) -> None:
+        if not self._populated:
+            return
         self.desired.remove_node(node.name)
         self.actual.set_in_use(node.name, node.status.volumes_in_use)
         self.statuses.forget(node.name)
