@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kcm_cli.api.core import PODS, Pod, PodResourceClaim, PodResourceClaimStatus
 from kcm_cli.api.devices import Consumer, DeviceToleration
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
+from kcm_cli.machinery.codec import Doc, decode_doc
 from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
 
 BY_GROUP = "pod group"
@@ -130,11 +131,24 @@ def shares(pod: Pod, group: PodGroup | None, entry: PodResourceClaim) -> bool:
     return group is not None and group_key(pod) == group.key and entry in group.spec.resource_claims
 
 
-def consumer_of(pod: Pod, group: PodGroup | None, entry: PodResourceClaim) -> Consumer:
-    """For whom a pod's claim is reserved."""
-    if group is not None and shares(pod, group, entry):
+def consumer_of(pod: Pod, group: PodGroup | None = None, entry: PodResourceClaim | None = None) -> Consumer:
+    """For whom a pod's claim is reserved: for its group, where that has the same entry."""
+    if group is not None and entry is not None and shares(pod, group, entry):
         return Consumer(POD_GROUPS.gvr.group, POD_GROUPS.plural, group.name, group.uid)
     return Consumer("", PODS.plural, pod.name, pod.uid)
+
+
+def users_of(claim: Object) -> list[Doc]:
+    """For whom a claim is reserved, as it came: with what this version does not know of."""
+    status = decode_doc(claim.raw or b"{}").get("status")
+    users = status.get("reservedFor") if isinstance(status, dict) else None
+    return [user for user in users if isinstance(user, dict)] if isinstance(users, list) else []
+
+
+def user_doc(user: Consumer) -> Doc:
+    """An entry of ``reservedFor``."""
+    found: Doc = {"resource": user.resource, "name": user.name, "uid": user.uid}
+    return {"apiGroup": user.api_group, **found} if user.api_group else found
 
 
 def tolerates(toleration: DeviceToleration, key: str, value: str, effect: str) -> bool:

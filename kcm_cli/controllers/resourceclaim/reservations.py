@@ -17,13 +17,11 @@ from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.controllers.resourceclaim.plan import is_done, owning_pod
 from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
 from kcm_cli.engine import writes
-from kcm_cli.machinery import codec
-from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import ABSENT, Path, Value
 from kcm_cli.planning.protection import release
-from kcm_cli.planning.resource_claims import FINALIZER, is_group, is_pod
+from kcm_cli.planning.resource_claims import FINALIZER, is_group, is_pod, user_doc, users_of
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.store import Store
@@ -57,10 +55,7 @@ class Reservations:
 
     async def add(self, claim: ResourceClaim, consumer: Consumer) -> None:
         """Reserve an allocated claim. Raises Conflict where it has changed since."""
-        user: Doc = {"resource": consumer.resource, "name": consumer.name, "uid": consumer.uid}
-        if consumer.api_group:
-            user["apiGroup"] = consumer.api_group
-        await self._put(claim, {_RESERVED: [*_consumers(claim), user]})
+        await self._put(claim, {_RESERVED: [*users_of(claim), user_doc(consumer)]})
 
     async def _is_held(self, claim: ResourceClaim, consumer: Consumer) -> bool:
         """Whether a consumer may still use the claim; one of a kind that is not known here may."""
@@ -84,7 +79,7 @@ class Reservations:
 
     async def _drop(self, claim: ResourceClaim, remaining: Sequence[str]) -> ResourceClaim:
         """Only when the last reservation ends are the devices given back: a driver may allocate before it reserves."""
-        users = [user for user in _consumers(claim) if user.get("uid") in remaining]
+        users = [user for user in users_of(claim) if user.get("uid") in remaining]
         changes: dict[Path, Value] = {_RESERVED: users or ABSENT}
         if not users and FINALIZER in claim.metadata.finalizers:
             changes[_ALLOCATION] = ABSENT
@@ -119,10 +114,3 @@ class Reservations:
             )
         except NotFound:
             return
-
-
-def _consumers(claim: ResourceClaim) -> list[Doc]:
-    """The entries as they came, with what this version does not know of."""
-    status = codec.decode_doc(claim.raw or b"{}").get("status")
-    users = status.get("reservedFor") if isinstance(status, dict) else None
-    return [user for user in users if isinstance(user, dict)] if isinstance(users, list) else []

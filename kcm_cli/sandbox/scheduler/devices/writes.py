@@ -8,10 +8,10 @@ from collections.abc import Awaitable
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.writes import edited
-from kcm_cli.machinery.codec import Doc, decode_doc
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import ABSENT, Path, Value
-from kcm_cli.planning.resource_claims import FINALIZER, is_reserved_for
+from kcm_cli.planning.resource_claims import FINALIZER, consumer_of, is_reserved_for, user_doc, users_of
 from kcm_cli.rest.client import STRATEGIC_MERGE, Client
 from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.transport import TransportError
@@ -37,21 +37,25 @@ class ClaimWrites:
 
     async def reserve(self, pod: SimulatedPod, reservation: Reservation) -> None:
         """Raises ClaimProblem."""
-        claim = reservation.claim
+        claim, uid = reservation.claim, reservation.claim.uid
         for attempt in range(ATTEMPTS):
             try:
                 await self._reserve(pod, claim, reservation.allocation)
                 return
-            except Conflict as error:
+            except (Conflict, TransportError) as error:  # it may have been written all the same
                 if attempt == ATTEMPTS - 1:
                     raise ClaimProblem(str(error)) from error
             try:
                 claim = await self._client.get(CLAIMS, claim.namespace, claim.name)
             except (ApiError, TransportError) as error:
                 raise ClaimProblem(f"get updated claim {claim.key} after conflict: {error}") from error
+            if claim.uid != uid:
+                raise ClaimProblem(f"claim {claim.key} got deleted in the meantime")
 
     async def _reserve(self, pod: SimulatedPod, claim: Claim, allocation: Doc | None) -> None:
-        """Raises ClaimProblem, Conflict."""
+        """Raises ClaimProblem, Conflict, TransportError."""
+        if claim.status.allocation is not None and is_reserved_for(pod, claim.status.reserved_for, groups=False):
+            return  # an earlier try got through, though its answer was lost
         if claim.deleting:
             raise ClaimProblem(f"claim {claim.key} got deleted in the meantime")
         if allocation is None and claim.status.allocation is None:
@@ -63,10 +67,8 @@ class ClaimWrites:
                 finalizers = [*claim.metadata.finalizers, FINALIZER]
                 change: dict[Path, Value] = {("metadata", "finalizers"): finalizers}
                 claim = await self._put(claim, change, "", f"add finalizer to claim {claim.key}")
-        if is_reserved_for(pod, claim.status.reserved_for, groups=False):
-            return  # an earlier try got through, though its answer was lost
-        user: Doc = {"resource": "pods", "name": pod.name, "uid": pod.uid}
-        changes: dict[Path, Value] = {(_STATUS, "reservedFor"): [*_users(claim), user]}
+        user = user_doc(consumer_of(pod))
+        changes: dict[Path, Value] = {(_STATUS, "reservedFor"): [*users_of(claim), user]}
         what = "reservation"
         if allocation is not None:
             stamp = format_time(self._clock.now())
@@ -103,11 +105,5 @@ class ClaimWrites:
             return await self._client.update(CLAIMS, claim.namespace, claim.name, body, subresource=subresource)
         except Conflict:
             raise
-        except (ApiError, TransportError) as error:
+        except ApiError as error:
             raise ClaimProblem(f"{what}: {error}") from error
-
-
-def _users(claim: Claim) -> list[Doc]:
-    status = decode_doc(claim.raw or b"{}").get(_STATUS)
-    users = status.get("reservedFor") if isinstance(status, dict) else None
-    return [user for user in users if isinstance(user, dict)] if isinstance(users, list) else []
