@@ -1,0 +1,148 @@
+"""storage-version-migrator-controller: writes all objects of a resource anew, in the version that is stored now.
+
+In three steps: one migration of a resource runs (``runner``), it notes the version that the server is at, and every
+object that is older is written without a change. What is changed meanwhile is written anew by that.
+
+The objects are listed from the server. Upstream reads the garbage collector's cache and waits until it is new enough.
+
+upstream: pkg/controller/storageversionmigrator
+"""
+
+import logging
+
+from kcm_cli.api.storagemigration import STORAGE_VERSION_MIGRATIONS, StorageVersionMigration
+from kcm_cli.component.logs import V4
+from kcm_cli.controllers.storage_version_migrator import plan
+from kcm_cli.controllers.storage_version_migrator.plan import State
+from kcm_cli.controllers.storage_version_migrator.runner import MigrationRunner
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.resync import Together
+from kcm_cli.machinery import codec
+from kcm_cli.planning.actions import Update
+from kcm_cli.rest.client import APPLY
+from kcm_cli.rest.errors import ApiError, Conflict, TooManyRequests
+from kcm_cli.rest.listing import list_all
+from kcm_cli.rest.mapper import Mapper, NoMatch
+from kcm_cli.rest.served import ServedResource
+from kcm_cli.runtime.wire import ListPage
+
+log = logging.getLogger(__name__)
+
+NAME = "storage-version-migrator-controller"
+WORKERS = 5
+
+
+class NotYet(Exception):
+    """What a migration needs is not there and may come. ``reason`` is that of a failed sync."""
+
+    reason = "NotYet"
+
+
+def build(context: ControllerContext) -> Runnable:
+    runner, migrator = MigrationRunner(context), Migrator(context)
+    waits_for = (migrator.migrations,)
+    return Together(
+        (
+            context.worker(runner.queue, runner.sync, count=1, waits_for=waits_for),
+            context.worker(migrator.version_queue, migrator.sync_version, count=1, waits_for=waits_for),
+            context.worker(migrator.queue, migrator.sync, count=WORKERS, waits_for=waits_for),
+        )
+    )
+
+
+class Migrator:
+    """Keys are names of migrations."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client, self._clock = context.client, context.clock
+        self._mapper = Mapper(context.client, context.clock)
+        self.version_queue = context.queue("resource-version-controller")
+        self.queue = context.queue(NAME)
+        self.migrations = context.informers.get(STORAGE_VERSION_MIGRATIONS)
+        self.migrations.listen(on_add=self._changed, on_update=lambda old, new: self._changed(new))
+
+    async def sync_version(self, key: str) -> None:
+        """Note the version that the server is at."""
+        migration = self.migrations.store.get(key)
+        if migration is None or not plan.runs(migration) or migration.status.resource_version:
+            return
+        served = await self._served(migration)
+        if served is None:
+            await self._write(self._failed(migration, "resource does not exist in discovery"))
+        elif not served.supports(*plan.VERBS):
+            verbs = " ".join(plan.VERBS)
+            text = f'resource "{plan.shown(served.gvr)}" does not support discovery operations: [{verbs}]'
+            await self._write(self._failed(migration, text))
+        else:
+            await self._write(await self._starting(migration, served))
+
+    async def sync(self, key: str) -> None:
+        """Write the objects anew. An error that may pass is raised: then all is looked at again."""
+        migration = self.migrations.store.get(key)
+        if migration is None or not plan.runs(migration) or not migration.status.resource_version:
+            return
+        served = await self._served(migration)
+        if served is None:
+            await self._write(self._unhandled(migration, "unable to obtain GVR from discovery"))
+            return
+        try:
+            await self._migrate(migration, served)
+        except ApiError as error:
+            if error.status >= 500 or isinstance(error, TooManyRequests):
+                raise
+            await self._write(self._unhandled(migration, str(error)))
+            return
+        await self._write(plan.entered(migration, State.SUCCEEDED, "", self._clock.now()))
+
+    async def _migrate(self, migration: StorageVersionMigration, served: ServedResource) -> None:
+        resource = served.partial()
+        for obj in (await list_all(self._client, resource, metadata_only=True)).items:
+            if not plan.is_due(obj, migration):
+                continue
+            try:
+                await self._client.patch(
+                    resource,
+                    obj.namespace,
+                    obj.name,
+                    plan.touch(resource, obj),
+                    content_type=APPLY,
+                    query=(("fieldManager", NAME),),
+                )
+            except Conflict:
+                log.log(V4, "Changed meanwhile, which migrates it", extra={"fields": {"key": obj.key}})
+
+    async def _starting(self, migration: StorageVersionMigration, served: ServedResource) -> Update | None:
+        body = await self._client.list_page(served.partial(), limit=1, metadata_only=True)
+        version = codec.decode(body, ListPage).resource_version
+        if plan.is_version(version):
+            return plan.starting_at(migration, version)
+        text = f'latest resourceVersion for {plan.shown(served.gvr)} is not valid: "{version}"'
+        return self._failed(migration, text)
+
+    async def _served(self, migration: StorageVersionMigration) -> ServedResource | None:
+        """None where there is no such resource, and it is not likely to come. Raises NotYet."""
+        resource = migration.spec.resource
+        try:
+            return await self._mapper.resource(resource.group, resource.resource)
+        except NoMatch as error:
+            known = await self._mapper.discovery()
+            hidden = any(version.rpartition("/")[0] == resource.group for version in known.failed)
+            if hidden or plan.is_young(migration, self._clock.now()):
+                raise NotYet(str(error)) from error
+            return None
+
+    def _unhandled(self, migration: StorageVersionMigration, text: str) -> Update | None:
+        return self._failed(migration, f"migration encountered unhandled error: {text}")
+
+    def _failed(self, migration: StorageVersionMigration, text: str) -> Update | None:
+        return plan.entered(migration, State.FAILED, text, self._clock.now())
+
+    async def _write(self, update: Update | None) -> None:
+        if update is not None:
+            await writes.update(self._client, update)
+
+    def _changed(self, migration: StorageVersionMigration) -> None:
+        if plan.runs(migration):
+            queue = self.queue if migration.status.resource_version else self.version_queue
+            queue.add(migration.name)

@@ -1,0 +1,171 @@
+"""Which migration of a resource runs, and what statuses say of it.
+
+upstream: pkg/controller/storageversionmigrator/{migrationrunner,storageversionmigrator,util}.go
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+
+from kcm_cli.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.api.storagemigration import STORAGE_VERSION_MIGRATIONS, GroupResource, StorageVersionMigration
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import PartialObject, number_of
+from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.planning.actions import Update
+from kcm_cli.planning.conditions import find
+
+PATIENCE_S = 60.0
+"""A resource that discovery does not know may be one that was made just now."""
+VERBS = ("update", "patch", "list")
+MIGRATING = "StorageMigrating"
+
+
+class State(StrEnum):
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+_REASONS = {
+    State.RUNNING: "MigrationRunning",
+    State.SUCCEEDED: "StorageVersionMigrationSucceeded",
+    State.FAILED: "StorageVersionMigrationFailed",
+}
+
+
+def is_in(migration: StorageVersionMigration, state: State) -> bool:
+    conditions = migration.status.conditions
+    return any(one.get("type") == state and one.get("status") == "True" for one in conditions)
+
+
+def is_over(migration: StorageVersionMigration) -> bool:
+    return is_in(migration, State.SUCCEEDED) or is_in(migration, State.FAILED)
+
+
+def runs(migration: StorageVersionMigration) -> bool:
+    """Whether there is something to do for it."""
+    return is_in(migration, State.RUNNING) and not is_over(migration)
+
+
+def key_of(resource: GroupResource) -> str:
+    """``plural.group``, which is the name of a custom kind's definition, too."""
+    return f"{resource.resource}.{resource.group}"
+
+
+def ended(migrations: Iterable[StorageVersionMigration]) -> list[StorageVersionMigration]:
+    """Those that are over and still marked as running."""
+    return [one for one in migrations if is_in(one, State.RUNNING) and is_over(one)]
+
+
+def next_one(migrations: Iterable[StorageVersionMigration]) -> StorageVersionMigration | None:
+    """Of all migrations of a resource the one to begin: the oldest, if none runs."""
+    waiting = []
+    for one in migrations:
+        if runs(one):
+            return None
+        if not is_in(one, State.RUNNING) and not is_over(one):
+            waiting.append(one)
+    return min(waiting, key=lambda one: (one.metadata.creation_timestamp or "", one.name), default=None)
+
+
+def is_young(migration: StorageVersionMigration, now: datetime) -> bool:
+    created = migration.metadata.creation_timestamp
+    return created is not None and (now - parse_time(created)).total_seconds() < PATIENCE_S
+
+
+def entered(migration: StorageVersionMigration, state: State, message: str, now: datetime) -> Update | None:
+    """Say that a migration is in a state; None where that has been said, one way or the other."""
+    conditions = migration.status.conditions
+    if any(one.get("type") == state and one.get("status") in ("True", "False") for one in conditions):
+        return None
+    made: Doc = {
+        "type": state.value,
+        "status": "True",
+        "lastTransitionTime": format_time(now),
+        "reason": _REASONS[state],
+        "message": message,
+    }
+    return _conditions(migration, [*conditions, made])
+
+
+def completed(migration: StorageVersionMigration, now: datetime) -> Update:
+    """Say that a migration runs no more."""
+    changed: Doc = {
+        "status": "False",
+        "lastTransitionTime": format_time(now),
+        "observedGeneration": migration.metadata.generation,
+        "reason": "MigrationCompleted",
+        "message": "Migration completed",
+    }
+    known = migration.status.conditions
+    return _conditions(migration, [{**one, **changed} if one.get("type") == State.RUNNING else one for one in known])
+
+
+def starting_at(migration: StorageVersionMigration, version: str) -> Update:
+    """Note the version up to which objects are migrated."""
+    return Update(STORAGE_VERSION_MIGRATIONS, migration, {("status", "resourceVersion"): version}, "status")
+
+
+def _conditions(migration: StorageVersionMigration, conditions: list[Doc]) -> Update:
+    return Update(STORAGE_VERSION_MIGRATIONS, migration, {("status", "conditions"): conditions}, "status")
+
+
+def is_version(text: str) -> bool:
+    """Whether versions of this form can be compared."""
+    return text.isascii() and text.isdecimal() and not text.startswith("0")
+
+
+def is_due(obj: PartialObject, migration: StorageVersionMigration) -> bool:
+    """Whether an object was last written before the migration began."""
+    return obj.version <= number_of(migration.status.resource_version)
+
+
+def touch(resource: Resource[PartialObject], obj: PartialObject) -> Doc:
+    """What to apply: nothing, to this very object; the server writes it in its present form."""
+    meta: Doc = {"uid": obj.uid, "resourceVersion": obj.metadata.resource_version}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
+
+
+def shown(gvr: GVR) -> str:
+    return f"{gvr.group}/{gvr.version}, Resource={gvr.plural}"
+
+
+def begun(crd: CustomResourceDefinition, migration: StorageVersionMigration, now: datetime) -> Doc:
+    """What to apply to the status of a definition whose objects are being migrated."""
+    return _marked(crd, "True", "MigrationRunning", f"Migration {migration.name} is running", now, {})
+
+
+def finished(crd: CustomResourceDefinition, *, success: bool, now: datetime) -> Doc:
+    """What to apply when they are: with nothing stored in former versions, if the definition is as it was.
+
+    After a failure former versions stay: objects may be stored in them. Upstream (finishCRDMigration) drops them.
+    """
+    if not success:
+        return _marked(crd, "False", "MigrationFailed", "The migration has failed", now, {})
+    text = "The migration has succeeded"
+    marked = find(crd.status.conditions, MIGRATING)
+    if marked is None or marked.observed_generation != crd.metadata.generation:
+        text += " but the stored versions have not been updated due to a generation mismatch"
+        return _marked(crd, "False", "MigrationSucceeded", text, now, {})
+    stored: list[object] = [version.name for version in crd.spec.versions if version.storage]
+    text += " and the stored versions have been updated"
+    return _marked(crd, "False", "MigrationSucceeded", text, now, {"storedVersions": stored})
+
+
+def _marked(crd: CustomResourceDefinition, status: str, reason: str, message: str, now: datetime, more: Doc) -> Doc:
+    condition: Doc = {
+        "type": MIGRATING,
+        "status": status,
+        "lastTransitionTime": format_time(now),
+        "reason": reason,
+        "message": message,
+        "observedGeneration": crd.metadata.generation,
+    }
+    return {
+        "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
+        "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
+        "metadata": {"name": crd.name, "resourceVersion": crd.metadata.resource_version},
+        "status": {"conditions": [condition], **more},
+    }

@@ -1,0 +1,81 @@
+"""Lets one migration of a resource run at a time, and tells the definition of a custom kind of it.
+
+A part of its own: its keys are resources, not migrations.
+
+upstream: pkg/controller/storageversionmigrator/migrationrunner.go
+"""
+
+from collections.abc import Callable
+
+from kcm_cli.api.apiextensions import CUSTOM_RESOURCE_DEFINITIONS, CustomResourceDefinition
+from kcm_cli.api.storagemigration import STORAGE_VERSION_MIGRATIONS, StorageVersionMigration
+from kcm_cli.controllers.storage_version_migrator import plan
+from kcm_cli.controllers.storage_version_migrator.plan import State
+from kcm_cli.engine import writes
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.rest.client import APPLY
+from kcm_cli.rest.errors import Conflict, NotFound
+
+MANAGER = "migration-runner-controller"
+RESOURCE = "resource"
+ATTEMPTS = 5
+
+
+class MigrationRunner:
+    """Keys are resources (``plural.group``)."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._client, self._clock = context.client, context.clock
+        self.queue = context.queue("resource-version-controller")  # upstream: migrationrunner.go names it so
+        self.migrations = context.informers.get(STORAGE_VERSION_MIGRATIONS)
+        self.migrations.store.add_index(RESOURCE, lambda one: (plan.key_of(one.spec.resource),))
+        self.migrations.listen(
+            on_add=self._changed, on_update=lambda old, new: self._changed(new), on_delete=self._changed
+        )
+
+    async def sync(self, key: str) -> None:
+        migrations = self.migrations.store.by_index(RESOURCE, key)
+        for ended in plan.ended(migrations):
+            await self._end(key, ended)
+        waiting = plan.next_one(migrations)
+        if waiting is not None:
+            await self._begin(key, waiting)
+
+    async def _begin(self, key: str, migration: StorageVersionMigration) -> None:
+        await self._mark(key, lambda crd: plan.begun(crd, migration, self._clock.now()))
+        update = plan.entered(migration, State.RUNNING, "The migration is running", self._clock.now())
+        if update is not None:
+            await writes.update(self._client, update)
+
+    async def _end(self, key: str, migration: StorageVersionMigration) -> None:
+        success = plan.is_in(migration, State.SUCCEEDED)
+        await self._mark(key, lambda crd: plan.finished(crd, success=success, now=self._clock.now()))
+        await writes.update(self._client, plan.completed(migration, self._clock.now()))
+
+    async def _mark(self, key: str, status: Callable[[CustomResourceDefinition], Doc]) -> None:
+        """Apply a status to the definition of a custom kind, as it is now; others have none."""
+        if key.endswith("."):
+            return  # of the core group
+        query = (("fieldManager", MANAGER), ("force", "true"))
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                crd = await self._client.get(CUSTOM_RESOURCE_DEFINITIONS, "", key)
+                await self._client.patch(
+                    CUSTOM_RESOURCE_DEFINITIONS,
+                    "",
+                    key,
+                    status(crd),
+                    content_type=APPLY,
+                    subresource="status",
+                    query=query,
+                )
+                return
+            except NotFound:
+                return
+            except Conflict:
+                if attempt == ATTEMPTS:
+                    raise
+
+    def _changed(self, migration: StorageVersionMigration) -> None:
+        self.queue.add(plan.key_of(migration.spec.resource))

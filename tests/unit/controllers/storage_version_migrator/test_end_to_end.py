@@ -1,0 +1,217 @@
+"""The controller in a whole sandbox, on virtual time: objects are written anew, one migration of a resource a time."""
+
+import random
+from typing import Any
+
+import pytest
+
+from kcm_cli.rest.transport import Request, Transport
+from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing, Rewriting, refusal
+from tests.unit.controllers.own_group import serve
+from tests.unit.controllers.widgets import CRDS, WIDGETS, serve_widgets
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+GROUP = "storagemigration.k8s.io"
+MIGRATIONS = resource("storageversionmigrations", GROUP, "v1beta1", namespaced=False)
+SECRETS = resource("secrets")
+
+
+def running(world: World, transport: Transport | None = None) -> Any:
+    return controllers(world, names=["storage-version-migrator-controller"], transport=transport)
+
+
+async def prepare(world: World, count: int = 3) -> None:
+    await serve(world, "storageversionmigrations", "StorageVersionMigration", GROUP, "v1beta1")
+    for number in range(count):
+        await world.create(SECRETS, {"metadata": {"name": f"s{number}"}})
+
+
+async def migrate(world: World, name: str = "m", plural: str = "secrets", group: str = "") -> None:
+    kind = {"apiVersion": f"{GROUP}/v1beta1", "kind": "StorageVersionMigration"}
+    spec = {"resource": {"group": group, "resource": plural}}
+    await world.create(MIGRATIONS, {**kind, "metadata": {"name": name, "labels": {"mine": "kept"}}, "spec": spec})
+
+
+async def conditions(world: World, name: str = "m") -> dict[str, tuple[str, str]]:
+    found = await world.get(MIGRATIONS, name)
+    assert found["metadata"]["labels"] == {"mine": "kept"}
+    return {one["type"]: (one["status"], one["message"]) for one in found.get("status", {}).get("conditions", [])}
+
+
+DONE = {"Running": ("False", "Migration completed"), "Succeeded": ("True", "")}
+
+
+class Applied:
+    """Counts what is applied to Secrets."""
+
+    def __init__(self, world: World) -> None:
+        self.names: list[str] = []
+        self.transport = Refusing(world.server.transport(), self._note)
+
+    def _note(self, request: Request) -> bool:
+        if request.method == "PATCH" and "/secrets/" in request.path:
+            self.names.append(request.path.rpartition("/")[2])
+        return False
+
+
+def test_every_object_is_applied_once_unchanged(play):
+    async def life(world: World) -> None:
+        await prepare(world)
+        before = await world.get(SECRETS, "s1")
+        applied = Applied(world)
+        async with running(world, applied.transport):
+            await migrate(world)
+            await world.wait(5)
+            assert await conditions(world) == DONE
+            assert sorted(applied.names) == ["s0", "s1", "s2"]
+            assert await world.get(SECRETS, "s1") == before
+
+    play(life, nodes=0)
+
+
+def test_what_was_written_since_is_left_alone(play):
+    async def life(world: World) -> None:
+        await prepare(world)
+        applied = Applied(world)
+
+        async def before(request: Request) -> None:
+            """Between the version that is noted (a list of one) and the list of all."""
+            if request.path == "/api/v1/secrets" and ("limit", "500") in request.query:
+                await world.patch(SECRETS, "s1", {"metadata": {"labels": {"a": "b"}}})
+
+        async with running(world, Refusing(applied.transport, lambda request: False, before)):
+            await migrate(world)
+            await world.wait(5)
+            assert await conditions(world) == DONE
+            assert sorted(applied.names) == ["s0", "s2"]
+
+    play(life, nodes=0)
+
+
+def test_one_migration_of_a_resource_at_a_time_the_oldest_first(play):
+    async def life(world: World) -> None:
+        await prepare(world)
+        blind = [True]
+
+        def refuses(request: Request) -> bool:
+            return blind[0] and request.method == "PATCH" and "/secrets/" in request.path
+
+        async with running(world, Refusing(world.server.transport(), refuses)):
+            await migrate(world, "z-first")
+            await world.wait(2)
+            await migrate(world, "a-second")
+            await migrate(world, "other", plural="configmaps")
+            await world.wait(5)
+            assert set(await conditions(world, "z-first")) == {"Running"}
+            assert await conditions(world, "a-second") == {}
+            assert await conditions(world, "other") == DONE
+            blind[0] = False
+            await world.wait(30)
+            assert await conditions(world, "z-first") == await conditions(world, "a-second") == DONE
+
+    play(life, nodes=0)
+
+
+def test_a_definition_is_told_and_forgets_its_former_versions(play):
+    async def life(world: World) -> None:
+        await prepare(world, 0)
+        await serve_widgets(world)
+        kind = {"apiVersion": "example.com/v1", "kind": "Widget"}
+        await world.create(WIDGETS, {**kind, "metadata": {"name": "w"}, "spec": {"any": "thing"}})
+        async with running(world):
+            await migrate(world, plural="widgets", group="example.com")
+            await world.wait(5)
+            assert await conditions(world) == DONE
+            status = (await world.get(CRDS, "widgets.example.com"))["status"]
+            (told,) = (one for one in status["conditions"] if one["type"] == "StorageMigrating")
+            text = "The migration has succeeded and the stored versions have been updated"
+            assert (told["status"], told["reason"], told["message"]) == ("False", "MigrationSucceeded", text)
+            assert status["storedVersions"] == ["v1"]
+            assert (await world.get(WIDGETS, "w"))["spec"] == {"any": "thing"}
+
+    play(life, nodes=0)
+
+
+def test_a_resource_that_does_not_come_fails_after_a_minute(play):
+    async def life(world: World) -> None:
+        await prepare(world, 0)
+        async with running(world):
+            await migrate(world, plural="things", group="nowhere.example.com")
+            await world.wait(50)
+            assert set(await conditions(world)) == {"Running"}
+            await world.wait(60)
+            assert await conditions(world) == {
+                "Running": ("False", "Migration completed"),
+                "Failed": ("True", "resource does not exist in discovery"),
+            }
+
+    play(life, nodes=0)
+
+
+def test_a_resource_that_cannot_be_written_fails(play):
+    async def life(world: World) -> None:
+        await prepare(world, 0)
+        async with running(world):
+            await migrate(world, plural="componentstatuses")
+            await world.wait(5)
+            text = (
+                'resource "/v1, Resource=componentstatuses" does not support discovery operations: [update patch list]'
+            )
+            assert (await conditions(world))["Failed"] == ("True", text)
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "failed"),
+    [
+        (403, "Forbidden", "migration encountered unhandled error: nothing doing"),
+        (409, "Conflict", None),
+        (500, "InternalError", ""),
+        (429, "TooManyRequests", ""),
+    ],
+)
+def test_refusals(play, status, reason, failed):
+    """What may pass is tried again; a conflict means that somebody else has written the object."""
+
+    async def life(world: World) -> None:
+        await prepare(world)
+        blind = [True]
+
+        def answer(request: Request) -> Any:
+            hit = blind[0] and request.method == "PATCH" and request.path.endswith("/secrets/s1")
+            return refusal(status, reason, "nothing doing") if hit else None
+
+        async with running(world, Rewriting(world.server.transport(), answer=answer)):
+            await migrate(world)
+            await world.wait(5)
+            found = await conditions(world)
+            if failed is None:
+                assert found == DONE
+            elif failed:
+                assert found["Failed"] == ("True", failed)
+            else:
+                assert set(found) == {"Running"}
+                blind[0] = False
+                await world.wait(60)
+                assert await conditions(world) == DONE
+
+    play(life, nodes=0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_lost_requests_and_answers(play, seed):
+    async def life(world: World) -> None:
+        await prepare(world)
+        faulty = Faulty(world.server.transport(), random.Random(seed), 0.4)
+        async with running(world, faulty):
+            await migrate(world, "one")
+            await migrate(world, "two")
+            await world.wait(300)
+            assert faulty.faults
+            assert await conditions(world, "one") == await conditions(world, "two") == DONE
+
+    play(life, nodes=0)
