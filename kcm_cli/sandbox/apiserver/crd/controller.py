@@ -7,7 +7,6 @@ upstream: apiextensions-apiserver pkg/controller/{status/naming_controller,estab
 apiapproval/apiapproval_controller,finalizer/crd_finalizer}.go
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import cast
 
@@ -29,6 +28,7 @@ from kcm_cli.sandbox.apiserver.crd.definition import (
 )
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, storage_of
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
+from kcm_cli.sandbox.apiserver.registry.soon import Soon
 from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -43,20 +43,13 @@ class DefinitionController:
         self._status = status
         self._clock = clock
         self._resources = resources
-        self._due = False
+        self._soon = Soon(self._run)
         self._watched: set[GVR] = set()
-        store.subscribe(DEFINITIONS, self._written)
+        store.subscribe(DEFINITIONS, self._soon.ask)
         if store.count(DEFINITIONS):
             self._run()
 
-    def _written(self, event: Event) -> None:
-        """A definition, or an object of one that is going away, was written."""
-        if not self._due:
-            self._due = True
-            asyncio.get_running_loop().call_soon(self._run)
-
     def _run(self) -> None:
-        self._due = False
         for stored in self._store.list(DEFINITIONS):
             self._update(stored, self._accept)
         self._serve()
@@ -175,7 +168,7 @@ class DefinitionController:
 
     def _object_written(self, event: Event) -> None:
         if event.type == "DELETED":
-            self._written(event)
+            self._soon.ask(event)
 
     def _in_progress(self, doc: Tree) -> bool:
         found = condition(doc, "Terminating")

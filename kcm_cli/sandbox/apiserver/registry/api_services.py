@@ -4,12 +4,11 @@ upstream: kube-aggregator pkg/controllers/autoregister/autoregister_controller.g
 pkg/controlplane/controller/crdregistration/crdregistration_controller.go (v1.36)
 """
 
-import asyncio
-
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.soon import Soon
 from kcm_cli.sandbox.apiserver.security.bootstrap_services import api_service
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.strategy import Context
@@ -27,24 +26,18 @@ class CustomApiServices:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._due = False
-        core.store.subscribe(DEFINITIONS, self._written)
+        self._soon = Soon(self._settle)
+        core.store.subscribe(DEFINITIONS, self._soon.ask)
         core.store.subscribe(API_SERVICES, self._service_written)
         if core.store.count(DEFINITIONS):
             self._settle()
 
     def _service_written(self, event: Event) -> None:
         if _is_ours(event.stored.doc):
-            self._written(event)
-
-    def _written(self, event: Event) -> None:
-        if not self._due:
-            self._due = True
-            asyncio.get_running_loop().call_soon(self._settle)
+            self._soon.ask(event)
 
     def _settle(self) -> None:
         # atomic: no await
-        self._due = False
         wanted = self._wanted()
         for stored in self._core.store.list(API_SERVICES):
             known: Tree = stored.doc

@@ -6,7 +6,6 @@ discovery succeeds.
 upstream: kube-aggregator pkg/controllers/status/remote/remote_available_controller.go, pkg/apiserver/handler_proxy.go
 """
 
-import asyncio
 from collections.abc import Iterator
 
 from kcm_cli.api.resource import GVR
@@ -15,6 +14,7 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry.api_services import API_SERVICES
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
+from kcm_cli.sandbox.apiserver.registry.soon import Soon
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -29,9 +29,9 @@ class RemoteApis:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._status = OwnStatus(core.store, core.catalog, core.patching, core.clock)
-        self._due = False
+        self._soon = Soon(self._settle)
         self._used: frozenset[tuple[str, str]] = frozenset()
-        core.store.subscribe(API_SERVICES, self._written)
+        core.store.subscribe(API_SERVICES, self._soon.ask)
         core.store.subscribe(_SERVICES, self._service_written)
         core.store.subscribe(_SLICES, self._slice_written)
         if core.store.count(API_SERVICES):
@@ -39,20 +39,14 @@ class RemoteApis:
 
     def _service_written(self, event: Event) -> None:
         if (event.stored.namespace, event.stored.name) in self._used:
-            self._written(event)
+            self._soon.ask(event)
 
     def _slice_written(self, event: Event) -> None:
         if self._used and (event.stored.namespace, _service_of(event.stored.doc)) in self._used:
-            self._written(event)
-
-    def _written(self, event: Event) -> None:
-        if not self._due:
-            self._due = True
-            asyncio.get_running_loop().call_soon(self._settle)
+            self._soon.ask(event)
 
     def _settle(self) -> None:
         # atomic: no await
-        self._due = False
         remote = [stored for stored in self._core.store.list(API_SERVICES) if _service(stored) is not None]
         self._used = frozenset((each["namespace"], each["name"]) for each in map(_service, remote) if each)
         self._core.catalog.set_remote([_address(stored.doc) for stored in _by_priority(remote)])
