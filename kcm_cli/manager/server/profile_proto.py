@@ -1,7 +1,5 @@
 """Stacks as a gzipped pprof profile, which ``go tool pprof`` and flame graph viewers read.
 
-Only what such a profile needs of protocol buffers is written here: varints and length-prefixed fields.
-
 Source: the message Profile in github.com/google/pprof, proto/profile.proto
 """
 
@@ -9,6 +7,8 @@ import gzip
 from collections import Counter
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from kcm_cli.machinery.protowire import numbered, packed, varint
 
 K = TypeVar("K")
 
@@ -44,20 +44,20 @@ def encode_profile(
     strings, frames = _Table[str](0), _Table[Frame](1)
     strings.index("")
     body = bytearray()
-    value_type = _varint_field(1, strings.index(unit[0])) + _varint_field(2, strings.index(unit[1]))
-    body += _field(1, value_type)
+    value_type = numbered(1, strings.index(unit[0])) + numbered(2, strings.index(unit[1]))
+    body += packed(1, value_type)
     for stack, count in samples.items():
-        places = b"".join(_varint(frames.index(frame)) for frame in stack)
-        body += _field(2, _field(1, places) + _field(2, _varint(count)))
+        places = b"".join(varint(frames.index(frame)) for frame in stack)
+        body += packed(2, packed(1, places) + packed(2, varint(count)))
     for frame, number in frames.entries.items():
-        line = _varint_field(1, number) + _varint_field(2, frame.line)
-        body += _field(4, _varint_field(1, number) + _field(4, line))
+        line = numbered(1, number) + numbered(2, frame.line)
+        body += packed(4, numbered(1, number) + packed(4, line))
         name, file = strings.index(frame.function), strings.index(frame.file)
-        body += _field(5, _varint_field(1, number) + _varint_field(2, name) + _varint_field(4, file))
+        body += packed(5, numbered(1, number) + numbered(2, name) + numbered(4, file))
     if period_ns:
-        body += _varint_field(10, duration_ns) + _field(11, value_type) + _varint_field(12, period_ns)
+        body += numbered(10, duration_ns) + packed(11, value_type) + numbered(12, period_ns)
     for text in strings.entries:
-        body += _field(6, text.encode())
+        body += packed(6, text.encode())
     return gzip.compress(bytes(body), mtime=0)
 
 
@@ -68,20 +68,3 @@ def as_text(samples: Counter[Stack], title: str) -> str:
         lines.append(f"\n{count} @")
         lines.extend(f"#\t{frame.function}\t{frame.file}:{frame.line}" for frame in stack)
     return "\n".join(lines) + "\n"
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _varint_field(number: int, value: int) -> bytes:
-    return _varint(number << 3) + _varint(value)
-
-
-def _field(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.protowire import FIXED64, numbered, packed, varint
 
 Table = Mapping[str, tuple[int, str]]
 
@@ -121,7 +122,7 @@ def _message(name: str, value: object) -> bytes:
         if field is not None:
             out += _field(*field, item)
         elif key.startswith(_EXTENSIONS) and _EXTENSIONS in table:
-            out += _bytes(table[_EXTENSIONS][0], _named(key, _any(item)))
+            out += packed(table[_EXTENSIONS][0], _named(key, _any(item)))
     return bytes(out)
 
 
@@ -129,17 +130,17 @@ def _field(number: int, type_: str, value: object) -> bytes:
     if type_.startswith("["):
         assert isinstance(value, list | tuple)
         inner = type_[1:-1]
-        return b"".join(_bytes(number, _payload(inner, item)) for item in value)
+        return b"".join(packed(number, _payload(inner, item)) for item in value)
     match type_:
         case "b":
-            return _varint(number << 3) + b"\x01" if value else b""
+            return numbered(number, 1) if value else b""
         case "i":
             assert isinstance(value, int)
-            return _varint(number << 3) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)
+            return numbered(number, value)
         case "d":
             assert isinstance(value, int | float)
-            return _varint(number << 3 | 1) + struct.pack("<d", value)
-    return _bytes(number, _payload(type_, value))
+            return varint(number << 3 | FIXED64) + struct.pack("<d", value)
+    return packed(number, _payload(type_, value))
 
 
 def _payload(type_: str, value: object) -> bytes:
@@ -149,54 +150,39 @@ def _payload(type_: str, value: object) -> bytes:
 
 
 def _any(value: object) -> bytes:
-    return _bytes(2, codec.encode(value) + b"\n")  # JSON is YAML
+    return packed(2, codec.encode(value) + b"\n")  # JSON is YAML
 
 
 def _named(name: str, value: bytes) -> bytes:
-    return _bytes(1, name.encode()) + _bytes(2, value)
-
-
-def _bytes(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint(value: int) -> bytes:
-    if value < 0x80:
-        return bytes((value,))
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return packed(1, name.encode()) + packed(2, value)
 
 
 def _pairs(number: int, type_: str) -> Callable[[object], bytes]:
     def encode_pairs(value: object) -> bytes:
         assert isinstance(value, dict)
-        return b"".join(_bytes(number, _named(key, _message(type_, item))) for key, item in value.items())
+        return b"".join(packed(number, _named(key, _message(type_, item))) for key, item in value.items())
 
     return encode_pairs
 
 
 def _type(value: object) -> bytes:
-    return _bytes(1, str(value).encode())
+    return packed(1, str(value).encode())
 
 
 def _additional(value: object) -> bytes:
-    return _bytes(1, _message("Schema", value)) if isinstance(value, dict) else b"\x10\x01" if value else b"\x10\x00"
+    return packed(1, _message("Schema", value)) if isinstance(value, dict) else b"\x10\x01" if value else b"\x10\x00"
 
 
 def _parameter(value: object) -> bytes:
     assert isinstance(value, dict)
     place = value.get("in")
     if place == "body":
-        return _bytes(1, _bytes(1, _message("Body", value)))
+        return packed(1, packed(1, _message("Body", value)))
     key = (place, value.get("name"), value.get("description"), value.get("required"))
     found = _parameters.get(key)
     if found is None:
-        one = _bytes(3, _message("Query", value)) if place == "query" else _bytes(4, _message("Path", value))
-        found = _parameters[key] = _bytes(1, _bytes(2, one))
+        one = packed(3, _message("Query", value)) if place == "query" else packed(4, _message("Path", value))
+        found = _parameters[key] = packed(1, packed(2, one))
     return found
 
 
@@ -207,7 +193,7 @@ _parameters: dict[object, bytes] = {}
 def _requirement(value: object) -> bytes:
     assert isinstance(value, dict)
     return b"".join(
-        _bytes(1, _named(key, b"".join(_bytes(1, one.encode()) for one in item))) for key, item in value.items()
+        packed(1, _named(key, b"".join(packed(1, one.encode()) for one in item))) for key, item in value.items()
     )
 
 
@@ -215,13 +201,13 @@ _SPECIAL: Mapping[str, Callable[[object], bytes]] = {
     "Paths": _pairs(2, "PathItem"),
     "Definitions": _pairs(1, "Schema"),
     "Responses": _pairs(1, "ResponseValue"),
-    "ResponseValue": lambda value: _bytes(1, _message("Response", value)),
-    "SchemaItem": lambda value: _bytes(1, _message("Schema", value)),
-    "Items": lambda value: _bytes(1, _message("Schema", value)),
+    "ResponseValue": lambda value: packed(1, _message("Response", value)),
+    "SchemaItem": lambda value: packed(1, _message("Schema", value)),
+    "Items": lambda value: packed(1, _message("Schema", value)),
     "Type": _type,
     "Additional": _additional,
     "Parameter": _parameter,
     "Requirement": _requirement,
     "Securities": _pairs(1, "Security"),
-    "Security": lambda value: _bytes(2, _message("ApiKey", value)),
+    "Security": lambda value: packed(2, _message("ApiKey", value)),
 }

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from functools import cache
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.protowire import numbered, packed
 from kcm_cli.sandbox.apiserver.protobuf.decoding import MAGIC, UnknownForm
 from kcm_cli.sandbox.apiserver.protobuf.messages import Field, Message, message, message_of
 from kcm_cli.sandbox.apiserver.protobuf.special import writer
-from kcm_cli.sandbox.apiserver.protobuf.wire import numbered, packed
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _LIST_META = Field("metadata", "meta.v1.ListMeta", repeated=False, keyed=False)

@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 from kcm_cli.machinery import codec, durations
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.protowire import numbered, packed
 from kcm_cli.machinery.times import parse_micro_time, parse_time
-from kcm_cli.sandbox.apiserver.protobuf.wire import fields, numbered, packed, signed
+from kcm_cli.sandbox.apiserver.protobuf.wire import fields, signed
 
 Reader = Callable[[bytes], object]
 Writer = Callable[[object], bytes]

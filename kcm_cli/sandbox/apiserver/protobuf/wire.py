@@ -1,4 +1,4 @@
-"""Protocol Buffers' wire format: a message as the numbers and raw values of its fields.
+"""Protocol Buffers' wire format, as it is read: a message as the numbers and raw values of its fields.
 
 Source: https://protobuf.dev/programming-guides/encoding/
 """
@@ -6,8 +6,8 @@ Source: https://protobuf.dev/programming-guides/encoding/
 from collections.abc import Iterator
 
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.protowire import BYTES, FIXED32, FIXED64, VARINT
 
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _SIZES = {FIXED64: 8, FIXED32: 4}
 _MAX_VARINT = 10
 
@@ -46,30 +46,6 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
             return value & 0xFFFF_FFFF_FFFF_FFFF, place + 1
         shift += 7
     raise FormatError("unexpected EOF" if len(data) < at + _MAX_VARINT else "integer overflow")
-
-
-def numbered(number: int, value: int) -> bytes:
-    """A field that holds a whole number."""
-    return _varint(number << 3 | VARINT) + _varint(value & 0xFFFF_FFFF_FFFF_FFFF)
-
-
-def packed(number: int, value: bytes) -> bytes:
-    """A field that holds text, bytes or a message."""
-    return _varint(number << 3 | BYTES) + _varint(len(value)) + value
-
-
-def _varint(value: int) -> bytes:
-    if value < 0x80:
-        return _SHORT[value]
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-_SHORT = [bytes([value]) for value in range(0x80)]
 
 
 def signed(value: int) -> int:
