@@ -22,6 +22,7 @@ from kcm_cli.cli import sandbox_flags
 from kcm_cli.cli.manager import fail
 from kcm_cli.cli.sandbox_flags import Command
 from kcm_cli.runtime.tasks import Tasks, innermost
+from kcm_cli.sandbox.apiserver.registry.bootstrap import BootstrapError
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
 from kcm_cli.sandbox.run import Sandbox
 
@@ -98,7 +99,10 @@ async def _serve(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int
             manager = SandboxManager(sandbox, command.manager_flags)
         except ConfigError as error:
             return fail(error.problems)
-    await sandbox.serve()
+    try:
+        await sandbox.serve()
+    except BootstrapError as error:
+        return fail([f"the cluster's first objects could not be made: {error}"])
     kubeconfig = shlex.quote(str(sandbox.kubeconfig))
     sys.stdout.write(f"kcm sandbox serves on {sandbox.url}\nexport KUBECONFIG={kubeconfig}\n")
     sys.stdout.flush()

@@ -5,6 +5,7 @@ ours, as ``kubectl config`` would do it. One that cannot be read is left alone.
 """
 
 import base64
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -68,6 +69,8 @@ def joined(there: Doc, ours: Doc) -> Doc:
 def write(path: Path, config: Doc) -> None:
     """Write a file that its owner alone can read, in one step: nobody sees half of it. Raises OSError."""
     target = path.resolve()
+    if target.exists() and not os.access(target, os.W_OK):  # replacing it would need the folder's leave only
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)  # mode 0600
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -52,7 +52,7 @@ from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
 from kcm_cli.sandbox.apiserver.registry.versions import KindVersions
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
-from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.store import NotKept, Store
 from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
 from kcm_cli.sandbox.apiserver.tables.media import media
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
@@ -170,6 +170,9 @@ class ApiServer:
             answer = text_response(404, PLAIN_404)
         except Unavailable:
             answer = text_response(503, UNAVAILABLE)
+        except NotKept as error:
+            _log.error("Not written", extra={"fields": {"path": request.path, "err": str(error)}})
+            answer = error_response(internal(str(error)))
         except Exception:  # noqa: BLE001 - the one boundary: a bug costs its request, and is seen
             _log.exception("request failed", extra={"fields": {"method": request.method, "path": request.path}})
             answer = error_response(internal("the server met an error in itself, see its log"))

@@ -68,7 +68,7 @@ class Counts:
         self._status_of: dict[str, str] = {}
         self._by_status: Counter[str] = Counter()
         self._ready: dict[str, bool] = {}
-        self._events: OrderedDict[str, Told] = OrderedDict()
+        self._events: OrderedDict[tuple[str, str, str], Told] = OrderedDict()
         for stored in store.scan(PODS):
             self._count_pod(stored.key, stored.data)
         for stored in store.scan(NODES):
@@ -94,7 +94,8 @@ class Counts:
 
     @property
     def events(self) -> tuple[Told, ...]:
-        """The last Events, newest last; one that is told again moves to the end."""
+        """The last Events, newest last; one that is told again moves to the end. Those that are told for the same
+        reason of pods with one owner, of nodes, or of one object stand together."""
         return tuple(self._events.values())
 
     def _pod(self, event: Event) -> None:
@@ -124,17 +125,29 @@ class Counts:
             return
         told, time = _read(_EVENT, event.stored.data, _Event()), self._clock.now().astimezone()
         about = told.involved_object
-        self._events[event.stored.key] = Told(
+        many = _many(about)
+        key = (about.namespace, many, told.reason)
+        before = self._events.get(key)
+        one = f"{about.kind.lower()}/{about.name}"
+        self._events[key] = Told(
             time=f"{time:%H:%M:%S}",
             type=told.type,
             namespace=about.namespace,
-            about=f"{about.kind.lower()}/{about.name}",
+            about=one if before is None or before.about == one else many,
             reason=told.reason,
             message=" ".join(told.message.split()),
+            count=(before.count if before is not None else 0) + (before is None or event.type == "ADDED"),
         )
-        self._events.move_to_end(event.stored.key)
+        self._events.move_to_end(key)
         if len(self._events) > KEPT_EVENTS:
             self._events.popitem(last=False)
+
+
+def _many(about: _Object) -> str:
+    """An object together with those that are named like it."""
+    stem, dash, _ = about.name.rpartition("-")
+    told = f"{stem}-…" if dash and about.kind in ("Pod", "Node") else about.name
+    return f"{about.kind.lower()}/{told}"
 
 
 def _is_ready(data: bytes) -> bool:

@@ -1,5 +1,7 @@
 """The status view: a snapshot as something that rich can print. Pure, and never higher than it is told."""
 
+import shlex
+
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
@@ -20,7 +22,7 @@ def render(snapshot: Snapshot, height: int = HEIGHT) -> RenderableType:
     left = height - _HEAD
     if snapshot.controllers is not None and left > _TITLE:
         rows = max(1, left // 2 - _TITLE) if snapshot.events else left - _TITLE
-        queues = _busiest(snapshot.controllers.queues)[:rows]
+        queues = _worth_showing(snapshot.controllers.queues)[:rows]
         parts.append(_queues(snapshot.controllers, queues))
         left -= _TITLE + len(queues)
     if snapshot.events and left > _TITLE:
@@ -33,7 +35,7 @@ def _cluster(snapshot: Snapshot) -> Panel:
     lines.add_column(style="dim", no_wrap=True, min_width=10)
     lines.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     lines.add_row("API server", Text(snapshot.url))
-    lines.add_row("KUBECONFIG", Text(snapshot.kubeconfig))
+    lines.add_row("In a shell", Text(f"export KUBECONFIG={shlex.quote(snapshot.kubeconfig)}"))
     lines.add_row("Nodes", _nodes(snapshot.nodes))
     lines.add_row("Pods", _pods(snapshot.pods))
     return Panel(
@@ -59,35 +61,45 @@ def _pods(pods: tuple[tuple[str, int], ...]) -> Text:
     return Text(", ").join(counts) if counts else Text("none")
 
 
-def _busiest(queues: tuple[Queue, ...]) -> list[Queue]:
-    """Those with work first, then those that have done most."""
-    return sorted(queues, key=lambda queue: (-queue.busy, -queue.done, queue.name))
+def _worth_showing(queues: tuple[Queue, ...]) -> list[Queue]:
+    """Those with work first, then those that have done most; those that never had any are left out."""
+    used = [queue for queue in queues if queue.busy or queue.done]
+    return sorted(used, key=lambda queue: (-queue.busy, -queue.done, queue.name))
 
 
 def _queues(controllers: Controllers, shown: list[Queue]) -> Table:
-    table = _table()
+    table = _table(expand=False)
     busy = sum(queue.busy > 0 for queue in controllers.queues)
-    table.add_column(f"{controllers.running} controllers run, {busy} queues have work", no_wrap=True, ratio=1)
+    title = f"{controllers.running} controllers run, {busy} queue{'' if busy == 1 else 's'} with work"
+    table.add_column(_line(title))
     for title in ("waiting", "in work", "done", "retries"):
         table.add_column(title, justify="right", no_wrap=True, min_width=7)
     for queue in shown:
         figures = (queue.waiting, queue.in_work, queue.done, queue.retries)
-        table.add_row(queue.name, *(f"{figure:,}" for figure in figures), style="bold" if queue.busy else "")
+        table.add_row(_line(queue.name), *(f"{figure:,}" for figure in figures), style="bold" if queue.busy else "")
     return table
 
 
 def _events(events: tuple[Told, ...]) -> Table:
     table = _table()
-    table.add_column("Events", no_wrap=True, style="dim")
-    table.add_column("", no_wrap=True, overflow="ellipsis", max_width=34)
-    table.add_column("", no_wrap=True, overflow="ellipsis", max_width=22)
+    table.add_column("Events", no_wrap=True, style="dim", min_width=8)
+    if several := any(event.count > 1 for event in events):
+        table.add_column("", no_wrap=True, style="dim", justify="right")
+    table.add_column("", max_width=34)
+    table.add_column("", max_width=22)
     table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
     for event in events:
         about = f"{event.namespace}/{event.about}" if event.namespace not in ("", "default") else event.about
         style = "yellow" if event.type == "Warning" else ""
-        table.add_row(event.time, Text(about), Text(event.reason, style=style), Text(event.message))
+        count = [f"{event.count:,}×" if event.count > 1 else ""] if several else []
+        table.add_row(event.time, *count, _line(about), _line(event.reason, style), Text(event.message))
     return table
 
 
-def _table() -> Table:
-    return Table(box=None, expand=True, padding=(0, 1), pad_edge=True, header_style="dim")
+def _line(text: str, style: str = "") -> Text:
+    """What is cut where it is narrow, before figures and times are."""
+    return Text(text, style, no_wrap=True, overflow="ellipsis")
+
+
+def _table(*, expand: bool = True) -> Table:
+    return Table(box=None, expand=expand, padding=(0, 1), pad_edge=True, header_style="dim")

@@ -28,7 +28,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An Event. ``time``: of the day; ``about``: as kind/name."""
+    """An Event, or several of one reason. ``time``: of the day; ``about``: as kind/name; ``count``: how many."""
 
     time: str
     type: str
@@ -36,6 +36,7 @@ class Told:
     about: str
     reason: str
     message: str
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

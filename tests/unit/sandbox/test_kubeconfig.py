@@ -1,5 +1,6 @@
 """Writing into kubeconfig files: what others have in them stays."""
 
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -83,3 +84,13 @@ def test_what_is_no_kubeconfig_is_left_alone(tmp_path: Path, text: str, words: s
         kubeconfig.join(path, OURS)
     assert path.read_text() == text
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_file_that_may_not_be_written_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "config"
+    path.write_text(THEIRS)
+    path.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda asked, mode: not (asked == path and mode == os.W_OK))  # root may anything
+    with pytest.raises(PermissionError):
+        kubeconfig.join(path, OURS)
+    assert path.read_text() == THEIRS

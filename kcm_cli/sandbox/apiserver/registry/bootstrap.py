@@ -5,6 +5,7 @@ from typing import Protocol
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.rest.errors import from_response
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -43,7 +44,7 @@ async def create_missing(server: Server, documents: Sequence[Doc]) -> None:
         request = Request(method, path, _QUERIES.get(doc["kind"], ()), _HEADERS, codec.encode(doc))
         answer = await server.handle_as(SYSTEM, request)
         if isinstance(answer, Response) and answer.status not in (200, 201, 409):
-            raise BootstrapError(f"{path}: {answer.body.decode()}")
+            raise BootstrapError(f"{path}: {from_response(answer)}")
 
 
 _HEADERS = {"user-agent": "kube-apiserver/", "content-type": "application/json"}

@@ -6,6 +6,7 @@ from kcm_cli.sandbox.apiserver.store.errors import (
     Conflict,
     DirectoryInUse,
     NotFound,
+    NotKept,
     StoreError,
 )
 from kcm_cli.sandbox.apiserver.store.log import Watcher
@@ -20,6 +21,7 @@ __all__ = [
     "DirectoryInUse",
     "Event",
     "NotFound",
+    "NotKept",
     "SqliteJournal",
     "Store",
     "StoreError",

@@ -5,6 +5,7 @@ StoreError
 ├── NotFound        update, delete: there is no such key
 ├── Conflict        update, delete: another revision than the expected one is there
 ├── Compacted       watch, scan: the revision is no longer kept
+├── NotKept         create, update, delete: the data directory takes no writes, for a full disk as a rule
 └── DirectoryInUse  open: another process holds the data directory
 """
 
@@ -37,6 +38,10 @@ class Compacted(StoreError):
         super().__init__(f"revision {asked} is compacted, the oldest kept is {oldest}")
         self.asked = asked
         self.oldest = oldest
+
+
+class NotKept(StoreError):
+    """The data directory takes no writes; nothing has changed."""
 
 
 class DirectoryInUse(StoreError):

@@ -14,9 +14,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.sandbox.apiserver.store.errors import DirectoryInUse
+from kcm_cli.sandbox.apiserver.store.errors import DirectoryInUse, NotKept
 from kcm_cli.sandbox.apiserver.store.stored import Stored
 
+_FORMAT = 1
+"""Of the tables; 0 is the same, from before this was written down."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS objects (
   resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL, data BLOB
@@ -30,7 +32,7 @@ INSERT OR IGNORE INTO state VALUES (1, 1);
 class SqliteJournal:
     """Implements ``store.Journal`` in a directory, which is made (mode 0700) where it is missing.
 
-    Raises DirectoryInUse, OSError, sqlite3.Error.
+    Raises DirectoryInUse, OSError, sqlite3.Error, ValueError for the format of a later version.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -40,9 +42,11 @@ class SqliteJournal:
             database = sqlite3.connect(directory / "state.db", isolation_level=None, check_same_thread=False)
             self._database = taken.enter_context(contextlib.closing(database))
             os.chmod(directory / "state.db", 0o600)
+            _check_format(self._database)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=OFF")
             self._database.executescript(_SCHEMA)
+            self._database.execute(f"PRAGMA user_version={_FORMAT}")
             self._taken = taken.pop_all()
 
     def load(self) -> tuple[int, Iterable[tuple[GVR, str, str, int, bytes]]]:
@@ -50,8 +54,14 @@ class SqliteJournal:
         return int(revision), self._objects()
 
     def write(self, gvr: GVR, stored: Stored, deleted: bool) -> None:
+        """Raises NotKept."""
+        try:
+            self._write((_text(gvr), stored.namespace, stored.name), stored, deleted)
+        except sqlite3.Error as error:
+            raise NotKept(f"the data directory takes no writes: {error}") from error
+
+    def _write(self, key: tuple[str, str, str], stored: Stored, deleted: bool) -> None:
         execute = self._database.execute
-        key = (_text(gvr), stored.namespace, stored.name)
         execute("BEGIN IMMEDIATE")
         try:
             if deleted:
@@ -60,7 +70,8 @@ class SqliteJournal:
                 execute("INSERT OR REPLACE INTO objects VALUES (?,?,?,?,?)", (*key, stored.revision, stored.data))
             execute("UPDATE state SET revision=?", (stored.revision,))
         except BaseException:
-            execute("ROLLBACK")
+            if self._database.in_transaction:  # SQLite may have rolled back by itself
+                execute("ROLLBACK")
             raise
         execute("COMMIT")
 
@@ -75,6 +86,12 @@ class SqliteJournal:
         for resource, namespace, name, revision, data in rows:
             group, version, plural = resource.split("/")
             yield GVR(group, version, plural), namespace, name, revision, data
+
+
+def _check_format(database: sqlite3.Connection) -> None:
+    (found,) = database.execute("PRAGMA user_version").fetchone()
+    if found > _FORMAT:
+        raise ValueError(f"a newer kcm has written it (format {found}; this one knows up to {_FORMAT})")
 
 
 def _text(gvr: GVR) -> str:

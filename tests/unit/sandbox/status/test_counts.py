@@ -61,23 +61,35 @@ def test_what_is_there_already_counts(store: Store) -> None:
     assert counts.pods == ()
 
 
-def event(message: str) -> dict[str, Any]:
-    about = {"kind": "Pod", "namespace": "default", "name": "p"}
-    return {"metadata": {}, "involvedObject": about, "type": "Normal", "reason": "R", "message": message}
+def event(message: str, name: str = "p", reason: str = "R") -> dict[str, Any]:
+    about = {"kind": "Pod", "namespace": "default", "name": name}
+    return {"metadata": {}, "involvedObject": about, "type": "Normal", "reason": reason, "message": message}
 
 
 def test_events_in_the_order_in_which_they_were_told(store: Store, counts: Counts) -> None:
     for name in ("a", "b", "c"):
-        store.create(EVENTS, "default", name, event(name))
-    store.update(EVENTS, "default", "a", event("a\n again"))
+        store.create(EVENTS, "default", name, event(name, reason=name))
+    store.update(EVENTS, "default", "a", event("a\n again", reason="a"))
     store.delete(EVENTS, "default", "b")
-    assert [told.message for told in counts.events] == ["b", "c", "a again"]
+    assert [(told.message, told.count) for told in counts.events] == [("b", 1), ("c", 1), ("a again", 1)]
     assert counts.events[0].about == "pod/p"
+
+
+def test_events_of_many_pods_stand_together(store: Store, counts: Counts) -> None:
+    for number in range(3):
+        store.create(EVENTS, "default", f"web-{number}", event(f"to node-{number}", f"web-5d-{number}", "Scheduled"))
+    store.create(EVENTS, "default", "other", event("to node-1", "db-0", "Scheduled"))
+    store.create(EVENTS, "default", "again", event("to node-2", "db-0", "Scheduled"))
+    store.update(EVENTS, "default", "web-0", event("to node-0 after all", "web-5d-0", "Scheduled"))
+    assert [(told.about, told.count, told.message) for told in counts.events] == [
+        ("pod/db-0", 2, "to node-2"),
+        ("pod/web-5d-…", 3, "to node-0 after all"),
+    ]
 
 
 def test_few_events_are_kept(store: Store, counts: Counts) -> None:
     for number in range(3 * KEPT_EVENTS):
-        store.create(EVENTS, "default", f"e{number}", event(str(number)))
+        store.create(EVENTS, "default", f"e{number}", event(str(number), reason=f"R{number}"))
     assert [told.message for told in counts.events] == [str(n) for n in range(2 * KEPT_EVENTS, 3 * KEPT_EVENTS)]
 
 

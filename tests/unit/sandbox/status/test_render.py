@@ -28,13 +28,13 @@ def text(shown: Snapshot, *, width: int = 80, height: int = 24) -> str:
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
-        (snapshot(), ["https://127.0.0.1:6443", "/home/me/kubeconfig", "0 ready", "none"]),
+        (snapshot(), ["https://127.0.0.1:6443", "export KUBECONFIG=/home/me/kubeconfig", "0 ready", "none"]),
         (snapshot(nodes=NodeCounts(3)), ["3 ready"]),
         (snapshot(nodes=NodeCounts(2, ("b",))), ["2 ready, 1 not ready (b)"]),
         (snapshot(nodes=NodeCounts(2, tuple("abcde"))), ["2 ready, 5 not ready (a, b, c, …)"]),
         (snapshot(pods=(("Running", 50000), ("Pending", 1))), ["50,000 Running, 1 Pending"]),
-        (snapshot(controllers=Controllers()), ["0 controllers run, 0 queues have work"]),
-        (snapshot(controllers=Controllers(29, QUEUES)), ["29 controllers run, 1 queues have work", "1,234"]),
+        (snapshot(controllers=Controllers()), ["0 controllers run, 0 queues with work"]),
+        (snapshot(controllers=Controllers(29, QUEUES)), ["29 controllers run, 1 queue with work", "1,234"]),
         (snapshot(events=EVENTS[:1]), ["10:00:00", "pod/p0", "Scheduled", "It has a node [red]now[/red]"]),
         (
             snapshot(events=(Told("1", "Warning", "kube-system", "node/n", "R", "m"),)),
@@ -54,7 +54,26 @@ def test_without_a_manager_there_are_no_queues() -> None:
 
 def test_queues_with_work_come_first() -> None:
     found = text(snapshot(controllers=Controllers(3, QUEUES)))
-    assert found.index("job") < found.index("deployment") < found.index("quiet")
+    assert found.index("job") < found.index("deployment")
+    assert "quiet" not in found
+
+
+def test_figures_stand_beside_their_names() -> None:
+    (line,) = [
+        one for one in text(snapshot(controllers=Controllers(3, QUEUES)), width=200).splitlines() if " job " in one
+    ]
+    assert len(line.rstrip()) < 80
+
+
+def test_events_that_stand_together_are_counted() -> None:
+    many = Told("10:00:30", "Normal", "default", "pod/web-…", "Scheduled", "m", count=1500)
+    found = text(snapshot(events=(*EVENTS[:1], many)))
+    assert "1,500×" in found
+    assert "×" not in text(snapshot(events=EVENTS[:1]))
+
+
+def test_times_stay_whole_where_it_is_narrow() -> None:
+    assert "10:00:29" in text(snapshot(events=EVENTS), width=40)
 
 
 def test_the_newest_events_are_last_and_stay() -> None:

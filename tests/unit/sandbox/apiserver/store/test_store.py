@@ -16,6 +16,7 @@ from kcm_cli.sandbox.apiserver.store import (
     Conflict,
     DirectoryInUse,
     NotFound,
+    NotKept,
     SqliteJournal,
     Store,
 )
@@ -194,3 +195,30 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
         SqliteJournal(tmp_path)
     first.close()
     SqliteJournal(tmp_path).close()
+
+
+def test_a_full_disk_refuses_writes_and_changes_nothing(tmp_path: Path) -> None:
+    journal = SqliteJournal(tmp_path)
+    store = Store(journal)
+    store.create(PODS, "a", "p", doc("p", "a", x=1))
+    (pages,) = journal._database.execute("PRAGMA page_count").fetchone()
+    journal._database.execute(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(NotKept, match="the data directory takes no writes: database or disk is full"):
+        store.update(PODS, "a", "p", doc("p", "a", x="y" * 100_000))
+    with pytest.raises(NotKept):
+        store.create(PODS, "a", "q", doc("q", "a", x="y" * 100_000))
+    journal._database.execute(f"PRAGMA max_page_count={pages + 100}")
+    store.update(PODS, "a", "p", doc("p", "a", x=2))
+    store.close()
+    again = Store(SqliteJournal(tmp_path))
+    assert [(one.name, one.doc["x"]) for one in again.scan(PODS)] == [("p", 2)]
+    assert again.revision == store.revision
+    again.close()
+
+
+def test_the_format_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
+    first = SqliteJournal(tmp_path)
+    first._database.execute("PRAGMA user_version=7")
+    first.close()
+    with pytest.raises(ValueError, match=r"a newer kcm has written it \(format 7; this one knows up to 1\)"):
+        SqliteJournal(tmp_path)
