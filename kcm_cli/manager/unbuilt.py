@@ -1,26 +1,45 @@
-"""Options of controllers that are not built yet: what was set there has no effect, and the user should know."""
+"""Options that have no effect: those of controllers that are not built yet, and those of parts that kcm lacks.
 
-from collections.abc import Collection, Iterator
+The user who sets one should know.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
 
 from kcm_cli.component import options
 from kcm_cli.component.options import Binding
 from kcm_cli.manager.config_controllers import KnownControllers
 from kcm_cli.manager.options import Options, bindings
 
+LACKING: Mapping[options.Path, str] = {
+    ("component", "persistentvolume_binder", "flex_volume_plugin_dir"): "kcm calls no FlexVolume plugins",
+}
+
 
 def warnings(tree: Options, flags: Collection[str], running: Collection[str], known: KnownControllers) -> list[str]:
-    """One line for each controller that would run, is not built, and has options that are not at their defaults.
+    """One line for each controller that would run, is not built, and has options that are not at their defaults; and
+    one for each such option of a part that is lacking.
 
     ``flags``: those that were given; options that come from the file go by their place in it.
     """
-    return [_line(name, found) for name in running if name in known.unbuilt and (found := [*_set(tree, flags, name)])]
+    unbuilt = [name for name in running if name in known.unbuilt]
+    lines = [_line(found, f"{name} is not built yet") for name in unbuilt if (found := [*_set(tree, flags, name)])]
+    changed = (binding for binding in bindings() if binding.path in LACKING and _is_set(tree, binding))
+    return [*lines, *(_line([_name(binding, flags)], LACKING[binding.path]) for binding in changed)]
 
 
 def _set(tree: Options, flags: Collection[str], controller: str) -> Iterator[str]:
     for binding in bindings():
-        if _owned(binding, controller) and options.read(tree, binding.path) != binding.option.default:
-            flag = binding.option.flag
-            yield f"--{flag}" if flag in flags else ".".join(binding.key)
+        if _owned(binding, controller) and _is_set(tree, binding):
+            yield _name(binding, flags)
+
+
+def _is_set(tree: Options, binding: Binding) -> bool:
+    return options.read(tree, binding.path) != binding.option.default
+
+
+def _name(binding: Binding, flags: Collection[str]) -> str:
+    flag = binding.option.flag
+    return f"--{flag}" if flag in flags else ".".join(binding.key)
 
 
 def _owned(binding: Binding, controller: str) -> bool:
@@ -28,6 +47,6 @@ def _owned(binding: Binding, controller: str) -> bool:
     return binding.path[:2] == ("component", folder)
 
 
-def _line(controller: str, names: list[str]) -> str:
+def _line(names: list[str], reason: str) -> str:
     effect = "it has" if len(names) == 1 else "they have"
-    return f"{', '.join(names)}: set, but {controller} is not built yet, so {effect} no effect"
+    return f"{', '.join(names)}: set, but {reason}, so {effect} no effect"

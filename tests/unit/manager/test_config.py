@@ -273,6 +273,12 @@ def test_options_of_unbuilt_controllers_warn_once_each() -> None:
     )
 
 
+def test_options_of_parts_that_are_lacking_warn() -> None:
+    assert config("--flex-volume-plugin-dir=/opt/flex").warnings == (
+        "--flex-volume-plugin-dir: set, but kcm calls no FlexVolume plugins, so it has no effect",
+    )
+
+
 def test_options_of_unbuilt_controllers_warn_by_their_place_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + "NodeIPAMController: {ServiceCIDR: 10.1.0.0/16, NodeCIDRMaskSize: 25}\n")
