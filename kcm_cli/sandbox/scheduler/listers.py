@@ -1,6 +1,8 @@
 """The informers that the scheduler reads."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from datetime import datetime
 
 from kcm_cli.api.core import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Namespace, PersistentVolumeClaim
 from kcm_cli.api.storage import (
@@ -63,9 +65,9 @@ class Listers:
             self.claims.store, self.volumes.store, self.classes.store, self.csi_nodes.store, self.attachments.store
         )
 
-    def devices(self) -> DeviceState:
+    def devices(self, now: Callable[[], datetime]) -> DeviceState:
         """Who has which device."""
-        return DeviceState(self.resource_claims.store, self.device_classes.store, self.slices.store)
+        return DeviceState(self.resource_claims.store, self.device_classes.store, self.slices.store, now)
 
     def workloads(self) -> Workloads:
         """What selects pods."""

@@ -77,13 +77,13 @@ class Scheduler:
         self._events = Recorder(client, names, clock, NAME, f"{NAME}-sandbox")
         self._clock = clock
         self._rng = rng
-        self._state = ClusterState(listers.workloads().selector_for, listers.devices())
+        self._state = ClusterState(listers.workloads().selector_for, listers.devices(clock.now))
         self._volumes = listers.known_volumes()
         self._queue = SchedulingQueue(clock)
         self._work: asyncio.Queue[_Bind | _Fail] = asyncio.Queue()
         self._start = 0
         claims = ClaimWrites(client, clock)
-        self._devices = DeviceDesk(self._state.devices, claims, listers, self._queue, self._pod)
+        self._devices = DeviceDesk(self._state.devices, claims, clock, listers, self._queue, self._pod)
         self._listen()
 
     async def run(self) -> None:
@@ -187,13 +187,18 @@ class Scheduler:
         while True:
             queued = await self._queue.pop()
             work = self._decide(queued)
-            if isinstance(work, _Bind) and work.placement.prepares:
+            if isinstance(work, _Bind) and self._prepares(work):
                 group.create_task(self._prepare(work), name=f"volumes and devices of {work.info.key}")
             else:
                 self._work.put_nowait(work)
             count += 1
             if count % _BATCH == 0:
                 await asyncio.sleep(0)
+
+    def _prepares(self, work: _Bind) -> bool:
+        """Whether something has to happen before the binding."""
+        placement = work.placement
+        return placement.prepares or self._devices.waits(work.info.pod, placement.reservations)
 
     def _decide(self, queued: Queued) -> _Bind | _Fail:
         """atomic: no await between the decision and its effect on the state."""
@@ -254,11 +259,23 @@ class Scheduler:
             if problem:
                 await self._unbound(work, f'running PreBind plugin "VolumeBinding": {problem}')
                 return
-        problem = await self._devices.reserve(work.info.pod, work.placement.reservations)
+        problem = await self._reserve_devices(work)
         if problem:
             await self._unbound(work, f'running PreBind plugin "{DEVICES}": {problem}')
         else:
             await self._bind(work)
+
+    async def _reserve_devices(self, work: _Bind) -> str:
+        """Why it failed, if it did."""
+        pod, reservations = work.info.pod, work.placement.reservations
+        waits = self._devices.waits(pod, reservations)
+        problem = await self._devices.reserve(pod, reservations)
+        if problem or not waits:
+            return problem
+        text = f"waiting for binding conditions for device on node {work.placement.node}"
+        notice = Notice(ref_of("v1", "Pod", pod), "Normal", "BindingConditionsPending", text)
+        self._events.tell(notice, "Scheduling")
+        return await self._devices.prepared(pod)
 
     async def _bind_volumes(self, work: _Bind) -> str:
         try:

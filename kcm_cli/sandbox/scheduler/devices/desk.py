@@ -6,7 +6,9 @@ upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
 import asyncio
 from collections.abc import Callable
 
+from kcm_cli.component.clock import Clock
 from kcm_cli.planning.resource_claims import claim_keys
+from kcm_cli.sandbox.scheduler.devices.binding import TIMEOUT, NotPrepared, has_conditions, is_prepared
 from kcm_cli.sandbox.scheduler.devices.filter import PLUGIN, Reservation
 from kcm_cli.sandbox.scheduler.devices.results import view_of
 from kcm_cli.sandbox.scheduler.devices.state import DeviceState
@@ -17,6 +19,7 @@ from kcm_cli.sandbox.scheduler.queue import SchedulingQueue
 from kcm_cli.sandbox.views import SimulatedPod
 
 _BY_CLAIM = "resource claim"
+POLL_S = 5.0
 _WAITING = frozenset((PLUGIN,))
 
 
@@ -27,11 +30,12 @@ class DeviceDesk:
         self,
         state: DeviceState,
         writes: ClaimWrites,
+        clock: Clock,
         listers: Listers,
         queue: SchedulingQueue,
         wants_node: Callable[[SimulatedPod], None],
     ) -> None:
-        self._state, self._writes, self._queue = state, writes, queue
+        self._state, self._writes, self._clock, self._queue = state, writes, clock, queue
         self._pods, self._wants_node = listers.pods.store, wants_node
         self._pods.add_index(_BY_CLAIM, claim_keys)
         listers.resource_claims.listen(on_add=self._claim, on_update=self._claim_updated, on_delete=self._claim_gone)
@@ -55,6 +59,30 @@ class DeviceDesk:
             except ClaimProblem as error:
                 return str(error)
         return ""
+
+    def waits(self, pod: SimulatedPod, reservations: tuple[Reservation, ...]) -> bool:
+        """Whether a device of the pod has to be prepared."""
+        if not pod.spec.resource_claims:
+            return False
+        claims = self._state.claims_of(pod)
+        new = (view_of(one.allocation) for one in reservations if one.allocation is not None)
+        old = () if isinstance(claims, str) else (one.status.allocation for one in claims)
+        return any(has_conditions(one.devices.results) for one in (*new, *old) if one is not None)
+
+    async def prepared(self, pod: SimulatedPod) -> str:
+        """Wait until the devices of a pod are prepared; why they are not, if they cannot be."""
+        deadline = self._clock.monotonic() + TIMEOUT.total_seconds()
+        while self._clock.monotonic() < deadline:
+            claims = self._state.claims_of(pod)
+            if isinstance(claims, str):
+                return claims
+            try:
+                if all([is_prepared(claim, self._clock.now()) for claim in claims]):
+                    return ""
+            except NotPrepared as error:
+                return str(error)
+            await self._clock.sleep(POLL_S)
+        return "device binding timeout: context deadline exceeded"
 
     async def give_up(self, pod: SimulatedPod, reservations: tuple[Reservation, ...]) -> None:
         """The pod was not bound: what was promised is free, and what was reserved is given back."""

@@ -10,6 +10,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.node_affinity import selects
 from kcm_cli.planning.resource_claims import is_reserved_for
 from kcm_cli.sandbox.scheduler.devices.allocator import Choice, Search, allocate
+from kcm_cli.sandbox.scheduler.devices.binding import NotPrepared, is_prepared
 from kcm_cli.sandbox.scheduler.devices.errors import NodeRefused
 from kcm_cli.sandbox.scheduler.devices.pools import Target
 from kcm_cli.sandbox.scheduler.devices.results import allocation_of
@@ -60,7 +61,7 @@ class DeviceFilter:
 
     def check(self, node: NodeInfo) -> Refusal | None:
         """Raises AllocationError."""
-        away = [claim for claim in self._claims if not _reaches(claim, node)]
+        away = [claim for claim in self._claims if not _reaches(claim, node) or self._has_failed(claim)]
         if self._search is not None and node.name not in self._choices:
             try:
                 choices = allocate(self._search, Target(node.name, node.labels))
@@ -93,6 +94,14 @@ class DeviceFilter:
         if top:
             for name, score in raw.items():
                 total[name] += WEIGHT * (score * MAX_SCORE // top)
+
+    def _has_failed(self, claim: Claim) -> bool:
+        """Whether a device of a claim could not be prepared: then others are tried."""
+        try:
+            is_prepared(claim, self._state.now())
+        except NotPrepared:
+            return True
+        return False
 
     def _problem(self) -> str:
         for claim in self._claims:

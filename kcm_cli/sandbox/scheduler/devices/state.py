@@ -5,6 +5,9 @@ What was promised to a pod on its way counts as taken until the claim shows it, 
 upstream: pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go
 """
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+
 from kcm_cli.planning.resource_claims import NotCreated, NotNeeded, named, not_for
 from kcm_cli.runtime.store import Store
 from kcm_cli.sandbox.scheduler.devices.pools import Inventory
@@ -16,7 +19,15 @@ from kcm_cli.sandbox.views import SimulatedPod
 class DeviceState:
     """See the module. Kept from informers; ``pending`` are the uids of claims on their way."""
 
-    def __init__(self, claims: Store[Claim], classes: Store[DeviceClass], slices: Store[Slice]) -> None:
+    def __init__(
+        self,
+        claims: Store[Claim],
+        classes: Store[DeviceClass],
+        slices: Store[Slice],
+        now: Callable[[], datetime] = lambda: datetime.min.replace(tzinfo=UTC),
+    ) -> None:
+        """``now``: of the clock by which devices are to be prepared."""
+        self.now = now
         self.claims, self.classes, self._slices = claims, classes, slices
         self.usage = Usage()
         self.pending: set[str] = set()

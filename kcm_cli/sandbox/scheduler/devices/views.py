@@ -2,7 +2,7 @@
 
 import msgspec
 
-from kcm_cli.api.core import NodeSelector
+from kcm_cli.api.core import Condition, NodeSelector
 from kcm_cli.api.devices import GROUP, Consumer, DeviceTaint, DeviceToleration, ResourcePool
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.codec import Doc
@@ -160,11 +160,22 @@ class AllocatedDevices(View, frozen=True, gc=False):
 class Allocation(View, frozen=True, gc=False):
     devices: AllocatedDevices = msgspec.field(default_factory=AllocatedDevices)
     node_selector: NodeSelector | None = None
+    allocation_timestamp: str | None = None
+
+
+class DeviceStatus(View, frozen=True, gc=False):
+    """What its driver says of a device."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    conditions: tuple[Condition, ...] = ()
 
 
 class ClaimStatus(View, frozen=True, gc=False):
     allocation: Allocation | None = None
     reserved_for: tuple[Consumer, ...] = ()
+    devices: tuple[DeviceStatus, ...] = ()
 
 
 class Claim(Object, frozen=True, gc=False, kw_only=True):

@@ -11,12 +11,12 @@ from tests.unit.sandbox.nodes.world import PODS, World
 NO_HELP = "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
 
 
-async def publish(world: World, *devices: str, node: str = "node-1") -> None:
-    """The class of all devices, and these on a node."""
+async def publish(world: World, *devices: str, node: str = "node-1", **fields: Any) -> None:
+    """The class of all devices, and these on a node, with these fields."""
     if await world.gone("gpu", CLASSES):
         await world.create(CLASSES, {"metadata": {"name": "gpu"}, "spec": {}})
     pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": DRIVER, "pool": pool, "nodeName": node, "devices": [{"name": one} for one in devices]}
+    spec = {"driver": DRIVER, "pool": pool, "nodeName": node, "devices": [{"name": one} | fields for one in devices]}
     await world.create(SLICES, {"metadata": {"name": node}, "spec": spec})
 
 
@@ -148,5 +148,72 @@ def test_devices_on_a_node_that_cannot_have_the_pod(play, idle):
         assert await world.node_of("p") == ("node-2" if idle else "")
         pool = (await status(world))["allocation"]["devices"]["results"][0]["pool"]
         assert pool == ("node-2" if idle else "node-1")
+
+    play(life)
+
+
+async def tell(world: World, type_: str, device: str) -> None:
+    """The driver says something of the claim's device."""
+    doc = await world.get(RESOURCE_CLAIMS, "c")
+    now = "2026-01-01T00:00:00Z"
+    condition = {"type": type_, "status": "True", "reason": "Why", "message": "so", "lastTransitionTime": now}
+    state = {"driver": DRIVER, "pool": "node-1", "device": device, "conditions": [condition]}
+    doc["status"]["devices"] = [state]
+    await world.client.update(RESOURCE_CLAIMS, "default", "c", doc, subresource="status")
+
+
+async def device_of(world: World) -> str:
+    return str((await status(world))["allocation"]["devices"]["results"][0]["device"])
+
+
+SLOW = {"bindingConditions": ["Attached"], "bindingFailureConditions": ["Broken"]}
+
+
+def test_a_pod_waits_until_its_device_is_prepared(play):
+    async def life(world: World) -> None:
+        await publish(world, "d0", **SLOW)
+        await make_claim(world)
+        await world.pod("p", by_name("c"))
+        await world.wait(60)
+        assert not await world.node_of("p")
+        text = "waiting for binding conditions for device on node node-1"
+        assert ("BindingConditionsPending", text) in await world.events("p")
+        await tell(world, "Attached", "d0")
+        await world.wait(10)
+        assert await world.node_of("p") == "node-1"
+
+    play(life)
+
+
+def test_a_device_that_cannot_be_prepared_is_given_back(play):
+    async def life(world: World) -> None:
+        await publish(world, "d0", **SLOW)
+        await make_claim(world)
+        await world.pod("p", by_name("c"))
+        await world.wait(10)
+        assert await device_of(world) == "d0"
+        await world.delete(SLICES, "node-1")
+        await publish(world, "e0")
+        await tell(world, "Broken", "d0")
+        await world.wait(7)
+        why = 'device binding failed: claim=c, reason=Why, message="so"'
+        failed = ("FailedScheduling", f'running PreBind plugin "DynamicResources": {why}')
+        assert failed in await world.events("p")
+        await world.wait(60)
+        assert await world.node_of("p") == "node-1" and await device_of(world) == "e0"
+
+    play(life)
+
+
+def test_a_device_that_is_not_prepared_in_time(play):
+    async def life(world: World) -> None:
+        await publish(world, "d0", **SLOW)
+        await make_claim(world)
+        await world.pod("p", by_name("c"))
+        await world.wait(590)
+        assert not [text for _, text in await world.events("p") if "timeout" in text]
+        await world.wait(30)
+        assert [text for _, text in await world.events("p") if "device binding timeout" in text]
+        assert not await world.node_of("p")
 
     play(life)
