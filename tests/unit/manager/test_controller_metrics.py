@@ -18,7 +18,7 @@ MODULES = [
     for package in pkgutil.iter_modules(kcm_cli.controllers.__path__)
     if importlib.util.find_spec(f"kcm_cli.controllers.{package.name}.metrics") is not None
 ]
-OTHERS = {"limit": 100, "claims": Store(), "clock": LoopClock()}
+OTHERS = {"limit": 100, "claims": Store(), "clock": LoopClock(), "cluster_cidr": "10.0.0.0/16"}
 """What the classes take besides the registry."""
 
 
