@@ -6,12 +6,12 @@ Days are text (2026-01-02), which sorts as it should; what is no day says nothin
 upstream: pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go
 """
 
-import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 from kcm_cli.api.core import SECRETS, ConfigMap, Secret, ServiceAccount
+from kcm_cli.machinery.formats import is_date
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import Delete, Patch
 
@@ -23,8 +23,6 @@ INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
 TYPE = "kubernetes.io/service-account-token"
 ACCOUNT_NAME = "kubernetes.io/service-account.name"
 ACCOUNT_UID = "kubernetes.io/service-account.uid"
-
-_day = re.compile(r"\d{4}-\d{2}-\d{2}").fullmatch
 
 
 class TrackingUnknown(Exception):
@@ -55,7 +53,7 @@ class Limits:
 def limits(tracking: ConfigMap, now: datetime, period_s: float) -> Limits | None:
     """None as long as uses have not been tracked for a whole period. Raises TrackingUnknown."""
     since = (tracking.data or {}).get(SINCE)
-    if since is None or not is_day(since):
+    if since is None or not is_date(since):
         told = "nothing" if since is None else repr(since)
         raise TrackingUnknown(f"ConfigMap {tracking.key}: data.{SINCE} says {told} where a day (2026-01-02) should be")
     period = timedelta(seconds=period_s)
@@ -71,7 +69,7 @@ def is_unused(secret: Secret, limit: Limits) -> bool:
     used = secret.labels.get(LAST_USED)
     if used is None:
         return True
-    if not is_day(used):
+    if not is_date(used):
         raise NotADay(f"label {LAST_USED} says {used!r} where a day (2026-01-02) should be")
     return used < limit.day
 
@@ -92,7 +90,7 @@ def was_generated(secret: Secret, account: ServiceAccount | None) -> bool:
 def judge(secret: Secret, limit: Limits) -> Verdict:
     """What becomes of an unused token that no pod names."""
     invalid_since = secret.labels.get(INVALID_SINCE, "")
-    if not is_day(invalid_since):
+    if not is_date(invalid_since):
         return Verdict.MARK
     return Verdict.KEEP if invalid_since >= limit.day else Verdict.DELETE
 
@@ -108,17 +106,6 @@ def mark(secret: Secret, now: datetime) -> Patch:
 def removal(secret: Secret) -> Delete:
     """Only of what was looked at: a use since then has labelled it."""
     return Delete(SECRETS, secret.namespace, secret.name, resource_version=secret.metadata.resource_version)
-
-
-def is_day(text: str) -> bool:
-    """Whether a text is a day of the calendar."""
-    if _day(text) is None:
-        return False
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 def format_day(moment: datetime) -> str:
