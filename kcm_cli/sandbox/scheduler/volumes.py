@@ -32,12 +32,14 @@ IN_USE = Refusal(
     ),
     resolvable=True,
 )
-_ZONE_LABELS = (
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-)
+_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+_ZONE_LABELS = {
+    _ZONE: _ZONE,
+    _REGION: _REGION,
+    "failure-domain.beta.kubernetes.io/zone": _ZONE,
+    "failure-domain.beta.kubernetes.io/region": _REGION,
+}
+"""With the label that has taken the place of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ class VolumeFilter:
             return
         self._claims = found
         if any("ReadWriteOncePod" in claim.spec.access_modes for claim in found.bound):
-            self.filters.append(self._restricted)
+            in_use = IN_USE if self._is_in_use() else None
+            self.filters.append(lambda node: in_use)
         limited = limits_filter(info, volumes)
         if limited is not None:
             self.filters.append(limited)
@@ -120,24 +123,24 @@ class VolumeFilter:
         return Refusal(BINDING, tuple(reasons)) if reasons else None
 
     def _zone(self, node: NodeInfo) -> Refusal | None:
+        if not any(label in node.labels for label in _ZONE_LABELS):
+            return None  # the cluster has no zones
         for claim in self._claims.bound:
             volume = self._volumes.volumes.get(claim.spec.volume_name)
             if volume is None:
                 continue
-            for label in _ZONE_LABELS:
+            for label, stable in _ZONE_LABELS.items():
                 zones = volume.labels.get(label)
-                if zones is not None and node.labels.get(label) not in zones.split("__"):
+                if zones is not None and node.labels.get(label, node.labels.get(stable)) not in zones.split("__"):
                     return WRONG_ZONE
         return None
 
-    def _restricted(self, node: NodeInfo) -> Refusal | None:
+    def _is_in_use(self) -> bool:
+        """Whether some pod has a claim that is for one pod only."""
         alone = {c.name for c in self._claims.bound if "ReadWriteOncePod" in c.spec.access_modes}
         namespace = self._info.pod.namespace
-        for other_node in self._state.all():
-            for other in other_node.pods.values():
-                if other.pod.namespace == namespace and alone.intersection(other.claims):
-                    return IN_USE
-        return None
+        users = (other for node in self._state.all() for other in node.pods.values() if other.claims)
+        return any(other.pod.namespace == namespace and not alone.isdisjoint(other.claims) for other in users)
 
     def _match(self, node: NodeInfo) -> Needs | None:
         """The claims that wait for a node, matched to volumes or to be provisioned; None where that cannot be."""

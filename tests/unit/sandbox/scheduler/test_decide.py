@@ -327,7 +327,6 @@ CLASS = {"metadata": {"name": "s"}, "provisioner": "x", "volumeBindingMode": "Wa
 MANUAL = {**CLASS, "provisioner": "kubernetes.io/no-provisioner"}
 ONLY_B = [{"matchLabelExpressions": [{"key": "kubernetes.io/hostname", "values": ["b"]}]}]
 KEPT = {"namespace": "default", "name": "v"}
-IN_ZONE_Q = {"topology.kubernetes.io/zone": "q"}
 
 
 def claim(name, **spec):
@@ -417,15 +416,27 @@ UNAVAILABLE = "0/2 nodes are available: "
             "b",
             id="allowed topologies",
         ),
-        pytest.param(
-            volumes_of([claim("v", volumeName="pv")], [volume("pv", labels=IN_ZONE_Q)], [CLASS]),
-            UNAVAILABLE + "2 node(s) had no available volume zone.",
-            id="zone",
-        ),
     ],
 )
 def test_volumes(volumes, expected):
     assert placed(mounts("v"), state_of(node_doc("a"), node_doc("b")), volumes) == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "zone", "fits"),
+    [
+        pytest.param({}, "q", True, id="cluster without zones"),
+        pytest.param({"topology.kubernetes.io/zone": "q"}, "q", True, id="zone"),
+        pytest.param({"topology.kubernetes.io/zone": "r"}, "q__r", True, id="one of two zones"),
+        pytest.param({"topology.kubernetes.io/zone": "s"}, "q__r", False, id="another zone"),
+        pytest.param({"topology.kubernetes.io/region": "s"}, "q", False, id="region without a zone"),
+    ],
+)
+@pytest.mark.parametrize("label", ["topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"])
+def test_zones_of_volumes(labels, zone, fits, label):
+    volumes = volumes_of([claim("v", volumeName="pv")], [volume("pv", labels={label: zone})], [CLASS])
+    expected = "n" if fits else ONE + "1 node(s) had no available volume zone."
+    assert placed(mounts("v"), state_of(node_doc("n", labels)), volumes) == expected
 
 
 def test_a_volume_for_one_pod_only():
