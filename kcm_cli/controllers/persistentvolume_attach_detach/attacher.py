@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from kcm_cli.api.storage import VOLUME_ATTACHMENTS, VolumeAttachment
+from kcm_cli.machinery.meta import number_of
 from kcm_cli.planning.volumes.attachable import AttachableVolume, attachment_name
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound
@@ -18,6 +19,7 @@ from kcm_cli.runtime.informer import Informer
 TIMEOUT_S = 120.0
 _ATTACH_FAILED = "kubernetes.io/csi: attacher.Attach failed: {error}"
 _DELETE_FAILED = "kubernetes.io/csi: detacher.Detach failed to delete VolumeAttachment [{name}]: {error}"
+_UNKNOWN = "kubernetes.io/csi: detacher.Detach failed to look up VolumeAttachment [{name}]: {error}"
 
 
 class AttachError(Exception):
@@ -31,7 +33,7 @@ class Attacher:
 
     def __init__(self, client: Client, attachments: Informer[VolumeAttachment]) -> None:
         self._client = client
-        self._store = attachments.store
+        self._attachments = attachments
         self._waiting: dict[str, set[asyncio.Event]] = {}
         attachments.listen(on_add=self._changed, on_update=lambda _, new: self._changed(new), on_delete=self._changed)
 
@@ -40,7 +42,7 @@ class Attacher:
         if not volume.driver:
             return
         name = attachment_name(volume.driver, volume.handle, node)
-        if self._store.get(name) is None:
+        if self._attachments.store.get(name) is None:
             await self._create(name, volume, node)
         text = f"timed out waiting for external-attacher of {volume.driver} CSI driver to attach volume {volume.handle}"
         await self._until(name, _is_attached, text)
@@ -56,13 +58,14 @@ class Attacher:
             return
         except (ApiError, TransportError) as error:
             raise AttachError(_DELETE_FAILED.format(name=name, error=error)) from error
+        since = 0 if self._attachments.store.get(name) is not None else await self._version(name)
         text = f"timed out waiting for external-attacher of unknown CSI driver to detach volume {handle}"
-        await self._until(name, _is_detached, text)
+        await self._until(name, lambda shown: _is_detached(shown) and self._shows(since), text)
 
     async def is_attached(self, volume: AttachableVolume, node: str) -> bool:
         """Whether a volume still is attached, by the cache or, where it does not know, by the server."""
         name = attachment_name(volume.driver, volume.handle, node)
-        known = self._store.get(name)
+        known = self._attachments.store.get(name)
         try:
             known = known or await self._client.get(VOLUME_ATTACHMENTS, "", name)
         except NotFound:
@@ -80,13 +83,26 @@ class Attacher:
         except (ApiError, TransportError) as error:
             raise AttachError(_ATTACH_FAILED.format(error=error)) from error
 
+    async def _version(self, name: str) -> int:
+        """The version of an attachment that the cache does not show: it may be gone, or the cache be behind."""
+        try:
+            return (await self._client.get(VOLUME_ATTACHMENTS, "", name)).version
+        except NotFound:
+            return 0
+        except (ApiError, TransportError) as error:
+            raise AttachError(_UNKNOWN.format(name=name, error=error)) from error
+
+    def _shows(self, version: int) -> bool:
+        """Whether the cache has come as far as this."""
+        return number_of(self._attachments.last_version) >= version
+
     async def _until(self, name: str, done: Callable[[VolumeAttachment | None], bool], timed_out: str) -> None:
         changed = asyncio.Event()
         waiting = self._waiting.setdefault(name, set())
         waiting.add(changed)
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                while not done(self._store.get(name)):
+                while not done(self._attachments.store.get(name)):
                     await changed.wait()
                     changed.clear()
         except TimeoutError:

@@ -67,7 +67,8 @@ class Rewriting:
 
 
 class Held:
-    """Holds back what watches of a path bring, from a request on that ``since`` says yes to, until ``release``."""
+    """Holds back what watches of a path bring, from ``hold`` on or from a request that ``since`` says yes to, until
+    ``release``."""
 
     def __init__(self, inner: Transport, clock: Clock, path: str, since: Callable[[Request], bool]) -> None:
         self._inner = inner
@@ -75,6 +76,9 @@ class Held:
         self._path = path
         self._since = since
         self._holding = self._over = False
+
+    def hold(self) -> None:
+        self._holding = True
 
     def release(self) -> None:
         self._holding, self._over = False, True

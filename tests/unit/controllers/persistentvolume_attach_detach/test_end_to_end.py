@@ -9,10 +9,11 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
+from kcm_cli.planning.volumes.attachable import attachment_name
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.storage.plan import DRIVER
 from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.faults import Held, Refusing
 from tests.unit.controllers.persistentvolume_attach_detach.storage import (
     ATTACHMENTS,
     CLAIMS,
@@ -403,6 +404,35 @@ def test_a_volume_goes_from_the_node_status_before_it_is_detached(play):
             await world.delete(PODS, "p")
             await world.wait(5)
             assert order == ["told", "told nothing", "detach"]
+
+    play(life)
+
+
+def test_a_volume_is_detached_when_its_attachment_is_gone_though_the_cache_never_had_it(play):
+    async def life(world: World) -> None:
+        source = {"csi": {"driver": "slow.example.com", "volumeHandle": "h-a"}}
+        await bound(world, "a", source=source)
+        name, kept = "kubernetes.io/csi/slow.example.com^h-a", {"finalizers": ["example.com/attached"]}
+        made = attachment_name("slow.example.com", "h-a", "node-1")
+        status = {"volumesAttached": [{"name": name, "devicePath": ""}], "volumesInUse": [name]}
+        await world.cluster.nodes.fail("node-1")
+        await world.client.patch(NODES, "", "node-1", {"status": status}, subresource="status")
+        path = "/apis/storage.k8s.io/v1/volumeattachments"
+        held = Held(world.server.transport(), world.clock, path, lambda request: False)
+        async with running(world, transport=held):
+            await start(world, "q", using("a", "node-2"))
+            await world.wait(3)
+            held.hold()
+            spec = {"attacher": "slow.example.com", "nodeName": "node-1", "source": {"persistentVolumeName": "v-a"}}
+            await world.create(ATTACHMENTS, {"metadata": {"name": made, **kept}, "spec": spec})
+            await world.client.patch(NODES, "", "node-1", {"status": {"volumesInUse": None}}, subresource="status")
+            await world.wait(3)
+            assert "deletionTimestamp" in (await world.get(ATTACHMENTS, made))["metadata"]
+            assert [one["metadata"]["name"] for one in await world.items(ATTACHMENTS)] == [made]
+            await world.patch(ATTACHMENTS, made, {"metadata": {"finalizers": None}})
+            held.release()
+            await world.wait(3)
+            assert [one["spec"]["nodeName"] for one in await world.items(ATTACHMENTS)] == ["node-2"]
 
     play(life)
 
