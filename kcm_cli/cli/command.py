@@ -52,13 +52,22 @@ class ManagerGroup(TyperGroup):
 
 
 class PlainCommand(TyperCommand):
-    """A command whose module reads its arguments itself: ``main(arguments) -> exit code``."""
+    """A command whose module reads its arguments itself: ``main(arguments) -> exit code``; ``completion(arguments)``
+    are the flags and the words that may come next."""
 
     module: str
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.args = list(args)
         return []
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        if not ctx.resilient_parsing:
+            return []
+        # imported here: only completion needs parameters
+        from kcm_cli.cli.parameters import made
+
+        return list(made(*importlib.import_module(self.module).completion(ctx.args)))
 
     def invoke(self, ctx: Any) -> Any:
         try:

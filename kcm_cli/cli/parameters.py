@@ -1,7 +1,7 @@
-"""The manager's flags as Typer parameters, made from their declarations: what shell completion reads."""
+"""Flags as Typer parameters, made from their declarations: what shell completion reads."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -15,15 +15,27 @@ from kcm_cli.manager.options import flag_set
 
 @cache
 def parameters() -> tuple[Any, ...]:
-    """One parameter for each visible flag."""
+    """One parameter for each visible flag of the manager."""
+    return made(flag_set())
 
-    def manager() -> None:
-        """Stands for the manager while Typer reads its signature."""
 
-    manager.__signature__ = inspect.Signature([_parameter(flag) for flag in flag_set() if not flag.hidden])  # type: ignore[attr-defined]  # what inspect reads
+def made(flags: Iterable[Flag], words: tuple[str, ...] = ()) -> tuple[Any, ...]:
+    """One parameter for each visible flag. ``words``: what may come beside them."""
+
+    def command() -> None:
+        """Stands for the command while Typer reads its signature."""
+
+    declared = [_parameter(flag) for flag in flags if not flag.hidden]
+    command.__signature__ = inspect.Signature([*declared, *_argument(words)])  # type: ignore[attr-defined]  # what inspect reads
     carrier = typer.Typer(add_completion=False)
-    carrier.command()(manager)
+    carrier.command()(command)
     return tuple(typer.main.get_command(carrier).params)
+
+
+def _argument(words: tuple[str, ...]) -> Iterator[inspect.Parameter]:
+    if words:
+        declared = typer.Argument(None, autocompletion=_completer(words))
+        yield inspect.Parameter("word", inspect.Parameter.KEYWORD_ONLY, default=declared, annotation=str)
 
 
 def _parameter(flag: Flag) -> inspect.Parameter:

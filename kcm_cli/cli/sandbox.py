@@ -21,6 +21,7 @@ import uvloop
 from kcm_cli.cli import sandbox_flags
 from kcm_cli.cli.manager import fail
 from kcm_cli.cli.sandbox_flags import Command
+from kcm_cli.component.flagset import FlagSet
 from kcm_cli.runtime.tasks import Tasks, innermost
 from kcm_cli.sandbox.apiserver.registry.bootstrap import BootstrapError
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
@@ -46,6 +47,15 @@ def main(arguments: Sequence[str]) -> int:
         return fail(problems)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(command))
+
+
+def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
+    """The flags and words that may come behind these."""
+    if list(arguments[:1]) == ["nodes"]:
+        from kcm_cli.cli import sandbox_nodes  # imported here: a sandbox needs no session to start
+
+        return sandbox_nodes.FLAGS, () if len(arguments) > 1 else sandbox_nodes.VERBS
+    return sandbox_flags.FLAGS, () if arguments else ("nodes",)
 
 
 async def _run(command: Command) -> int:

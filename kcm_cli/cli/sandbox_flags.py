@@ -37,7 +37,7 @@ Usage:
 _LAST_PORT = 65535
 
 
-class _Flags(FlagSet):
+class Flags(FlagSet):
     """Knows a flag of the manager that was given before --."""
 
     def hint(self, name: str) -> str:
@@ -45,6 +45,9 @@ class _Flags(FlagSet):
         if flags.get(name) is not None or flags.letter(name) is not None:
             return " (a flag of the manager goes after --: kcm sandbox -- [manager flags])"
         return super().hint(name)
+
+
+FLAGS = Flags(_FLAGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +62,15 @@ class Command:
 
 def help_text() -> str:
     """What --help prints."""
-    return "\n".join([_ABOUT, *usage.sections(FlagSet(_FLAGS), usage.width())]) + "\n"
+    return "\n".join([_ABOUT, *usage.sections(FLAGS, usage.width())]) + "\n"
 
 
 def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     """The command, and all that is wrong with it."""
     words, manager_flags = _split(arguments)
-    parsed = _Flags(_FLAGS).parse(words)
+    parsed = FLAGS.parse(words)
     problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
-    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in _FLAGS}
+    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
     options = SandboxOptions(
         port=_whole(values["port"]),
         bind_address=str(values["bind-address"]),

@@ -23,11 +23,13 @@ from kcm_cli.rest.transport import TransportError
 from kcm_cli.sandbox import kubeconfig
 from kcm_cli.sandbox.nodes import commands, shape
 
-_FLAGS = (
-    Flag("kubeconfig", STRING, "", "The sandbox's kubeconfig; without it KUBECONFIG or ~/.kube/config.", "Nodes"),
-    Flag("count", INT, 1, "How many nodes to add where none is named.", "Nodes"),
-    Flag("capacity", STRING, "", "Size of added nodes, such as cpu=8,memory=16Gi,pods=250.", "Nodes"),
-    Flag("help", BOOL, False, "Show this text.", "Nodes", shorthand="h"),
+FLAGS = FlagSet(
+    (
+        Flag("kubeconfig", STRING, "", "The sandbox's kubeconfig; without it KUBECONFIG or ~/.kube/config.", "Nodes"),
+        Flag("count", INT, 1, "How many nodes to add where none is named.", "Nodes"),
+        Flag("capacity", STRING, "", "Size of added nodes, such as cpu=8,memory=16Gi,pods=250.", "Nodes"),
+        Flag("help", BOOL, False, "Show this text.", "Nodes", shorthand="h"),
+    )
 )
 _ABOUT = """kcm sandbox nodes changes the simulated nodes of a running sandbox.
 
@@ -43,6 +45,7 @@ _CHANGES: dict[str, tuple[_Change, str]] = {
     "fail": (commands.fail, "failed"),
     "recover": (commands.recover, "recovered"),
 }
+VERBS = ("add", *_CHANGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +61,12 @@ class Order:
 
 def main(arguments: Sequence[str]) -> int:
     """Carry the order out; the exit code."""
-    flags = FlagSet(_FLAGS)
-    parsed = flags.parse(list(arguments))
+    parsed = FLAGS.parse(list(arguments))
     if parsed.values.get("help") or not (parsed.rest or parsed.problems):
-        sys.stdout.write("\n".join([_ABOUT, *usage.sections(flags, usage.width())]) + "\n")
+        sys.stdout.write("\n".join([_ABOUT, *usage.sections(FLAGS, usage.width())]) + "\n")
         return 0
     verb, *names = parsed.rest or [""]
-    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in _FLAGS}
+    values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
     count = values["count"]
     assert isinstance(count, int)
     order = Order(verb, tuple(names), str(values["kubeconfig"]), count, str(values["capacity"]))

@@ -1,7 +1,7 @@
 """The commands beside the manager itself: where each is, so that it is imported only when it is asked for.
 
 Each module has ``app``, a ``typer.Typer`` with one command (or a group of them); a ``plain`` one has
-``main(arguments) -> exit code`` instead.
+``main(arguments) -> exit code`` and ``completion(arguments)`` instead.
 """
 
 from dataclasses import dataclass

@@ -174,6 +174,11 @@ def complete(words: str) -> list[str]:
         pytest.param("kcm --leader-elect=false --write", ["--write-config-to"], id="after a bool with a value"),
         pytest.param("kcm --pod-evic", [], id="former flags are not offered"),
         pytest.param("kcm sand", ["sandbox"], id="command"),
+        pytest.param("kcm sandbox --no", ["--nodes", "--no-manager", "--no-view"], id="flag of a command"),
+        pytest.param("kcm sandbox --port 0 --data", ["--data-dir"], id="another flag of a command"),
+        pytest.param("kcm sandbox n", ["nodes"], id="command of a command"),
+        pytest.param("kcm sandbox nodes ", ["add", "remove", "fail", "recover"], id="verb"),
+        pytest.param("kcm sandbox nodes add --c", ["--count", "--capacity"], id="flag of a verb"),
     ],
 )
 def test_completion(words: str, offered: list[str]) -> None:
