@@ -20,13 +20,15 @@ class CelTypeError(CelProblem):
 
 def located(text: str, offset: int, message: str) -> str:
     """``ERROR: <input>:1:5: message``, the line, and a mark below it."""
+    if not text:
+        return f"ERROR: <input>:1:0: {message}"
     line_start = text.rfind("\n", 0, offset) + 1
     line_end = text.find("\n", offset)
     line = text[line_start : line_end if line_end >= 0 else len(text)]
     number, column = text.count("\n", 0, offset) + 1, offset - line_start
     marks = "".join(map(_dot, line[:column])) + ("^" if line[column : column + 1].isascii() else "\uff3e")
     shown = line.replace("\t", " ")
-    return f"ERROR: <input>:{number}:{column + 1 if text else 0}: {message}\n | {shown}\n | {marks}"
+    return f"ERROR: <input>:{number}:{column + 1}: {message}\n | {shown}\n | {marks}"
 
 
 def _dot(char: str) -> str:

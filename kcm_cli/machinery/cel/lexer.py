@@ -56,25 +56,33 @@ class Token:
     value: Literal = None
 
 
-def tokens(text: str) -> list[Token]:
-    """All tokens and an ``end``. Raises CelSyntaxError."""
+def tokens(text: str) -> tuple[list[Token], list[tuple[int, str]]]:
+    """All tokens and an ``end``; the offsets of what is none, and what is told of it. Raises CelSyntaxError."""
     found: list[Token] = []
+    problems: list[tuple[int, str]] = []
     position = 0
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            what = f"Syntax error: token recognition error at: '{_unknown(text[position:])}'"
-            raise CelSyntaxError(located(text, position, what))
+            unknown = _unknown(text[position:])
+            problems.append((position, f"Syntax error: token recognition error at: '{unknown}'"))
+            position += len(unknown)
+            continue
         if match["space"] is None:
             found.append(_token(text, position, match))
         position = match.end()
     found.append(Token("end", len(text), "<EOF>"))
-    return found
+    return found, problems
 
 
 def _unknown(rest: str) -> str:
-    """What the recognizer gives up on: an open string up to its end, else one sign."""
-    return rest.split("\n", 1)[0] if rest[0] in "\"'" else rest[0]
+    """What the recognizer gives up on: an open string up to its end, half an operator with what follows it, else one
+    sign.
+    """
+    if rest[0] in "\"'`":
+        line, end, _ = rest.partition("\n")
+        return line + end
+    return rest[:2] if rest[0] in "=&|" else rest[0]
 
 
 def _token(text: str, offset: int, match: re.Match[str]) -> Token:

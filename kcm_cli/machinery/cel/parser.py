@@ -3,7 +3,8 @@
 upstream: cel-go parser/parser.go, parser/macro.go, ext/comprehensions.go
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from kcm_cli.machinery.cel.errors import CelSyntaxError, located
 from kcm_cli.machinery.cel.lexer import RESERVED, Token, tokens
@@ -21,9 +22,15 @@ from kcm_cli.machinery.cel.syntax import (
 )
 from kcm_cli.machinery.cel.values import INT_MAX, Uint
 
-_START = (
-    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
-)
+_LITERALS = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER"
+_START = f"{{'[', '{{', '(', '.', '-', '!', {_LITERALS}}}"
+_ARGUMENT = f"{{'[', '{{', '(', ')', '.', '-', '!', {_LITERALS}}}"
+_INDEX = f"{{'[', '{{', '(', '.', '-', '!', '?', {_LITERALS}}}"
+_ITEM = f"{{'[', ']', '{{', '(', '.', ',', '-', '!', '?', {_LITERALS}}}"
+_KEY = f"{{'[', '{{', '}}', '(', '.', ',', '-', '!', '?', {_LITERALS}}}"
+_FIELD = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
+_STARTS = frozenset(("[", "{", "(", ".", "-", "!", "literal", "name"))
+_END = frozenset(("end",))
 _MAX_DEPTH = 250
 _RELATIONS = {
     "<": "_<_",
@@ -36,6 +43,7 @@ _RELATIONS = {
 }
 _ADDITIONS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
+_GOES_ON = frozenset((*_RELATIONS, *_ADDITIONS, *_PRODUCTS, "&&", "||", "?", ".", "["))
 # Number of names and of expressions that a macro may have.
 _MACROS: dict[str, tuple[tuple[int, int], ...]] = {
     "all": ((1, 1), (2, 1)),
@@ -78,23 +86,46 @@ def _too_deep(text: str, offset: int) -> CelSyntaxError:
 
 
 class _Parser:
-    """Recursive descent, one level per precedence."""
+    """Recursive descent, one level per precedence. Like the original, it goes on after a sign too much or too few, and
+    tells all that it found.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = tokens(text)
+        self._tokens, self._problems = tokens(text)
         self._position = 0
         self._depth = 0
+        self._after = [_END]
+        """What may follow the expression that is read, innermost last."""
 
     def whole(self) -> Node:
         node = self._expression()
-        if self._next.kind != "end":
-            raise self._mismatch(self._next, "<EOF>", extraneous=True)
+        token = self._next
+        if token.kind != "end":
+            if self._following.kind != "end":
+                raise self._mismatch(token, "<EOF>")
+            self._tell(token, f"extraneous input '{token.text}' expecting <EOF>")
+        if self._problems:
+            raise self._failure()
         return node
+
+    def _failure(self) -> CelSyntaxError:
+        """All that was found, in its order."""
+        return CelSyntaxError("\n".join(located(self._text, *problem) for problem in sorted(self._problems)))
 
     @property
     def _next(self) -> Token:
         return self._tokens[self._position]
+
+    @property
+    def _following(self) -> Token:
+        return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
+
+    @contextmanager
+    def _within(self, *ends: str) -> Iterator[None]:
+        self._after.append(frozenset(ends))
+        yield
+        self._after.pop()
 
     def _take(self) -> Token:
         token = self._tokens[self._position]
@@ -109,16 +140,37 @@ class _Parser:
 
     def _expect(self, kind: str) -> Token:
         token = self._next
-        if token.kind != kind:
-            raise self._mismatch(token, "IDENTIFIER" if kind == "name" else f"'{kind}'")
-        return self._take()
+        if token.kind == kind:
+            return self._take()
+        if self._following.kind == kind:
+            self._tell(token, f"extraneous input '{token.text}' expecting '{kind}'")
+            self._take()
+            return self._take()
+        if token.kind in (_STARTS if kind == ":" else _GOES_ON | self._after[-1]):
+            self._tell(token, f"missing '{kind}' at '{token.text}'")
+            return Token(kind, token.offset, kind)
+        raise self._mismatch(token, f"'{kind}'")
 
-    def _mismatch(self, token: Token, wanted: str, *, extraneous: bool = False) -> CelSyntaxError:
-        kind = "extraneous input" if extraneous else "mismatched input"
-        return self._error(token.offset, f"Syntax error: {kind} '{token.text}' expecting {wanted}")
+    def _separated(self, end: str) -> None:
+        """What is between two elements, or ends them, comes next. Raises CelSyntaxError."""
+        token = self._next
+        if token.kind in (end, ","):
+            return
+        wanted = f"{{'{end}', ','}}"
+        if self._following.kind not in (end, ","):
+            raise self._mismatch(token, wanted)
+        self._tell(token, f"extraneous input '{token.text}' expecting {wanted}")
+        self._take()
+
+    def _tell(self, token: Token, message: str) -> None:
+        self._problems.append((token.offset, f"Syntax error: {message}"))
+
+    def _mismatch(self, token: Token, wanted: str) -> CelSyntaxError:
+        return self._error(token.offset, f"Syntax error: mismatched input '{token.text}' expecting {wanted}")
 
     def _error(self, offset: int, message: str) -> CelSyntaxError:
-        return CelSyntaxError(located(self._text, offset, message))
+        self._problems.append((offset, message))
+        return self._failure()
 
     # Precedence, from the loosest
 
@@ -129,7 +181,8 @@ class _Parser:
         condition = self._either()
         if self._next.kind == "?":
             offset = self._take().offset
-            chosen = self._either()
+            with self._within(":"):
+                chosen = self._either()
             self._expect(":")
             condition = Call(offset, "_?_:_", None, (condition, chosen, self._expression()))
         self._depth -= 1
@@ -188,7 +241,10 @@ class _Parser:
             elif token.kind == "[":
                 self._take()
                 optional = self._takes("?")
-                index = self._expression()
+                if not optional and self._next.kind not in _STARTS:
+                    self._check_start(_INDEX)
+                with self._within("]"):
+                    index = self._expression()
                 self._expect("]")
                 node = Call(token.offset, "_[?_]" if optional else "_[_]", None, (node, index))
             elif token.kind == "{" and (name := _dotted(node)):
@@ -196,8 +252,18 @@ class _Parser:
             else:
                 return node
 
+    def _name(self) -> Token:
+        """What follows a dot. Raises CelSyntaxError."""
+        token = self._next
+        if token.kind != "name":
+            shown = token.text if token.kind != "end" else ""
+            raise self._error(token.offset, f"Syntax error: no viable alternative at input '.{shown}'")
+        return self._take()
+
     def _selected(self, node: Node, offset: int, optional: bool) -> Node:
-        name = self._expect("name").text
+        if optional and self._next.kind != "name":
+            raise self._mismatch(self._next, "{IDENTIFIER, ESC_IDENTIFIER}")
+        name = self._name().text
         if optional or self._next.kind != "(":
             return Select(offset, node, name, optional)
         open_offset = self._take().offset
@@ -207,11 +273,23 @@ class _Parser:
     def _arguments(self, end: str) -> tuple[Node, ...]:
         args: list[Node] = []
         if not self._takes(end):
-            args.append(self._expression())
-            while self._takes(","):
+            self._check_start(_ARGUMENT)
+            with self._within(end, ","):
                 args.append(self._expression())
+                while self._takes(","):
+                    args.append(self._expression())
             self._expect(end)
         return tuple(args)
+
+    def _check_start(self, wanted: str) -> None:
+        """Something that begins an expression comes next, or follows a sign too much. Raises CelSyntaxError."""
+        token = self._next
+        if token.kind in _STARTS:
+            return
+        if self._following.kind not in _STARTS:
+            raise self._mismatch(token, wanted)
+        self._tell(token, f"extraneous input '{token.text}' expecting {wanted}")
+        self._take()
 
     def _primary(self) -> Node:
         token = self._next
@@ -220,7 +298,8 @@ class _Parser:
                 return self._literal(self._take())
             case "(":
                 self._take()
-                node = self._expression()
+                with self._within(")"):
+                    node = self._expression()
                 self._expect(")")
                 return node
             case "[":
@@ -229,7 +308,8 @@ class _Parser:
                 return self._map(self._take().offset)
             case "." | "name":
                 return self._named()
-        raise self._mismatch(token, _START)
+        self._check_start(_START)
+        return self._primary()
 
     def _literal(self, token: Token) -> Node:
         if type(token.value) is int and token.value > INT_MAX:
@@ -239,9 +319,9 @@ class _Parser:
     def _named(self) -> Node:
         start = self._next.offset
         rooted = self._takes(".")
-        token = self._expect("name")
+        token = self._name() if rooted else self._take()
         if token.text in RESERVED:
-            raise self._error(token.offset, f"reserved identifier: {token.text}")
+            self._problems.append((token.offset, f"reserved identifier: {token.text}"))
         if self._next.kind == "(":
             open_offset = self._take().offset
             return self._call(open_offset, token.text, None, self._arguments(")"))
@@ -250,36 +330,53 @@ class _Parser:
     def _list(self, offset: int) -> Node:
         elements: list[Node] = []
         optional: set[int] = set()
-        while not self._takes("]"):
-            if self._takes("?"):
+        for mark in self._elements("]", _ITEM):
+            if mark:
                 optional.add(len(elements))
             elements.append(self._expression())
-            if self._next.kind != "]":
-                self._expect(",")
         return ListNode(offset, tuple(elements), frozenset(optional))
+
+    def _elements(self, end: str, wanted: str) -> Iterator[bool]:
+        """Go to each element up to the end; whether it is marked as optional. ``wanted``: what can come first. Raises
+        CelSyntaxError.
+        """
+        if self._takes(end):
+            return
+        if self._takes(","):
+            self._expect(end)
+            return
+        if self._next.kind != "?":
+            self._check_start(wanted)
+        while True:
+            with self._within(end, ","):
+                yield self._takes("?")
+            self._separated(end)
+            if self._takes(end):
+                return
+            self._take()
+            if self._next.kind not in _STARTS and self._next.kind != "?":
+                self._expect(end)
+                return
 
     def _map(self, offset: int) -> Node:
         entries: list[tuple[Node, Node, bool]] = []
-        while not self._takes("}"):
-            optional = self._takes("?")
-            key = self._expression()
+        for optional in self._elements("}", _KEY):
+            with self._within(":"):
+                key = self._expression()
             self._expect(":")
             entries.append((key, self._expression(), optional))
-            if self._next.kind != "}":
-                self._expect(",")
         return MapNode(offset, tuple(entries))
 
     def _struct(self, name: str) -> Node:
-        offset = self._expect("{").offset
+        offset = self._take().offset
         fields: list[tuple[str, Node, bool]] = []
         colons: list[int] = []
-        while not self._takes("}"):
-            optional = self._takes("?")
-            field = self._expect("name").text
+        for optional in self._elements("}", _FIELD):
+            if self._next.kind != "name":
+                raise self._mismatch(self._next, _FIELD)
+            field = self._take().text
             colons.append(self._expect(":").offset)
             fields.append((field, self._expression(), optional))
-            if self._next.kind != "}":
-                self._expect(",")
         return StructNode(offset, name, tuple(fields), tuple(colons))
 
     # Macros

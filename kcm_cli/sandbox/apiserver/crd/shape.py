@@ -5,12 +5,14 @@ All functions work in place. The fields of the object's own metadata are left al
 upstream: apiextensions-apiserver pkg/apiserver/schema/{pruning,defaulting}
 """
 
+from decimal import Decimal
 from typing import cast
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.patches import copy
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, NO_DEFAULT, Structural
 
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _INTEGERS = 1e21
 """Floats from here on are written with an exponent."""
 
@@ -53,18 +55,25 @@ def _prune_object(schema: Structural | None, value: Doc, path: str, gone: list[s
 
 
 def settle_numbers(value: object) -> object:
-    """Whole floats as integers, as they come back from the real server's storage; objects and lists in place."""
+    """Whole floats as integers, and integers that do not fit 64 bits with the digits of floats, as they come back from
+    the real server's storage; objects and lists in place.
+    """
     if isinstance(value, dict):
         for key, item in value.items():
-            if isinstance(item, float | dict | list):
+            if isinstance(item, float | dict | list) or _is_wide(item):
                 value[key] = settle_numbers(item)
     elif isinstance(value, list):
         for index, item in enumerate(cast("list[object]", value)):
-            if isinstance(item, float | dict | list):
+            if isinstance(item, float | dict | list) or _is_wide(item):
                 value[index] = settle_numbers(item)
-    elif isinstance(value, float) and value.is_integer() and abs(value) < _INTEGERS:
-        return int(value)
+    elif isinstance(value, int | float):
+        number = float(value)
+        return int(Decimal(repr(number))) if number.is_integer() and abs(number) < _INTEGERS else number
     return value
+
+
+def _is_wide(value: object) -> bool:
+    return isinstance(value, int) and not _INT64_MIN <= value <= _INT64_MAX
 
 
 def drop_nulls(schema: Structural | None, value: object) -> None:

@@ -155,6 +155,8 @@ class ServiceAllocator:
     def _next_ip(self, doc: Tree, family: str, held: Reservation) -> str:
         for network in self._networks():
             if _family(network) == family:
+                if held.dry_run:
+                    return str(network.network_address)
                 try:
                     chosen = self._free_in(network)
                 except _Full:
@@ -269,6 +271,10 @@ class ServiceAllocator:
         return _TAKEN_PORT if self._port_taken(port) else ""
 
     def _next_port(self, held: Reservation) -> int:
+        if held.dry_run:
+            port = max(held.ports, default=_LAST_PORT + 1) + 1
+            held.ports.add(port)
+            return port
         size = _LAST_PORT - _FIRST_PORT + 1
         start = self._random.randrange(size)
         for step in range(size):

@@ -520,3 +520,14 @@ def test_what_goes_away_is_only_read_and_deleted(served: Any) -> None:
         assert found["verbs"] == ["delete", "deletecollection", "get", "list", "watch"]
 
     served(test)
+
+
+def test_numbers_beyond_64_bits_are_floats(served: Any) -> None:
+    async def test(api: Api) -> None:
+        free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        await define(api, definition(version(spec=free)))
+        spec = {"size": 12345678901234567890, "list": [1 << 64, 5, 2.0, 1 << 70]}
+        made = await api.json("POST", THINGS, thing(spec=spec), status=201)
+        assert made["spec"] == {"size": 12345678901234567000, "list": [18446744073709552000, 5, 2, float(1 << 70)]}
+
+    served(test)

@@ -228,3 +228,14 @@ def test_options_of_another_kind_are_of_the_group_of_options(served: Any) -> Non
             assert refused["message"].startswith(f'no kind "Foo" is registered for version "{version}" in scheme')
 
     served(test)
+
+
+def test_a_dry_run_of_a_service_says_what_no_service_gets(served: Any) -> None:
+    async def test(api: Api) -> None:
+        spec = {"type": "NodePort", "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 81}]}
+        path, query = "/api/v1/namespaces/default/services", {"dryRun": "All"}
+        made = await api.json("POST", path, {"metadata": {"name": "s"}, "spec": spec}, status=201, query=query)
+        assert made["spec"]["clusterIPs"] == ["10.0.0.0"]
+        assert [port["nodePort"] for port in made["spec"]["ports"]] == [32769, 32770]
+
+    served(test)
