@@ -122,7 +122,8 @@ async def _serve(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int
         if command.options.nodes > 0:
             tasks = Tasks(functools.partial(_ended, stop))
             running.push_async_callback(tasks.stop)
-            tasks.start("simulation", sandbox.cluster().run())
+            ranged = manager is None or not manager.gives_ranges
+            tasks.start("simulation", sandbox.cluster(ranged=ranged).run())
         if manager is not None:
             return await manager.run(stop)
         await stop.wait()

@@ -37,6 +37,12 @@ class SandboxManager:
         self._config = complete(_with_defaults(given, _defaults(sandbox, known.unbuilt)), known)
         self._show: Observability | None = None
 
+    @property
+    def gives_ranges(self) -> bool:
+        """Whether it gives pod addresses to nodes."""
+        asked = self._config.component.kube_cloud_shared.allocate_node_cidrs
+        return asked and "node-ipam-controller" in self._config.controllers
+
     async def run(self, stop: asyncio.Event) -> int:
         """Until ``stop``, or until the manager ends by itself; the exit code."""
         announce(self._config)

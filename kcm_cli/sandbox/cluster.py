@@ -30,10 +30,14 @@ RETRY_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """How many nodes there are at first, and how often they say that they are well."""
+    """How many nodes there are at first, and how often they say that they are well.
+
+    ranged: they bring their pod addresses along; otherwise the node-ipam controller has to give them some.
+    """
 
     nodes: int = 3
     heartbeat_s: float = HEARTBEAT_S
+    ranged: bool = True
 
 
 class Cluster:
@@ -51,7 +55,8 @@ class Cluster:
         self._informers = Informers(kubelet, clock, rng)
         names = EventNames(clock)
         self.events = Events(kubelet, names, clock)
-        self.nodes = Nodes(kubelet, self._informers, self.events, clock, rng, self._options.heartbeat_s)
+        heartbeat_s, ranged = self._options.heartbeat_s, self._options.ranged
+        self.nodes = Nodes(kubelet, self._informers, self.events, clock, rng, heartbeat_s, ranged=ranged)
         scheduler = self._client("kube-scheduler")
         driver = self._client("csi-driver")
         self.storage = StorageDriver(driver, self._informers, self.events, clock)

@@ -130,14 +130,13 @@ class Sandbox:
             host = _ANY[host]
         return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
 
-    def cluster(self) -> Cluster:
-        """Simulated nodes, their metrics and the scheduler, to be run."""
+    def cluster(self, *, ranged: bool = True) -> Cluster:
+        """Simulated nodes, their metrics and the scheduler, to be run. ranged: as in ClusterOptions."""
         self.api.aggregate(MetricsApi(self.store, self.clock))
         self.api.components.running.add("scheduler")
         transport = InProcessTransport(self.api, SIMULATION)
-        return Cluster(
-            transport, self.clock, self._random, ClusterOptions(self.options.nodes, self.options.heartbeat_s)
-        )
+        options = ClusterOptions(self.options.nodes, self.options.heartbeat_s, ranged)
+        return Cluster(transport, self.clock, self._random, options)
 
     @property
     def kubeconfig(self) -> Path:

@@ -38,9 +38,8 @@ class Agent:
     def __init__(self, name: str, number: int, network: str, images: Images) -> None:
         self.name = name
         self.number = number
-        self.network = network
         self.host_ip = shape.host_address(number)
-        self.addresses = Addresses(network, shape.spare_network(number))
+        self.use(network)
         self.occupancy = Occupancy()
         self.images = images
         self.deferred: set[str] = set()
@@ -51,9 +50,17 @@ class Agent:
         self.started = False
         self.cordoned = False
 
+    def use(self, network: str) -> None:
+        """Give its pods addresses of this network from now on."""
+        self.network = network
+        self.addresses = Addresses(network, shape.spare_network(self.number))
+
 
 class Agents:
-    """All simulated kubelets, as nodes. ``changed`` is told of a node that came up, failed or recovered."""
+    """All simulated kubelets, as nodes. ``changed`` is told of a node that came up, failed or recovered.
+
+    ranged: nodes have pod addresses of their own; otherwise they wait until a controller has given them some.
+    """
 
     def __init__(
         self,
@@ -64,8 +71,11 @@ class Agents:
         rng: random.Random,
         changed: Callable[[str], None],
         heartbeat_s: float = HEARTBEAT_S,
+        *,
+        ranged: bool = True,
     ) -> None:
         self._heartbeat_s = heartbeat_s
+        self._ranged = ranged
         self._client = client
         self._nodes = nodes
         self._events = events
@@ -102,12 +112,15 @@ class Agents:
             number = shape.number_of(node.spec.pod_cidr)
             if number is None or any(other.number == number for other in self._agents.values()):
                 number = self.free_number()
-            network = node.spec.pod_cidr or shape.pod_network(number)
+            network = shape.network_of(node.spec.pod_cidrs, number)
             agent = Agent(node.name, number, network, Images(node.status.images))
             agent.failed = True  # until a heartbeat could be sent
             agent.cordoned = node.spec.unschedulable
             self._agents[node.name] = agent
             self._queue.add(node.name)
+        network = shape.network_of(node.spec.pod_cidrs, agent.number)
+        if node.spec.pod_cidrs and network != agent.network:
+            agent.use(network)
         if node.spec.unschedulable != agent.cordoned:
             agent.cordoned = node.spec.unschedulable
             self._tell_status(agent, "NodeNotSchedulable" if agent.cordoned else "NodeSchedulable")
@@ -128,7 +141,7 @@ class Agents:
 
     async def _sync(self, name: str) -> None:
         agent, node = self._agents.get(name), self._nodes.store.get(name)
-        if agent is None or node is None or agent.failed:
+        if agent is None or node is None or agent.failed or not (self._ranged or node.spec.pod_cidrs):
             return
         if not agent.started:
             agent.started = True

@@ -26,11 +26,15 @@ class Nodes:
         clock: Clock,
         rng: random.Random,
         heartbeat_s: float = HEARTBEAT_S,
+        *,
+        ranged: bool = True,
     ) -> None:
+        """ranged: nodes bring their pod addresses along."""
         self._client = client
+        self._ranged = ranged
         self._informer = informers.get(NODES)
         self._kubelets = Kubelets(client, informers.get(PODS), self._informer, events, clock)
-        self._agents = Agents(client, self._informer, events, clock, rng, self._changed, heartbeat_s)
+        self._agents = Agents(client, self._informer, events, clock, rng, self._changed, heartbeat_s, ranged=ranged)
         self._kubelets.agents = self._agents
         self._mounts = Mounts(client, informers, clock, lambda name: self._agents.alive(name) is not None)
 
@@ -49,7 +53,8 @@ class Nodes:
         """Make nodes 1 to ``count`` unless they exist. Raises ApiError, TransportError."""
         for number in range(1, count + 1):
             try:
-                await self._client.create(NODES, "", shape.node_doc(f"{commands.PREFIX}{number}", number))
+                doc = shape.node_doc(f"{commands.PREFIX}{number}", number, ranged=self._ranged)
+                await self._client.create(NODES, "", doc)
             except AlreadyExists:
                 pass
 

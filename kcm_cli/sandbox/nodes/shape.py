@@ -6,7 +6,7 @@ and the address 172.18.0.0 + N + 2.
 upstream: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv4Network
@@ -97,18 +97,24 @@ def number_of(network: str) -> int | None:
     return number if parsed.prefixlen == 24 and not rest and 0 <= number < MOST_NODES else None
 
 
+def network_of(ranges: Iterable[str], number: int) -> str:
+    """The pod addresses of a node that was given these ranges: the first of IPv4, or those of its number."""
+    return next((text for text in ranges if ":" not in text), pod_network(number))
+
+
 def host_address(number: int) -> str:
     return str(IPv4Address(_HOSTS + number))
 
 
-def node_doc(name: str, number: int) -> Doc:
-    """The Node as it is registered."""
+def node_doc(name: str, number: int, *, ranged: bool = True) -> Doc:
+    """The Node as it is registered; ranged: with its pod addresses."""
     network = pod_network(number)
+    spec: Doc = {"podCIDR": network, "podCIDRs": [network]} if ranged else {}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels(name, number), "annotations": {**ANNOTATIONS, SIMULATED: "true"}},
-        "spec": {"podCIDR": network, "podCIDRs": [network]},
+        "spec": spec,
     }
 
 

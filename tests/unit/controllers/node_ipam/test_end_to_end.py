@@ -1,5 +1,6 @@
 """The controller in a whole sandbox, on virtual time: nodes get ranges, and give them back."""
 
+import ipaddress
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -239,3 +240,20 @@ def test_lost_requests_and_answers(play, seed):
             assert len(cidrs) == len({cidr for [cidr] in cidrs.values()}) == 8
 
     alone(life, play)
+
+
+def test_simulated_nodes_wait_for_their_ranges_and_use_them(play):
+    async def life(world: World) -> None:
+        await world.wait(20)
+        assert await given(world) == {"node-1": [], "node-2": []}
+        assert not any(item["status"].get("conditions") for item in await world.items(NODES))
+        async with running(world, "fd00::/60,10.32.0.0/22"):
+            await world.wait(5)
+            ranges = await given(world)
+            assert sorted(cidrs[1] for cidrs in ranges.values()) == ["10.32.0.0/24", "10.32.1.0/24"]
+            await world.pod("p")
+            await world.wait(5)
+            own = ranges[await world.node_of("p")][1]
+            assert ipaddress.ip_address((await world.status("p"))["podIP"]) in ipaddress.ip_network(own)
+
+    play(life, nodes=2, ranged=False)

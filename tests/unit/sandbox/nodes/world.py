@@ -105,13 +105,13 @@ def certificates() -> Certificates:
 def play(certificates: Certificates) -> Callable[..., None]:
     """Run a test's coroutine in a world of its own with some nodes; nothing else is needed."""
 
-    def run(test: Callable[[World], Awaitable[None]], nodes: int = 3) -> None:
+    def run(test: Callable[[World], Awaitable[None]], nodes: int = 3, *, ranged: bool = True) -> None:
         async def main() -> None:
             clock = LoopClock(EPOCH)
             server = EmbeddedServer(clock, random.Random(1), certificates)
             await server.start()
             client = Client(server.transport(), limiter=Unlimited(), user_agent="test", clock=clock)
-            cluster = Cluster(server.transport(), clock, random.Random(2), ClusterOptions(nodes))
+            cluster = Cluster(server.transport(), clock, random.Random(2), ClusterOptions(nodes, ranged=ranged))
             task = asyncio.create_task(cluster.run())
             await client.create(SERVICE_ACCOUNTS, "default", {"metadata": {"name": "default"}})
             await client.get(NAMESPACES, "", "default")
