@@ -277,6 +277,20 @@ def test_what_a_manager_left_is_taken_up_by_the_next(play):
     play(life)
 
 
+def test_volumes_of_unknown_plugins_are_left_as_they_are(play):
+    async def life(world: World) -> None:
+        other = {"name": "example.com/flex/v", "devicePath": "/dev/x"}
+        await world.client.patch(NODES, "", "node-1", {"status": {"volumesAttached": [other]}}, subresource="status")
+        await bound(world, "a")
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.wait(400)
+            node = await world.get(NODES, "node-1")
+            assert node["status"]["volumesAttached"] == [other, {"name": unique("a"), "devicePath": ""}]
+
+    play(life)
+
+
 def test_an_attachment_that_nobody_needs_goes_though_no_node_knows_it(play):
     async def life(world: World) -> None:
         await bound(world, "a")
