@@ -4,10 +4,10 @@ upstream: cel-go parser/parser.go, parser/macro.go, ext/comprehensions.go
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 from kcm_cli.machinery.cel.errors import CelSyntaxError, located
-from kcm_cli.machinery.cel.lexer import RESERVED, Token, tokens
+from kcm_cli.machinery.cel.lexer import RESERVED, Token
+from kcm_cli.machinery.cel.reader import STARTS, Reader
 from kcm_cli.machinery.cel.syntax import (
     Call,
     Constant,
@@ -29,8 +29,6 @@ _INDEX = f"{{'[', '{{', '(', '.', '-', '!', '?', {_LITERALS}}}"
 _ITEM = f"{{'[', ']', '{{', '(', '.', ',', '-', '!', '?', {_LITERALS}}}"
 _KEY = f"{{'[', '{{', '}}', '(', '.', ',', '-', '!', '?', {_LITERALS}}}"
 _FIELD = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
-_STARTS = frozenset(("[", "{", "(", ".", "-", "!", "literal", "name"))
-_END = frozenset(("end",))
 _MAX_DEPTH = 250
 _RELATIONS = {
     "<": "_<_",
@@ -43,7 +41,6 @@ _RELATIONS = {
 }
 _ADDITIONS = {"+": "_+_", "-": "_-_"}
 _PRODUCTS = {"*": "_*_", "/": "_/_", "%": "_%_"}
-_GOES_ON = frozenset((*_RELATIONS, *_ADDITIONS, *_PRODUCTS, "&&", "||", "?", ".", "["))
 # Number of names and of expressions that a macro may have.
 _MACROS: dict[str, tuple[tuple[int, int], ...]] = {
     "all": ((1, 1), (2, 1)),
@@ -86,104 +83,30 @@ def _too_deep(text: str, offset: int) -> CelSyntaxError:
 
 
 class _Parser:
-    """Recursive descent, one level per precedence. Like the original, it goes on after a sign too much or too few, and
-    tells all that it found.
-    """
+    """Recursive descent, one level per precedence."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens, self._problems = tokens(text)
-        self._position = 0
+        self._in = Reader(text)
         self._depth = 0
-        self._after = [_END]
-        """What may follow the expression that is read, innermost last."""
 
     def whole(self) -> Node:
         node = self._expression()
-        token = self._next
-        if token.kind != "end":
-            if self._following.kind != "end":
-                raise self._mismatch(token, "<EOF>")
-            self._tell(token, f"extraneous input '{token.text}' expecting <EOF>")
-        if self._problems:
-            raise self._failure()
+        self._in.end()
         return node
-
-    def _failure(self) -> CelSyntaxError:
-        """All that was found, in its order."""
-        return CelSyntaxError("\n".join(located(self._text, *problem) for problem in sorted(self._problems)))
-
-    @property
-    def _next(self) -> Token:
-        return self._tokens[self._position]
-
-    @property
-    def _following(self) -> Token:
-        return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
-
-    @contextmanager
-    def _within(self, *ends: str) -> Iterator[None]:
-        self._after.append(frozenset(ends))
-        yield
-        self._after.pop()
-
-    def _take(self) -> Token:
-        token = self._tokens[self._position]
-        self._position += 1
-        return token
-
-    def _takes(self, kind: str) -> bool:
-        if self._next.kind != kind:
-            return False
-        self._position += 1
-        return True
-
-    def _expect(self, kind: str) -> Token:
-        token = self._next
-        if token.kind == kind:
-            return self._take()
-        if self._following.kind == kind:
-            self._tell(token, f"extraneous input '{token.text}' expecting '{kind}'")
-            self._take()
-            return self._take()
-        if token.kind in (_STARTS if kind == ":" else _GOES_ON | self._after[-1]):
-            self._tell(token, f"missing '{kind}' at '{token.text}'")
-            return Token(kind, token.offset, kind)
-        raise self._mismatch(token, f"'{kind}'")
-
-    def _separated(self, end: str) -> None:
-        """What is between two elements, or ends them, comes next. Raises CelSyntaxError."""
-        token = self._next
-        if token.kind in (end, ","):
-            return
-        wanted = f"{{'{end}', ','}}"
-        if self._following.kind not in (end, ","):
-            raise self._mismatch(token, wanted)
-        self._tell(token, f"extraneous input '{token.text}' expecting {wanted}")
-        self._take()
-
-    def _tell(self, token: Token, message: str) -> None:
-        self._problems.append((token.offset, f"Syntax error: {message}"))
-
-    def _mismatch(self, token: Token, wanted: str) -> CelSyntaxError:
-        return self._error(token.offset, f"Syntax error: mismatched input '{token.text}' expecting {wanted}")
-
-    def _error(self, offset: int, message: str) -> CelSyntaxError:
-        self._problems.append((offset, message))
-        return self._failure()
 
     # Precedence, from the loosest
 
     def _expression(self) -> Node:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise _too_deep(self._text, self._next.offset)
+            raise _too_deep(self._text, self._in.next.offset)
         condition = self._either()
-        if self._next.kind == "?":
-            offset = self._take().offset
-            with self._within(":"):
+        if self._in.next.kind == "?":
+            offset = self._in.take().offset
+            with self._in.within(":"):
                 chosen = self._either()
-            self._expect(":")
+            self._in.expect(":")
             condition = Call(offset, "_?_:_", None, (condition, chosen, self._expression()))
         self._depth -= 1
         return condition
@@ -205,22 +128,22 @@ class _Parser:
 
     def _chain(self, operators: dict[str, str], operand: Callable[[], Node]) -> Node:
         node = operand()
-        while self._next.kind in operators:
-            token = self._take()
+        while self._in.next.kind in operators:
+            token = self._in.take()
             node = Call(token.offset, operators[token.kind], None, (node, operand()))
         return node
 
     def _unary(self) -> Node:
-        token = self._next
+        token = self._in.next
         if token.kind not in ("!", "-"):
             return self._member()
         count = 0
-        while self._next.kind == token.kind:
-            self._take()
+        while self._in.next.kind == token.kind:
+            self._in.take()
             count += 1
-        number = self._next
+        number = self._in.next
         if token.kind == "-" and (negated := _negated(number)) is not None:
-            self._take()
+            self._in.take()
             node: Node = self._members(Constant(token.offset, negated))
             count -= 1
         else:
@@ -233,97 +156,79 @@ class _Parser:
 
     def _members(self, node: Node) -> Node:
         while True:
-            token = self._next
+            token = self._in.next
             if token.kind == ".":
-                self._take()
-                optional = self._takes("?")
+                self._in.take()
+                optional = self._in.takes("?")
                 node = self._selected(node, token.offset, optional)
             elif token.kind == "[":
-                self._take()
-                optional = self._takes("?")
-                if not optional and self._next.kind not in _STARTS:
-                    self._check_start(_INDEX)
-                with self._within("]"):
+                self._in.take()
+                optional = self._in.takes("?")
+                if not optional and self._in.next.kind not in STARTS:
+                    self._in.check_start(_INDEX)
+                with self._in.within("]"):
                     index = self._expression()
-                self._expect("]")
+                self._in.expect("]")
                 node = Call(token.offset, "_[?_]" if optional else "_[_]", None, (node, index))
             elif token.kind == "{" and (name := _dotted(node)):
                 node = self._struct(name)
             else:
                 return node
 
-    def _name(self) -> Token:
-        """What follows a dot. Raises CelSyntaxError."""
-        token = self._next
-        if token.kind != "name":
-            shown = token.text if token.kind != "end" else ""
-            raise self._error(token.offset, f"Syntax error: no viable alternative at input '.{shown}'")
-        return self._take()
-
     def _selected(self, node: Node, offset: int, optional: bool) -> Node:
-        if optional and self._next.kind != "name":
-            raise self._mismatch(self._next, "{IDENTIFIER, ESC_IDENTIFIER}")
-        name = self._name().text
-        if optional or self._next.kind != "(":
+        if optional and self._in.next.kind != "name":
+            raise self._in.mismatch(self._in.next, "{IDENTIFIER, ESC_IDENTIFIER}")
+        name = self._in.name().text
+        if optional or self._in.next.kind != "(":
             return Select(offset, node, name, optional)
-        open_offset = self._take().offset
+        open_offset = self._in.take().offset
         args = self._arguments(")")
         return self._call(open_offset, name, node, args)
 
     def _arguments(self, end: str) -> tuple[Node, ...]:
         args: list[Node] = []
-        if not self._takes(end):
-            self._check_start(_ARGUMENT)
-            with self._within(end, ","):
+        if not self._in.takes(end):
+            self._in.check_start(_ARGUMENT)
+            with self._in.within(end, ","):
                 args.append(self._expression())
-                while self._takes(","):
+                while self._in.takes(","):
                     args.append(self._expression())
-            self._expect(end)
+            self._in.expect(end)
         return tuple(args)
 
-    def _check_start(self, wanted: str) -> None:
-        """Something that begins an expression comes next, or follows a sign too much. Raises CelSyntaxError."""
-        token = self._next
-        if token.kind in _STARTS:
-            return
-        if self._following.kind not in _STARTS:
-            raise self._mismatch(token, wanted)
-        self._tell(token, f"extraneous input '{token.text}' expecting {wanted}")
-        self._take()
-
     def _primary(self) -> Node:
-        token = self._next
+        token = self._in.next
         match token.kind:
             case "literal":
-                return self._literal(self._take())
+                return self._literal(self._in.take())
             case "(":
-                self._take()
-                with self._within(")"):
+                self._in.take()
+                with self._in.within(")"):
                     node = self._expression()
-                self._expect(")")
+                self._in.expect(")")
                 return node
             case "[":
-                return self._list(self._take().offset)
+                return self._list(self._in.take().offset)
             case "{":
-                return self._map(self._take().offset)
+                return self._map(self._in.take().offset)
             case "." | "name":
                 return self._named()
-        self._check_start(_START)
+        self._in.check_start(_START)
         return self._primary()
 
     def _literal(self, token: Token) -> Node:
         if type(token.value) is int and token.value > INT_MAX:
-            raise self._error(token.offset, "invalid int literal")
+            raise self._in.error(token.offset, "invalid int literal")
         return Constant(token.offset, token.value)
 
     def _named(self) -> Node:
-        start = self._next.offset
-        rooted = self._takes(".")
-        token = self._name() if rooted else self._take()
+        start = self._in.next.offset
+        rooted = self._in.takes(".")
+        token = self._in.name() if rooted else self._in.take()
         if token.text in RESERVED:
-            self._problems.append((token.offset, f"reserved identifier: {token.text}"))
-        if self._next.kind == "(":
-            open_offset = self._take().offset
+            self._in.note(token.offset, f"reserved identifier: {token.text}")
+        if self._in.next.kind == "(":
+            open_offset = self._in.take().offset
             return self._call(open_offset, token.text, None, self._arguments(")"))
         return Ident(start, f".{token.text}" if rooted else token.text)
 
@@ -340,42 +245,42 @@ class _Parser:
         """Go to each element up to the end; whether it is marked as optional. ``wanted``: what can come first. Raises
         CelSyntaxError.
         """
-        if self._takes(end):
+        if self._in.takes(end):
             return
-        if self._takes(","):
-            self._expect(end)
+        if self._in.takes(","):
+            self._in.expect(end)
             return
-        if self._next.kind != "?":
-            self._check_start(wanted)
+        if self._in.next.kind != "?":
+            self._in.check_start(wanted)
         while True:
-            with self._within(end, ","):
-                yield self._takes("?")
-            self._separated(end)
-            if self._takes(end):
+            with self._in.within(end, ","):
+                yield self._in.takes("?")
+            self._in.separated(end)
+            if self._in.takes(end):
                 return
-            self._take()
-            if self._next.kind not in _STARTS and self._next.kind != "?":
-                self._expect(end)
+            self._in.take()
+            if self._in.next.kind not in STARTS and self._in.next.kind != "?":
+                self._in.expect(end)
                 return
 
     def _map(self, offset: int) -> Node:
         entries: list[tuple[Node, Node, bool]] = []
         for optional in self._elements("}", _KEY):
-            with self._within(":"):
+            with self._in.within(":"):
                 key = self._expression()
-            self._expect(":")
+            self._in.expect(":")
             entries.append((key, self._expression(), optional))
         return MapNode(offset, tuple(entries))
 
     def _struct(self, name: str) -> Node:
-        offset = self._take().offset
+        offset = self._in.take().offset
         fields: list[tuple[str, Node, bool]] = []
         colons: list[int] = []
         for optional in self._elements("}", _FIELD):
-            if self._next.kind != "name":
-                raise self._mismatch(self._next, _FIELD)
-            field = self._take().text
-            colons.append(self._expect(":").offset)
+            if self._in.next.kind != "name":
+                raise self._in.mismatch(self._in.next, _FIELD)
+            field = self._in.take().text
+            colons.append(self._in.expect(":").offset)
             fields.append((field, self._expression(), optional))
         return StructNode(offset, name, tuple(fields), tuple(colons))
 
@@ -386,7 +291,7 @@ class _Parser:
             if name == "has" and len(args) == 1:
                 selected = args[0]
                 if not isinstance(selected, Select) or selected.test:
-                    raise self._error(selected.offset, "invalid argument to has() macro")
+                    raise self._in.error(selected.offset, "invalid argument to has() macro")
                 return Select(offset, selected.operand, selected.field, test=True)
             return Call(offset, name, None, args)
         for names, expressions in _MACROS.get(name, ()):
@@ -399,7 +304,7 @@ class _Parser:
         for arg in args[:count]:
             if not isinstance(arg, Ident):
                 wanted = "is not an identifier" if kind in ("map", "filter", "sortBy") else "must be a simple name"
-                raise self._error(arg.offset, f"argument {wanted}")
+                raise self._in.error(arg.offset, f"argument {wanted}")
             names.append(arg.name)
         if kind == "existsOne":
             kind = "exists_one"
