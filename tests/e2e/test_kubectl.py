@@ -3,6 +3,7 @@
 Any kubectl from 1.20 on will do; what an old one has not is skipped and says so.
 """
 
+import base64
 import json
 import os
 import re
@@ -16,6 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from tests.processes import Processes, until
 
@@ -506,3 +511,99 @@ def test_events(kubectl: Kubectl) -> None:
 def test_get_events(kubectl: Kubectl) -> None:
     kubectl.app(1)
     assert "Scheduled" in kubectl.run("get", "events", "--field-selector=involvedObject.kind=Pod")
+
+
+KUSTOMIZATION = """
+resources: [app.yaml]
+namePrefix: my-
+replicas: [{name: web, count: 3}]
+images: [{name: nginx, newTag: "2"}]
+configMapGenerator: [{name: settings, literals: [a=b]}]
+"""
+
+
+def test_kustomize(kubectl: Kubectl, tmp_path: Path) -> None:
+    needs(21, "kustomize 4")
+    (tmp_path / "app.yaml").write_text(APP % {"replicas": 1, "image": "nginx:1"})
+    (tmp_path / "kustomization.yaml").write_text(KUSTOMIZATION)
+    kubectl.run("apply", "-k", str(tmp_path))
+    kubectl.run("rollout", "status", "deployment/my-web", "--timeout=60s")
+    assert kubectl.read("deployment", "my-web")["status"]["readyReplicas"] == 3
+    assert kubectl.run("diff", "-k", str(tmp_path)) == ""
+    kubectl.run("delete", "-k", str(tmp_path))
+
+
+def test_apply_prunes(kubectl: Kubectl, tmp_path: Path) -> None:
+    needs(27, "kinds of today in --prune")
+    for name in ("a", "b"):
+        metadata = {"name": name, "labels": {"app": "x"}}
+        doc = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+        (tmp_path / f"{name}.json").write_text(json.dumps(doc))
+    words = ("apply", "--prune", "-l", "app=x", "--prune-allowlist=core/v1/ConfigMap", "-f")
+    kubectl.run(*words, str(tmp_path))
+    (tmp_path / "b.json").unlink()
+    assert "configmap/b pruned" in kubectl.run(*words, str(tmp_path))
+    assert [one["metadata"]["name"] for one in kubectl.read("configmaps", "-l", "app=x")["items"]] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("image", "deployment/web", "c=nginx:2"),
+        ("env", "deployment/web", "A=B"),
+        ("resources", "deployment/web", "--limits=cpu=1"),
+        ("serviceaccount", "deployment/web", "default"),
+        ("selector", "service/web", "app=other"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_set(kubectl: Kubectl, words: tuple[str, ...]) -> None:
+    kubectl.app(1)
+    kubectl.run("create", "service", "clusterip", "web", "--tcp=80")
+    assert "updated" in kubectl.run("set", *words) or words[0] == "serviceaccount"
+    kubectl.run("rollout", "status", "deployment/web", "--timeout=60s")
+
+
+def test_a_certificate_from_request_to_use(kubectl: Kubectl, tmp_path: Path) -> None:
+    needs(26, "auth whoami")
+    key, request = tmp_path / "key", tmp_path / "csr"
+    private = ec.generate_private_key(ec.SECP256R1())
+    names = [x509.NameAttribute(NameOID.COMMON_NAME, "jane"), x509.NameAttribute(NameOID.ORGANIZATION_NAME, "devs")]
+    asked = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(names)).sign(private, hashes.SHA256())
+    plain = serialization.NoEncryption()
+    key.write_bytes(private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
+    request.write_bytes(base64.b64encode(asked.public_bytes(serialization.Encoding.PEM)))
+    name = kubectl.namespace
+    spec = {
+        "request": request.read_text(),
+        "signerName": "kubernetes.io/kube-apiserver-client",
+        "usages": ["client auth"],
+    }
+    doc = {"kind": "CertificateSigningRequest", "metadata": {"name": name}, "spec": spec}
+    kubectl.run("create", "-f", "-", given=json.dumps({"apiVersion": "certificates.k8s.io/v1", **doc}))
+    kubectl.run("certificate", "approve", name)
+    kubectl.run("wait", "--for=jsonpath={.status.certificate}", f"csr/{name}", "--timeout=30s")
+    (tmp_path / "crt").write_bytes(base64.b64decode(kubectl.read("csr", name)["status"]["certificate"]))
+    server = kubectl.run("config", "view", "-o", "jsonpath={.clusters[0].cluster.server}")
+    config: dict[str, Any] = {"kind": "Config", "apiVersion": "v1", "current-context": "c"}
+    config["clusters"] = [{"name": "c", "cluster": {"server": server, "insecure-skip-tls-verify": True}}]
+    config["users"] = [{"name": "c", "user": {"client-certificate": str(tmp_path / "crt"), "client-key": str(key)}}]
+    config["contexts"] = [{"name": "c", "context": {"cluster": "c", "user": "c"}}]
+    (tmp_path / "config").write_text(json.dumps(config))
+    who = json.loads(Kubectl(tmp_path / "config", "default").run("auth", "whoami", "-o", "json"))["status"]["userInfo"]
+    assert (who["username"], who["groups"]) == ("jane", ["devs", "system:authenticated"])
+    kubectl.run("delete", "csr", name, may_say=CLUSTER_SCOPED)
+
+
+def test_auth_reconcile(kubectl: Kubectl) -> None:
+    role: dict[str, Any] = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role"}
+    role["metadata"] = {"name": "x", "namespace": kubectl.namespace}  # kubectl asks for the namespace by it
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+    doc = json.dumps({**role, "rules": rules})
+    assert "reconciled" in kubectl.run("auth", "reconcile", "-f", "-", given=doc, says="missing rules added")
+    assert "reconciled" in kubectl.run("auth", "reconcile", "-f", "-", given=doc)
+
+
+def test_a_dump_of_the_cluster(standing: Kubectl, tmp_path: Path) -> None:
+    standing.run("cluster-info", "dump", f"--output-directory={tmp_path}", f"--namespaces={standing.namespace}")
+    assert json.loads((tmp_path / standing.namespace / "pods.json").read_text())["items"]
