@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from kcm_cli.cli.manager import announce
 from kcm_cli.component.clock import Clock
@@ -24,7 +24,6 @@ from kcm_cli.sandbox.status.snapshot import Controllers, Queue
 from kcm_cli.sandbox.transport import InProcessTransport
 
 _PORT = 10257
-_SIGNER = "certificatesigningrequest-signing-controller"
 
 
 class SandboxManager:
@@ -34,7 +33,7 @@ class SandboxManager:
         self._sandbox = sandbox
         self._clock = sandbox.clock
         given, known = flag_set().parse(flags), known_of(all_controllers())
-        self._config = complete(_with_defaults(given, _defaults(sandbox, known.unbuilt)), known)
+        self._config = complete(_with_defaults(given, _defaults(sandbox)), known)
         self._show: Observability | None = None
 
     @property
@@ -96,14 +95,11 @@ def _with_defaults(given: Parsed, defaults: Sequence[str]) -> Parsed:
     return Parsed({**values, **given.values}, given.rest, given.problems, given.warnings)
 
 
-def _defaults(sandbox: Sandbox, unbuilt: Collection[str]) -> list[str]:
+def _defaults(sandbox: Sandbox) -> list[str]:
     files = sandbox.manager_files()
-    signing = [
+    return [
         f"--cluster-signing-cert-file={files.signing_certificate}",
         f"--cluster-signing-key-file={files.signing_key}",
-    ]
-    return [
-        *(signing if _SIGNER not in unbuilt else ()),
         f"--kubeconfig={files.kubeconfig}",
         f"--authentication-kubeconfig={files.kubeconfig}",
         f"--authorization-kubeconfig={files.kubeconfig}",

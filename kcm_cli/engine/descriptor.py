@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import cast
 
 from kcm_cli.engine.context import ControllerContext, Runnable
@@ -23,9 +22,9 @@ class Descriptor:
 
     name, alias: what --controllers understands. client: the client's name and, with
     --use-service-account-credentials, the service account. source: what its Events name as their source (its
-    name, if empty). module: where ``build(context)`` is, if not in ``kcm_cli.controllers``; a module that does not
-    exist is a controller that is not built yet. gates: all have to be on. requires: API resources
-    (group/version/plural), one of which has to be served.
+    name, if empty). module: where ``build(context)`` is, if not in ``kcm_cli.controllers``. gates: all have
+    to be on. requires: API resources (group/version/plural), one of which has to be served. cloud_only: never run,
+    as in the original, which has no cloud left.
     """
 
     name: str
@@ -45,13 +44,10 @@ class Descriptor:
         folder = self.name.removesuffix("-controller").replace("-", "_")
         return self.module or f"kcm_cli.controllers.{folder}.controller"
 
-    @property
-    def built(self) -> bool:
-        try:
-            return find_spec(self.location) is not None
-        except ModuleNotFoundError:
-            return False
-
     def build(self, context: ControllerContext) -> Runnable | None:
         """Import and make the controller. Raises StartError."""
-        return cast(Build, import_module(self.location).build)(context)
+        try:
+            module = import_module(self.location)
+        except ModuleNotFoundError as error:
+            raise StartError(f"{self.name}: cannot import {self.location}: {error}") from error
+        return cast(Build, module.build)(context)

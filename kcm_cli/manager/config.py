@@ -15,7 +15,6 @@ from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.component.version import GIT_VERSION, EffectiveVersion, effective_version
-from kcm_cli.manager import unbuilt
 from kcm_cli.manager.config_controllers import KnownControllers, canonical, selected
 from kcm_cli.manager.config_files import component_values, leader_migration
 from kcm_cli.manager.options import ComponentConfig, Options, bindings, flag_set
@@ -36,7 +35,7 @@ class Config:
     """Everything that the run uses.
 
     component: what /configz shows; controllers get their part of it, named as their folder is.
-    controllers: those that run, by name, and whether each was asked for by its name rather than by ``*``.
+    controllers: the names of those that run, in the map's order.
     master: address of the API server over the kubeconfig's, empty for none.
     flags: all flags with their values as text, by name, for the log at start and /flagz.
     warnings: what to log at start.
@@ -51,7 +50,7 @@ class Config:
     gates: FeatureGates
     version: EffectiveVersion
     git_version: str
-    controllers: Mapping[str, bool]
+    controllers: tuple[str, ...]
     master: str
     shutdown_timeout_s: float
     flags: Mapping[str, str]
@@ -101,7 +100,7 @@ def complete(parsed: Parsed, known: KnownControllers) -> Config:
         master=tree.server_address.master,
         shutdown_timeout_s=tree.manager.shutdown_timeout_s,
         flags=_flag_texts(tree, chosen),
-        warnings=(*warnings, *lock_warnings, *resolved.warnings, *unbuilt.warnings(tree, chosen, controllers, known)),
+        warnings=(*warnings, *lock_warnings, *resolved.warnings),
     )
 
 

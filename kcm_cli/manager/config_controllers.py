@@ -18,33 +18,24 @@ class Named(Protocol):
     def alias(self) -> str: ...
     @property
     def default_enabled(self) -> bool: ...
-    @property
-    def cloud_only(self) -> bool: ...
-    @property
-    def built(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
 class KnownControllers:
-    """The canonical names, those that are off by default, and the former name of each that had one.
-
-    unbuilt: those that could run here and have no code yet.
-    """
+    """The canonical names, those that are off by default, and the former name of each that had one."""
 
     names: tuple[str, ...] = ()
     off_by_default: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = field(default_factory=dict)
-    unbuilt: frozenset[str] = frozenset()
 
 
 def known_of(descriptors: Iterable[Named]) -> KnownControllers:
-    """What the controller map says about names. Looks for each controller's module: once per start, not more."""
+    """What the controller map says about names."""
     all_of = tuple(descriptors)
     return KnownControllers(
         tuple(d.name for d in all_of),
         frozenset(d.name for d in all_of if not d.default_enabled),
         {d.alias: d.name for d in all_of if d.alias},
-        frozenset(d.name for d in all_of if not d.cloud_only and not d.built),
     )
 
 
@@ -83,10 +74,7 @@ def is_enabled(name: str, selection: Sequence[str], *, off_by_default: bool) -> 
     return "*" in selection and not off_by_default
 
 
-def selected(selection: Sequence[str], known: KnownControllers) -> dict[str, bool]:
-    """The controllers that run, in the map's order, and whether each was asked for by its name."""
-    return {
-        name: name in selection
-        for name in known.names
-        if is_enabled(name, selection, off_by_default=name in known.off_by_default)
-    }
+def selected(selection: Sequence[str], known: KnownControllers) -> tuple[str, ...]:
+    """The controllers that run, in the map's order."""
+    off = known.off_by_default
+    return tuple(name for name in known.names if is_enabled(name, selection, off_by_default=name in off))

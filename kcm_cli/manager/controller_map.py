@@ -1,8 +1,7 @@
 """The controllers of this manager: one literal table, in upstream's order of registration.
 
-A controller's code is in ``kcm_cli.controllers.NAME.controller``; one whose module does not exist is not built yet.
-Modules are imported only when their controller is started. Third parties add theirs by the entry point group
-``kcm.controllers`` (each entry point is a Descriptor).
+A controller's code is in ``kcm_cli.controllers.NAME.controller``, imported only when it is started. Third
+parties add theirs by the entry point group ``kcm.controllers`` (each entry point is a Descriptor).
 
 upstream: cmd/kube-controller-manager/app/controllermanager.go#NewControllerDescriptors
 """

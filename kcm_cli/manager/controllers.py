@@ -10,7 +10,7 @@ upstream: cmd/kube-controller-manager/app/controllermanager.go#BuildControllers,
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -20,7 +20,7 @@ from kcm_cli.component.logs import V1
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.informers import CacheState, States
 from kcm_cli.engine.context import ControllerContext, DebugHandler, Gates, Runnable
-from kcm_cli.engine.descriptor import Descriptor, StartError
+from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.rest.client import Client
 from kcm_cli.runtime.events import EventWriter, ObjectRecorder
@@ -195,30 +195,18 @@ def _states(informers: Informers) -> Iterator[CacheState]:
 
 def choose(
     descriptors: tuple[Descriptor, ...],
-    selected: Mapping[str, bool],
+    selected: Collection[str],
     gates: Gates,
     served: frozenset[str],
 ) -> tuple[Descriptor, ...]:
-    """The descriptors to run. ``selected`` maps a controller's name to whether it was named explicitly.
-
-    One that is not built yet, named explicitly, is a StartError; under ``*`` a single warning lists those.
-    """
+    """The descriptors to run. ``selected`` has the names of those that are asked for."""
     chosen: list[Descriptor] = []
-    missing: list[str] = []
     for descriptor in descriptors:
-        explicit = selected.get(descriptor.name)
-        if not descriptor.starts_first and explicit is None:
+        if not descriptor.starts_first and descriptor.name not in selected:
             continue
         if descriptor.cloud_only or not all(gates.enabled(gate) for gate in descriptor.gates):
             continue
         if descriptor.requires and not served.intersection(descriptor.requires):
             continue
-        if descriptor.built:
-            chosen.append(descriptor)
-        elif explicit:
-            raise StartError(f"{descriptor.name} is not built yet: take it out of --controllers")
-        else:
-            missing.append(descriptor.name)
-    if missing:
-        log.warning("Controllers not built yet are left out", extra={"fields": {"controllers": ",".join(missing)}})
+        chosen.append(descriptor)
     return tuple(chosen)

@@ -87,7 +87,7 @@ class World:
         self.faults = FaultyTransport(self.server.transport(), faults, self.clock, rng)
         clients = _Clients(self.faults, self.clock)
         config = _config()
-        names = {d.name: False for d in CONTROLLERS if not only or d.alias in only}
+        names = {d.name for d in CONTROLLERS if not only or d.alias in only}
         chosen = choose(CONTROLLERS, names, config.gates, frozenset())
         context = RunContext(
             chosen=chosen,

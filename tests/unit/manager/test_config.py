@@ -7,8 +7,7 @@ import pytest
 from kcm_cli.component.leader_config import LeaderElectionConfig
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.manager.config import Config, ConfigError, load
-from kcm_cli.manager.config_controllers import KnownControllers, known_of
-from kcm_cli.manager.controller_map import CONTROLLERS
+from kcm_cli.manager.config_controllers import KnownControllers
 
 KNOWN = KnownControllers(
     ("deployment-controller", "job-controller", "token-cleaner-controller", "node-ipam-controller"),
@@ -54,13 +53,9 @@ def test_each_controller_finds_its_part() -> None:
 
 
 def test_controllers_that_run() -> None:
-    always = {"node-ipam-controller": False}
-    assert config().controllers == {"deployment-controller": False, "job-controller": False, **always}
-    assert config("--controllers=*,tokencleaner,-deployment").controllers == {
-        "job-controller": False,
-        "token-cleaner-controller": True,
-        **always,
-    }
+    assert set(config().controllers) == {"deployment-controller", "job-controller", "node-ipam-controller"}
+    named = config("--controllers=*,tokencleaner,-deployment").controllers
+    assert set(named) == {"job-controller", "token-cleaner-controller", "node-ipam-controller"}
 
 
 REFUSED = [
@@ -253,55 +248,6 @@ def test_a_renamed_flag_works() -> None:
     completed = config("--experimental-cluster-signing-duration=1h")
     assert completed.component.certificatesigningrequest_signing.duration_s == 3600.0
     assert "use --cluster-signing-duration" in completed.warnings[0]
-
-
-UNBUILT = KnownControllers(
-    ("node-ipam-controller", "ephemeral-volume-controller", "job-controller"),
-    frozenset(),
-    {"nodeipam": "node-ipam-controller"},
-    frozenset({"node-ipam-controller", "ephemeral-volume-controller"}),
-)
-
-
-def test_options_of_unbuilt_controllers_warn_once_each() -> None:
-    args = ["--node-cidr-mask-size=25", "--service-cluster-ip-range=10.1.0.0/16", "--concurrent-job-syncs=9"]
-    assert load([*args, "--concurrent-ephemeralvolume-syncs=9"], UNBUILT).warnings == (
-        "--service-cluster-ip-range, --node-cidr-mask-size: set, but node-ipam-controller is not built yet, "
-        "so they have no effect",
-        "--concurrent-ephemeralvolume-syncs: set, but ephemeral-volume-controller is not built yet, "
-        "so it has no effect",
-    )
-
-
-def test_options_of_parts_that_are_lacking_warn() -> None:
-    assert config("--flex-volume-plugin-dir=/opt/flex").warnings == (
-        "--flex-volume-plugin-dir: set, but kcm calls no FlexVolume plugins, so it has no effect",
-    )
-
-
-def test_options_of_unbuilt_controllers_warn_by_their_place_in_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "config.yaml"
-    file.write_text(HEAD + "NodeIPAMController: {ServiceCIDR: 10.1.0.0/16, NodeCIDRMaskSize: 25}\n")
-    (warning,) = load([f"--config={file}", "--node-cidr-mask-size=26"], UNBUILT).warnings
-    assert warning.startswith("NodeIPAMController.ServiceCIDR, --node-cidr-mask-size: set, but")
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        pytest.param(["--node-cidr-mask-size=0"], id="at its default"),
-        pytest.param(["--node-cidr-mask-size=25", "--controllers=*,-nodeipam"], id="off"),
-        pytest.param(["--concurrent-job-syncs=9"], id="built"),
-    ],
-)
-def test_options_that_ask_nothing_of_unbuilt_controllers_are_quiet(args: list[str]) -> None:
-    assert load(args, UNBUILT).warnings == ()
-
-
-def test_cloud_controllers_are_not_missed() -> None:
-    unbuilt = known_of(CONTROLLERS).unbuilt
-    assert "service-lb-controller" not in unbuilt
-    assert "job-controller" not in unbuilt
 
 
 def test_ranges_of_nodes_are_looked_at_only_where_nodes_get_them() -> None:

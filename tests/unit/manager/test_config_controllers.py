@@ -30,10 +30,6 @@ def test_selects(selection: list[str], running: list[str]) -> None:
     assert list(selected(canonical(selection, KNOWN), KNOWN)) == running
 
 
-def test_tells_who_was_asked_for_by_name() -> None:
-    assert selected(("*", "a-controller"), KNOWN) == {"a-controller": True, "b-controller": False}
-
-
 @pytest.mark.parametrize(
     ("selection", "problems"),
     [
