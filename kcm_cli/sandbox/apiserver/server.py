@@ -47,7 +47,7 @@ from kcm_cli.sandbox.apiserver.registry.refusals import NotAcceptable
 from kcm_cli.sandbox.apiserver.registry.remote_apis import RemoteApis
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve, unresolvable
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE, NoSuchGroup, Unavailable, route
-from kcm_cli.sandbox.apiserver.registry.service_ranges import DefaultRangeStatus
+from kcm_cli.sandbox.apiserver.registry.service_ranges import DefaultRange
 from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
 from kcm_cli.sandbox.apiserver.registry.versions import KindVersions
 from kcm_cli.sandbox.apiserver.schema import Schemas
@@ -124,7 +124,7 @@ class ApiServer:
         self._verbs = Verbs(self.core, security)
         FlowSchemaStatus(self.core)
         self._flows = FlowClasses(parts.store)
-        DefaultRangeStatus(self.core)
+        DefaultRange(self.core)
         CustomApiServices(self.core)
         RemoteApis(self.core)
         self._metrics = ServerMetrics(parts.store)

@@ -5,20 +5,17 @@ pkg/controlplane/controller/crdregistration/crdregistration_controller.go (v1.36
 """
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.machinery.times import format_time
-from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.own_objects import create
 from kcm_cli.sandbox.apiserver.registry.soon import Soon
 from kcm_cli.sandbox.apiserver.security.bootstrap_services import api_service
 from kcm_cli.sandbox.apiserver.store import Event
-from kcm_cli.sandbox.apiserver.strategy import Context
 from kcm_cli.sandbox.apiserver.types import Tree
 
 API_SERVICES = GVR("apiregistration.k8s.io", "v1", "apiservices")
 DEFINITIONS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _PRIORITIES = (1000, 100)
 _LABEL, _ALWAYS = "kube-aggregator.kubernetes.io/automanaged", "true"
-_MANAGER = "kube-apiserver"
 
 
 class CustomApiServices:
@@ -49,7 +46,7 @@ class CustomApiServices:
             elif known["spec"] != doc["spec"]:
                 self._core.store.update(API_SERVICES, "", stored.name, stored.copy() | {"spec": doc["spec"]})
         for doc in wanted.values():
-            self._create(doc)
+            create(self._core, API_SERVICES, doc)
 
     def _wanted(self) -> dict[str, Tree]:
         found: dict[str, Tree] = {}
@@ -60,16 +57,6 @@ class CustomApiServices:
                     doc: Tree = dict(api_service(spec["group"], version["name"], _PRIORITIES, _ALWAYS))
                     found[doc["metadata"]["name"]] = doc
         return found
-
-    def _create(self, doc: Tree) -> None:
-        core = self._core
-        served = core.catalog.by_gvr(API_SERVICES)
-        assert served is not None
-        now = core.clock.now()
-        core.patching.track_update(served.info, "", None, doc, _MANAGER, now)
-        objects.fill_system_fields(doc["metadata"], core.random, now)
-        core.rules(served.info).prepare_create(doc, Context(format_time(now)))
-        core.store.create(API_SERVICES, "", doc["metadata"]["name"], objects.ordered(served.info, doc))
 
 
 def _is_ours(doc: Tree) -> bool:

@@ -1,4 +1,4 @@
-"""What the server itself writes into the range of service addresses that it made: that it is ready.
+"""The range of service addresses that the server itself makes: it is there, and it is ready.
 
 upstream: pkg/controlplane/controller/defaultservicecidr/default_servicecidr_controller.go (v1.36)
 """
@@ -8,6 +8,8 @@ import asyncio
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.own_objects import create
+from kcm_cli.sandbox.apiserver.security.bootstrap import service_cidr
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -16,8 +18,8 @@ _NAME, _MANAGER = "kubernetes", "kubernetes-service-cidr-controller"
 _MESSAGE = "Kubernetes default Service CIDR is ready"
 
 
-class DefaultRangeStatus:
-    """Keeps the Ready condition of the default ServiceCIDR."""
+class DefaultRange:
+    """Keeps the default ServiceCIDR, which a start makes: makes it again when it is gone, and says that it is ready."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -25,8 +27,14 @@ class DefaultRangeStatus:
         self._settle()
 
     def _written(self, event: Event) -> None:
-        if event.stored.name == _NAME and event.type != "DELETED":
-            asyncio.get_running_loop().call_soon(self._settle)
+        if event.stored.name == _NAME:
+            step = self._make if event.type == "DELETED" else self._settle
+            asyncio.get_running_loop().call_soon(step)
+
+    def _make(self) -> None:
+        # atomic: no await
+        if self._core.store.get(SERVICE_CIDRS, "", _NAME) is None:
+            create(self._core, SERVICE_CIDRS, dict(service_cidr()))
 
     def _settle(self) -> None:
         # atomic: no await

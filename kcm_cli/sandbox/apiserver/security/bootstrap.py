@@ -44,7 +44,7 @@ def bootstrap_objects(
     docs += rbac_objects(gates)
     docs += [_priority_class(*each) for each in _PRIORITIES]
     docs += flow_objects()
-    docs.append(_service_cidr())
+    docs.append(service_cidr())
     docs += api_service_objects()
     docs.append(_authentication(client_ca))
     if today:
@@ -69,7 +69,8 @@ def _priority_class(name: str, value: int, description: str) -> Doc:
     }
 
 
-def _service_cidr() -> Doc:
+def service_cidr() -> Doc:
+    """The range of service addresses that the server is told."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "ServiceCIDR",

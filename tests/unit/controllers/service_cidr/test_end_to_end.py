@@ -168,6 +168,24 @@ def test_a_status_that_cannot_be_set_is_told(play):
     play(life, nodes=0)
 
 
+def test_the_default_range_comes_again(play):
+    async def life(world: World) -> None:
+        async with running(world):
+            await add(world, "wider", "10.0.0.0/8")
+            await world.wait()
+            before = await world.get(RANGES, "kubernetes")
+            await world.delete(RANGES, "kubernetes")
+            await world.wait(5)
+            assert (await world.get(RANGES, "kubernetes"))["metadata"]["deletionTimestamp"]
+            await world.wait(10)
+            after = await world.get(RANGES, "kubernetes")
+            assert after["metadata"]["uid"] != before["metadata"]["uid"]
+            assert (after["spec"], await condition(world, "kubernetes")) == (before["spec"], ("True", ""))
+            assert after["metadata"]["finalizers"] == [FINALIZER]
+
+    play(life, nodes=0)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_lost_requests_and_answers(play, seed):
     async def life(world: World) -> None:

@@ -1,0 +1,21 @@
+"""Objects that the server makes itself, without a request."""
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.registry import objects
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.strategy import Context
+from kcm_cli.sandbox.apiserver.types import Tree
+
+MANAGER = "kube-apiserver"
+
+
+def create(core: Core, gvr: GVR, doc: Tree) -> None:
+    """Write a new object as any other: with metadata, defaults and owners of its fields. atomic: no await."""
+    served = core.catalog.by_gvr(gvr)
+    assert served is not None
+    now = core.clock.now()
+    core.patching.track_update(served.info, "", None, doc, MANAGER, now)
+    objects.fill_system_fields(doc["metadata"], core.random, now)
+    core.rules(served.info).prepare_create(doc, Context(format_time(now)))
+    core.store.create(gvr, "", doc["metadata"]["name"], objects.ordered(served.info, doc))
