@@ -14,6 +14,7 @@ from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import integer
 from kcm_cli.sandbox.apiserver.registry.reading import fetch
+from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
 
@@ -34,7 +35,7 @@ def answer(core: Core, call: Call) -> Response:
         elif not _node_of(core, call):
             raise bad_request(f"pod {call.name} does not have a host assigned")
     else:
-        fetch(core, call)
+        _found(core, call)
     what = f"{call.resource.gvr.plural}/{call.subresource}"
     raise refusals.not_implemented(f"{what} needs a kubelet, which this local control plane does not have")
 
@@ -78,12 +79,8 @@ def _check_log_options(call: Call) -> None:
 
 
 def _check_proxied(core: Core, call: Call) -> None:
-    """Whether the pod has an address that may be reached: ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``."""
-    name = _proxied_name(call.name)
-    stored = core.store.get(call.hub.storage, call.namespace, name)
-    if stored is None:
-        raise not_found("", "pods", name)
-    pod: Tree = stored.doc
+    """Whether the pod has an address that may be reached."""
+    pod: Tree = _found(core, call).doc
     try:
         address = ipaddress.ip_address((pod.get("status") or {}).get("podIP") or "")
     except ValueError:
@@ -92,13 +89,22 @@ def _check_proxied(core: Core, call: Call) -> None:
         raise _not_allowed()
 
 
-def _proxied_name(text: str) -> str:
+def _found(core: Core, call: Call) -> Stored:
+    """The object that a proxy leads to: ``NAME``, ``NAME:PORT`` or ``SCHEME:NAME:PORT``. Raises ApiError 400, 404."""
+    name = _proxied_name(call.name, call.resource.kind.lower())
+    stored = core.store.get(call.hub.storage, call.namespace, name)
+    if stored is None:
+        raise not_found("", call.resource.gvr.plural, name)
+    return stored
+
+
+def _proxied_name(text: str, kind: str) -> str:
     parts = text.split(":")
     if len(parts) == 3 and (parts[0] in ("", *_SCHEMES) and parts[1]):
         return parts[1]
     if len(parts) < 3 and parts[0]:
         return parts[0]
-    raise bad_request(f'invalid pod request "{text}"')
+    raise bad_request(f'invalid {kind} request "{text}"')
 
 
 def _not_allowed() -> ApiError:

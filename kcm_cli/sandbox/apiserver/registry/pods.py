@@ -48,11 +48,11 @@ class PodWrites:
         binding = self._decoded(call, _BINDING, options.validation)
         meta, target = binding["metadata"], binding.get("target") or {}
         name = call.name or meta.get("name") or ""
-        if not name:
-            raise bad_request("Name parameter required.")
         if name != (meta.get("name") or ""):
             raise bad_request("name in URL does not match name in Binding object")
         _check_target(target)
+        if not name:
+            raise bad_request("Name parameter required.")
         await self._admit(call, "binding", name, binding, options.dry_run)
         while True:
             current = self._core.store.get(PODS, call.namespace, name)

@@ -10,6 +10,8 @@ from kcm_cli.sandbox.apiserver.types import RequestInfo
 
 PLAIN_404 = "404 page not found\n"
 _METHODS = frozenset(["GET", "POST", "PUT", "PATCH", "DELETE"])
+_PROXIED = frozenset(["HEAD", "OPTIONS"])
+"""Methods that only proxies have, beside those of the API."""
 _OF_OBJECTS = frozenset(["get", "update", "patch", "delete"])
 
 
@@ -77,11 +79,15 @@ def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
     old_watch = info.verb == "watch" and info.path.startswith(f"{served.info.gvr.base}/watch/")
     if old_watch and (info.subresource or "watch" not in verbs):
         raise refusals.no_such_path()
+    if old_watch and method != "GET":
+        raise method_not_allowed()
     if info.subresource:
         subresource = served.subresources.get(info.subresource)
         if subresource is None:
             raise refusals.no_such_path()
         verbs = subresource.verbs
+    if info.subresource == "proxy" and method in _PROXIED:
+        return
     if info.verb == "watch" and "list" in verbs:
         return  # the path is that of the list, whatever becomes of the watch
     collection = not _has_name(info, info.path)

@@ -47,3 +47,30 @@ def test_what_needs_no_kubelet(served: Any, path: str, query: dict[str, str], st
         assert told in answer.body.decode().replace('\\"', '"')
 
     served(test)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/api/v1/nodes/x:10250/proxy/metrics", 'nodes "x" not found'),
+        ("/api/v1/nodes/ftp:x:1/proxy", 'invalid node request "ftp:x:1"'),
+        ("/api/v1/namespaces/default/services/https:x:web/proxy/y", 'services "x" not found'),
+        ("/api/v1/namespaces/default/services/:/proxy", 'invalid service request ":"'),
+    ],
+)
+def test_a_proxy_is_asked_for_by_scheme_name_and_port(served: Any, path: str, message: str) -> None:
+    async def test(api: Any) -> None:
+        assert (await api.json("GET", path, status=404 if "found" in message else 400))["message"] == message
+
+    served(test)
+
+
+def test_a_binding_to_nothing(served: Any) -> None:
+    async def test(api: Any) -> None:
+        bindings = "/api/v1/namespaces/default/bindings"
+        refused = await api.json("POST", bindings, {}, status=500)
+        assert refused["message"] == "target.name: Required value"
+        refused = await api.json("POST", bindings, {"target": {"name": "n"}}, status=400)
+        assert refused["message"] == "Name parameter required."
+
+    served(test)
