@@ -190,7 +190,7 @@ class Kubelets:
     async def _report(self, pod: SimulatedPod, life: Life, now: float) -> None:
         shown = with_granted(pod, life.granted)
         status, conditions = render(shown, life.script, life.state, life.place, now, life.conditions, life.pending)
-        if status == life.reported:
+        if status == life.reported and not _contradicted(pod, life):
             return
         answer = await self._write(pod, _without_rest(status, life.reported or {}))
         if answer is not None:
@@ -198,7 +198,7 @@ class Kubelets:
 
     async def _write(self, pod: SimulatedPod, status: Doc) -> str | None:
         """The version of the pod with this status; None where there is no such pod any more."""
-        body: Doc = {"metadata": {"uid": pod.uid}, "status": status}
+        body: Doc = {"metadata": {"uid": pod.uid}, "status": _whole_conditions(status)}
         try:
             answer = await self._client.patch(
                 POD_METADATA, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource="status"
@@ -267,3 +267,25 @@ def _without_rest(new: Doc, old: Doc) -> Doc:
         if isinstance(value, dict) and isinstance(before, dict):
             patch[name] = _without_rest(value, before)
     return patch
+
+
+def _whole_conditions(status: Doc) -> Doc:
+    """Conditions that lose the reason and the message that they had before, where they have none now."""
+    conditions = status.get("conditions")
+    if not isinstance(conditions, list):
+        return status
+    return {**status, "conditions": [{"reason": None, "message": None, **condition} for condition in conditions]}
+
+
+def _contradicted(pod: SimulatedPod, life: Life) -> bool:
+    """Whether somebody else has said something else of the pod since it was reported, as is done while a node is
+    silent."""
+    if not _is_newer(pod.metadata.resource_version, life.version) or life.reported is None:
+        return False
+    told = {c.type: (c.status, c.reason, c.message) for c in pod.status.conditions}
+    ours = {c.type: (c.status, c.reason, c.message) for c in life.conditions}
+    return pod.status.phase != life.reported["phase"] or any(told.get(type_) != said for type_, said in ours.items())
+
+
+def _is_newer(version: str, than: str) -> bool:
+    return version.isdigit() and than.isdigit() and int(version) > int(than)

@@ -233,6 +233,36 @@ def test_nothing_happens_on_a_failed_node_until_it_recovers(play):
     play(run, nodes=1)
 
 
+def test_a_kubelet_has_the_last_word_on_its_pods(play):
+    async def run(world: World) -> None:
+        await world.pod("a")
+        await world.wait(5)
+        ready = await world.condition("a", "Ready")
+        await world.patch(NODES, "node-1", {"metadata": {"annotations": {"sandbox.kcm.dev/failed": "true"}}})
+        await world.wait(1)
+        said = {"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "NodeLost"}]}}
+        await world.client.patch(PODS, "default", "a", said, content_type=STRATEGIC_MERGE, subresource="status")
+        await world.wait(30)
+        assert (await world.condition("a", "Ready"))["status"] == "False"
+        await world.patch(NODES, "node-1", {"metadata": {"annotations": {"sandbox.kcm.dev/failed": None}}})
+        await world.wait(1)
+        assert await world.condition("a", "Ready") == ready
+
+    play(run, 1)
+
+
+def test_a_condition_that_holds_again_has_no_reason(play):
+    async def run(world: World) -> None:
+        await world.pod("a", ready_delay="5s")
+        await world.wait(2)
+        assert (await world.condition("a", "Ready"))["reason"] == "ContainersNotReady"
+        await world.wait(5)
+        ready = await world.condition("a", "Ready")
+        assert (ready["status"], ready.get("reason"), ready.get("message")) == ("True", None, None)
+
+    play(run, 1)
+
+
 def test_nodes_come_and_go(play):
     async def run(world: World) -> None:
         assert await world.cluster.nodes.add() == "node-4"
