@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.crd import shape
 from kcm_cli.sandbox.apiserver.crd.conversion import Webhook
 from kcm_cli.sandbox.apiserver.crd.embedded import Malformed, MetaReader, has_embedded
 from kcm_cli.sandbox.apiserver.crd.nodes import root_node
-from kcm_cli.sandbox.apiserver.crd.structural import Structural, structural
+from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, Structural, structural
 from kcm_cli.sandbox.apiserver.refusals import internal
 from kcm_cli.sandbox.apiserver.schema import gojson, strict
 from kcm_cli.sandbox.apiserver.schema.bodies import (
@@ -55,6 +55,11 @@ class Shape:
         if self._embeds:
             unknown += sorted(self._reader.coerce(self.schema, doc))
         return unknown
+
+    def bare(self, doc: Doc) -> list[str]:
+        """The same for a document of no version that there is: only its metadata is known. Raises Malformed."""
+        unknown = self._reader.read(doc)
+        return unknown + sorted(doc.keys() - META_FIELDS)
 
     def default(self, doc: Doc) -> None:
         """Fill in the schema's defaults, in place."""
@@ -126,18 +131,13 @@ class CustomVersion:
         """See ``schema.bodies.CustomTypes``."""
         group, _, version = str(doc.get("apiVersion") or "").rpartition("/")
         if group == self.target.group and version not in self._shapes:
-            # upstream knows no field of a version that there is not; validation refuses the version then
-            unknown = sorted(doc.keys() - {"apiVersion", "kind", "metadata"})
-            return doc, [f'unknown field "{name}"' for name in unknown]
+            return doc, _told(self._own.bare, doc, refuse)  # validation refuses the version then
         if doc.get("apiVersion") != self.target.api_version:
             raise wrong_version(str(doc.get("apiVersion") or ""), self.target)
         return doc, self._coerce(self._own, doc, refuse) if doc.get("kind") == self.target.kind else []
 
     def _coerce(self, of: Shape, doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
-        try:
-            return [f'unknown field "{path}"' for path in of.coerce(doc)]
-        except Malformed as error:
-            raise refuse(str(error)) from None
+        return _told(of.coerce, doc, refuse)
 
     # Forms.
 
@@ -207,3 +207,11 @@ class CustomVersion:
             of.coerce(doc)
         except Malformed:
             return  # an object from before the schema changed
+
+
+def _told(read: Callable[[Doc], list[str]], doc: Doc, refuse: Callable[[str], ApiError]) -> list[str]:
+    """Which fields are unknown, in words. Raises what ``refuse`` makes of a malformed document."""
+    try:
+        return [f'unknown field "{path}"' for path in read(doc)]
+    except Malformed as error:
+        raise refuse(str(error)) from None

@@ -467,6 +467,9 @@ def test_patches_that_make_another_thing_of_an_object(served: Any) -> None:
         await api.json("POST", THINGS, thing(), status=201)
         refused = await api.json("PATCH", f"{THINGS}/a", {"metadata": None}, headers=MERGE, status=400)
         assert refused["message"].endswith("was undeterminable: name must be provided")
+        body = {"apiVersion": "x.test/v7", "metadata": {"name": {}}}
+        refused = await api.json("PATCH", f"{THINGS}/a", body, headers=MERGE, status=422)
+        assert "cannot unmarshal object into Go struct field ObjectMeta.name of type string" in refused["message"]
         refused = await api.json("PATCH", f"{THINGS}/a", {"apiVersion": "x.test/v7"}, headers=MERGE, status=422)
         assert 'apiVersion: Invalid value: "x.test/v7": must be x.test/v1' in refused["message"]
 
