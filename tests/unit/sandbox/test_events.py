@@ -32,7 +32,8 @@ def test_a_pod_that_crashes_has_one_event_with_a_count(play: Callable[..., None]
 
 def test_what_was_deleted_is_told_again(play: Callable[..., None]) -> None:
     async def test(world: World) -> None:
-        await world.pod("p", run_time="1s", exit_code="1")
+        # a tag, so that the image is not pulled each time: no more than 25 Events of one pod are told at first
+        await world.pod("p", {"containers": [{"name": "c", "image": "nginx:1"}]}, run_time="1s", exit_code="1")
         await world.wait(100)
         (before,) = await told(world, "BackOff")
         await forget(world)
