@@ -75,8 +75,12 @@ def main(arguments: Sequence[str]) -> int:
         return fail(problems)
     try:
         return asyncio.run(_run(order))
-    except (AccessError, ApiError, TransportError, commands.NotSimulated) as error:
+    except (ApiError, commands.NotSimulated) as error:
         return fail([str(error)])
+    except AccessError as error:
+        return fail([f"{error} (--kubeconfig names that of the sandbox)"])
+    except TransportError as error:
+        return fail([f"{error} (does the sandbox run?)"])
 
 
 def _problems(order: Order, given: Mapping[str, object]) -> Iterator[str]:

@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kcm_cli.cli import sandbox_nodes
+from kcm_cli.sandbox import kubeconfig
+from tests.processes import free_port
 
 
 @pytest.mark.parametrize(
@@ -18,12 +21,24 @@ from kcm_cli.cli import sandbox_nodes
         ("fail a --count 2", "--count: it is for add"),
         ("recover a --capacity cpu=8", "--capacity: it is for add"),
         ("explode a", 'unknown command "explode": add, remove, fail or recover'),
-        ("add --kubeconfig no/such/file", "cannot read kubeconfig no/such/file: No such file or directory"),
+        (
+            "add --kubeconfig no/such/file",
+            "cannot read kubeconfig no/such/file: No such file or directory (--kubeconfig names that of the sandbox)",
+        ),
     ],
 )
 def test_mistakes_are_one_clear_line(words: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert sandbox_nodes.main(words.split()) == 1
     assert capsys.readouterr() == ("", f"Error: {problem}\n")
+
+
+def test_a_sandbox_that_has_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = f"https://127.0.0.1:{free_port()}"
+    path = tmp_path / "config"
+    path.write_text(yaml.safe_dump(kubeconfig.document("x", server, b"", {})))
+    assert sandbox_nodes.main(["fail", "a", "--kubeconfig", str(path)]) == 1
+    told = capsys.readouterr().err
+    assert told == f"Error: GET {server}/api/v1/nodes/a: connection refused (does the sandbox run?)\n"
 
 
 def written(folder: Path, name: str, text: str) -> str:
