@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 NAME = "storage-version-migrator-controller"
 WORKERS = 5
+QPS_TIMES, BURST_TIMES = 20, 100
+"""Upstream: cmd/kube-controller-manager/app/storageversionmigrator.go."""
 
 
 class NotYet(Exception):
@@ -56,6 +58,7 @@ class Migrator:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock
+        self._bulk = context.client.faster(QPS_TIMES, BURST_TIMES)
         self._mapper = Mapper(context.client, context.clock)
         self.version_queue = context.queue("resource-version-controller")
         self.queue = context.queue(NAME)
@@ -101,7 +104,7 @@ class Migrator:
             if not plan.is_due(obj, migration):
                 continue
             try:
-                await self._client.patch(
+                await self._bulk.patch(
                     resource,
                     obj.namespace,
                     obj.name,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.rest.ratelimit import DEFAULT_BURST, DEFAULT_QPS, TokenBucket, Unlimited, limiter
+from kcm_cli.rest.ratelimit import DEFAULT_BURST, DEFAULT_QPS, TokenBucket, Unlimited, faster, limiter
 
 
 def test_burst_passes_at_once_and_then_the_rate_holds():
@@ -74,3 +74,13 @@ def test_no_more_than_burst_plus_rate_in_any_span(qps, burst, gaps):
         for later in range(index, len(sends)):
             allowed = burst + (sends[later] - start) * qps
             assert later - index + 1 <= allowed + 1e-6 * len(sends) + 1e-3
+
+
+def test_a_faster_limiter_is_another_one():
+    known = TokenBucket(2.0, 3)
+    made = faster(known, 20, 100)
+    assert isinstance(made, TokenBucket)
+    assert (made.qps, made.burst) == (40.0, 300)
+    assert [made.reserve(0.0) for _ in range(300)] == [0.0] * 300
+    assert known.reserve(0.0) == 0.0
+    assert isinstance(faster(Unlimited(), 20, 100), Unlimited)
