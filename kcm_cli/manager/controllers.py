@@ -23,7 +23,7 @@ from kcm_cli.engine.context import ControllerContext, DebugHandler, Gates, Runna
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.rest.client import Client
-from kcm_cli.runtime.events import EventWriter, ObjectRecorder
+from kcm_cli.runtime.events import EventNames, EventWriter, ObjectRecorder
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.runtime.workqueue import QueueMetrics
@@ -106,6 +106,7 @@ class _Start:
         client = run.root_clients.client(INFORMERS_CLIENT)
         self._informers = Informers(client, run.clock, run.rng, resync_s=run.resync_s)
         run.show_caches(partial(_states, self._informers))
+        self._names = EventNames(run.clock)
         self._writers: dict[str, EventWriter] = {}
 
     async def all(self) -> None:
@@ -180,7 +181,7 @@ class _Start:
     def _writer(self, name: str, client: Client) -> EventWriter:
         writer = self._writers.get(name)
         if writer is None:
-            writer = self._writers[name] = EventWriter(client, self._run.clock, self._run.rng)
+            writer = self._writers[name] = EventWriter(client, self._names, self._run.clock, self._run.rng)
             self._tasks.start(f"events of {name}", writer.run())
         return writer
 

@@ -26,6 +26,8 @@ from kcm_cli.sandbox.storage.driver import StorageDriver
 
 log = logging.getLogger(__name__)
 RETRY_S = 1.0
+EVENT_OFFSET_NS = 500
+"""Kubelets and scheduler name Events half a microsecond after the manager, which may live in the same moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Cluster:
         """For those who bring their own wishes."""
         kubelet = self._client("kubelet")
         self._informers = Informers(kubelet, clock, rng)
-        names = EventNames(clock)
+        names = EventNames(clock, EVENT_OFFSET_NS)
         self.events = Events(kubelet, names, clock)
         heartbeat_s, ranged = self._options.heartbeat_s, self._options.ranged
         self.nodes = Nodes(kubelet, self._informers, self.events, clock, rng, heartbeat_s, ranged=ranged)

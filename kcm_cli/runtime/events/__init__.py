@@ -1,5 +1,6 @@
 """Events: what is said of an object, aggregated, limited and written in the background."""
 
+from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.events.recorder import EventWriter, ObjectRecorder
 
-__all__ = ["EventWriter", "ObjectRecorder"]
+__all__ = ["EventNames", "EventWriter", "ObjectRecorder"]

@@ -23,15 +23,19 @@ class Source:
 
 
 class EventNames:
-    """Names of new Events: ``object.time``. They are unique per writer, for the time never repeats."""
+    """Names of new Events: ``object.time``. No name comes twice: shared by all writers of a process.
 
-    def __init__(self, clock: Clock) -> None:
+    ``offset_ns``: keeps the names of two processes apart where both live in the same moment, on virtual time.
+    """
+
+    def __init__(self, clock: Clock, offset_ns: int = 0) -> None:
         self._clock = clock
+        self._offset_ns = offset_ns
         self._last_ns = 0
 
     def of(self, ref: EventRef) -> str:
         """A name for an Event about this object."""
-        now_ns = int(self._clock.now().timestamp() * 1e6) * 1000
+        now_ns = int(self._clock.now().timestamp() * 1e6) * 1000 + self._offset_ns
         self._last_ns = max(self._last_ns + 1, now_ns)
         return f"{ref.name}.{self._last_ns:x}"
 

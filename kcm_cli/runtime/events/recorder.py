@@ -33,8 +33,8 @@ PAUSE_S = 10.0
 class EventWriter:
     """One client's Events on their way out. Recorders of several sources may share it."""
 
-    def __init__(self, client: Client, clock: Clock, rng: random.Random) -> None:
-        self._events = CountedEvents(client, EventNames(clock))
+    def __init__(self, client: Client, names: EventNames, clock: Clock, rng: random.Random) -> None:
+        self._events = CountedEvents(client, names)
         self._clock = clock
         self._rng = rng
         self._lanes: list[_Lane] = [asyncio.Queue(QUEUE) for _ in range(LANES)]
