@@ -121,6 +121,8 @@ class CustomVersion:
 
         if found.group == target.group and found.kind == target.kind and found.version in self._shapes:
             problems += self._coerce(self._shapes[found.version], doc, refuse)
+        else:
+            _told(self._own.bare, doc, refuse)  # whatever it is, its metadata has to be metadata
         if mode == STRICT and problems:
             raise refuse("strict decoding error: " + ", ".join(problems))
         if doc.get("apiVersion") != target.api_version:

@@ -476,6 +476,18 @@ def test_patches_that_make_another_thing_of_an_object(served: Any) -> None:
     served(test)
 
 
+def test_metadata_of_another_kind_is_read_all_the_same(served: Any) -> None:
+    async def test(api: Api) -> None:
+        await define(api)
+        refused = await api.json("POST", THINGS, {**thing(), "kind": "Other", "metadata": {"name": {}}}, status=400)
+        assert refused["message"] == (
+            'Other in version "v1" cannot be handled as a Thing: json: cannot unmarshal object into Go struct field '
+            "ObjectMeta.name of type string"
+        )
+
+    served(test)
+
+
 def test_defaults_of_definitions_are_judged_as_upstream_does(served: Any) -> None:
     async def test(api: Api) -> None:
         whole = version()
