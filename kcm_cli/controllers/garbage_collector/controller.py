@@ -30,6 +30,8 @@ from kcm_cli.rest.mapper import Mapper
 log = logging.getLogger(__name__)
 
 SYNC_TIMEOUT_S = 30.0
+QPS_TIMES = 2
+"""Of --kube-api-qps: a deletion takes two requests. Upstream: cmd/kube-controller-manager/app/core.go."""
 _POLL_S = 0.1
 
 
@@ -72,7 +74,7 @@ class GarbageCollector:
         self._absent = Recent()
         self.graph = Graph(self._absent)
         self._mapper = Mapper(context.client, context.clock)
-        self._objects = Objects(context.client, self._mapper)
+        self._objects = Objects(context.client.faster(QPS_TIMES, 1), self._mapper)
         self._monitors = Monitors(context, ignored, self._observe, self._gone)
         self.to_delete = context.queue("garbage_collector_attempt_to_delete")
         self.to_orphan = context.queue("garbage_collector_attempt_to_orphan")

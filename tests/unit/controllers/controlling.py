@@ -10,7 +10,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.ratelimit import DEFAULT_BURST, DEFAULT_QPS, Unlimited, limiter
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
 from tests.unit.sandbox.nodes.world import World
 
@@ -40,12 +40,14 @@ class Faulty:
 
 
 class _Clients:
-    def __init__(self, world: World, transport: Transport) -> None:
+    def __init__(self, world: World, transport: Transport, *, limited: bool) -> None:
         self._world = world
         self._transport = transport
+        self._limited = limited
 
     def client(self, name: str) -> Client:
-        return Client(self._transport, limiter=Unlimited(), user_agent=name, clock=self._world.clock)
+        bound = limiter(DEFAULT_QPS, DEFAULT_BURST) if self._limited else Unlimited()
+        return Client(self._transport, limiter=bound, user_agent=name, clock=self._world.clock)
 
 
 @asynccontextmanager
@@ -58,11 +60,15 @@ async def controllers(
     metrics: Registry | None = None,
     simulated: bool = False,
     served: frozenset[str] = frozenset(),
+    limited: bool = False,
 ) -> AsyncIterator[None]:
-    """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates."""
+    """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates.
+
+    ``limited``: clients have the limits that --kube-api-qps and -burst have by default.
+    """
     resolved = featuregates.resolve(gates)
     assert not resolved.problems
-    clients = _Clients(world, transport or world.server.transport())
+    clients = _Clients(world, transport or world.server.transport(), limited=limited)
     wanted = set(names)
     stop = asyncio.Event()
     context = RunContext(

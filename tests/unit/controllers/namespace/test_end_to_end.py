@@ -84,6 +84,24 @@ def test_everything_goes_and_others_stay(play):
     play(life)
 
 
+def test_the_usual_limit_of_requests_does_not_hold_it_up(play):
+    took: dict[bool, float] = {}
+
+    async def life(world: World) -> None:
+        for limited in (False, True):
+            story = Story(world)
+            await story.make()
+            await story.doom()
+            started = world.clock.monotonic()
+            async with story.running(limited=limited):
+                while not await story.gone():
+                    await world.wait(0.1)
+            took[limited] = world.clock.monotonic() - started
+
+    play(life)
+    assert took[True] < took[False] + 1, took
+
+
 def test_pods_go_first(play):
     async def life(world: World) -> None:
         story = Story(world)
