@@ -45,7 +45,8 @@ class ControllerContext:
     ``configs`` holds the completed configuration objects by their type; ``client_for`` makes a client under
     another name where a controller has more than one (its name is the service account's); ``start_informers``
     starts informers that were asked for after the start; ``served`` lists API resources (group/version/plural).
-    ``simulated``: the nodes are, so that nothing on this machine is theirs.
+    ``simulated``: the nodes are, so that nothing on this machine is theirs. ``ca_data``: the server's CA (PEM) where
+    the kubeconfig holds it itself.
     """
 
     name: str
@@ -64,6 +65,7 @@ class ControllerContext:
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
     debug: dict[str, DebugHandler] = field(default_factory=dict)
     simulated: bool = False
+    ca_data: bytes = b""
 
     def config(self, type_: type[C]) -> C:
         """The controller's completed configuration. Raises KeyError for a type that is not configured."""

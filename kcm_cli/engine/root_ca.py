@@ -1,16 +1,28 @@
-"""The cluster's CA, which several controllers hand out."""
+"""The cluster's CA, which several controllers hand out.
+
+upstream: cmd/kube-controller-manager/app/certificates.go#getKubeAPIServerCAFileContents
+"""
 
 from pathlib import Path
 
 from cryptography import x509
 
+from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
+from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.descriptor import StartError
 
 
+def root_ca_of(context: ControllerContext) -> bytes:
+    """The PEM bundle of --root-ca-file, or else what the kubeconfig holds itself (certificate-authority-data).
+
+    Raises StartError for a file without a certificate.
+    """
+    path = context.config(ServiceAccountTokenConfig).root_ca_file
+    return read_root_ca(path) if path else context.ca_data
+
+
 def read_root_ca(path: str) -> bytes:
-    """The PEM bundle of --root-ca-file, or nothing without a file. Raises StartError for one without a certificate."""
-    if not path:
-        return b""
+    """The PEM bundle in a file. Raises StartError for one without a certificate."""
     try:
         pem = Path(path).read_bytes()
     except OSError as error:

@@ -31,11 +31,15 @@ Dial = Callable[[Access, Clock, SessionMetrics], Transport]
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """The controllers' clients. ``controllers``: one user each with --use-service-account-credentials."""
+    """The controllers' clients. ``controllers``: one user each with --use-service-account-credentials.
+
+    ca_data: the server's CA (PEM) where the kubeconfig holds it itself, not in a file.
+    """
 
     root: RootClients
     controllers: ClientBuilder
     transports: tuple[Transport, ...]
+    ca_data: bytes = b""
 
     async def close(self) -> None:
         """Close all connections."""
@@ -57,16 +61,17 @@ async def connect(
 ) -> Connections:
     """Clients for the controllers. ``safe``: whether writes may be sent (None: always). Raises AccessError."""
     access = await _access(config, clock, metrics)
+    ca_data = access.tls.ca_data if access.tls is not None else b""
     observed = metrics.host(host_of(access))
     settings = _settings(config)
     session = _dialed(dial, access, clock, metrics)
     root = RootClients(Authorized(_fenced(session, safe), access.credentials), settings, clock, observed)
     if not config.component.kube_cloud_shared.use_service_account_credentials:
-        return Connections(root, root, (session,))
+        return Connections(root, root, (session,), ca_data)
     nobody = _dialed(dial, anonymous(access), clock, metrics)
     core = root.client("token-requests")
     accounts = ServiceAccountClients(core, _fenced(nobody, safe), settings, clock, observed)
-    return Connections(root, accounts, (session, nobody))
+    return Connections(root, accounts, (session, nobody), ca_data)
 
 
 async def election_client(config: Config, clock: Clock, metrics: RestClientMetrics) -> Client:

@@ -55,7 +55,7 @@ class RunContext:
     ``chosen``: the descriptors to run, already filtered by --controllers and gates. ``clients`` makes each
     controller's client, ``root_clients`` those of the manager's own identity. ``configs``: the completed
     configuration objects of the controllers by type. ``served``: API resources as group/version/plural.
-    ``simulated``: see ControllerContext.
+    ``simulated``, ``ca_data``: see ControllerContext.
     """
 
     chosen: tuple[Descriptor, ...]
@@ -74,6 +74,7 @@ class RunContext:
     metrics: Registry = field(default_factory=Registry)
     debug: dict[str, dict[str, DebugHandler]] = field(default_factory=dict)
     simulated: bool = False
+    ca_data: bytes = b""
 
 
 async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
@@ -176,6 +177,7 @@ class _Start:
             metrics=run.metrics,
             debug=run.debug.setdefault(descriptor.name, {}),
             simulated=run.simulated,
+            ca_data=run.ca_data,
         )
 
     def _writer(self, name: str, client: Client) -> EventWriter:

@@ -231,6 +231,7 @@ class Manager:
             observer=self,
             debug=self._show.debug,
             simulated=self._place.simulated,
+            ca_data=connections.ca_data,
         )
         work = self._tasks.start("controllers", run_controllers(run, self._stop))
         await unless_done(self._stop, work)

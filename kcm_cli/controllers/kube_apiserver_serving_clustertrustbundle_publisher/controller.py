@@ -1,17 +1,16 @@
 """kube-apiserver-serving-clustertrustbundle-publisher-controller: the CA of the API servers as a ClusterTrustBundle.
 
-It uses the newest version of the API that is served, and does nothing without --root-ca-file.
+It uses the newest version of the API that is served, and does nothing where the CA is not known.
 
 upstream: pkg/controller/certificates/clustertrustbundlepublisher
 """
 
 from kcm_cli.api.certificates import CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES_ALPHA, ClusterTrustBundle
 from kcm_cli.api.resource import Resource
-from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.metrics import SyncMetrics
 from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.plan import SIGNER, plan
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.root_ca import read_root_ca
+from kcm_cli.engine.root_ca import root_ca_of
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.runtime.informer import Scope
 
@@ -19,7 +18,7 @@ _KEY = SIGNER
 
 
 def build(context: ControllerContext) -> Runnable | None:
-    root_ca = read_root_ca(context.config(ServiceAccountTokenConfig).root_ca_file)
+    root_ca = root_ca_of(context)
     if not root_ca:
         return None
     publisher = Publisher(context, _resource(context.served), root_ca.decode(errors="replace"))

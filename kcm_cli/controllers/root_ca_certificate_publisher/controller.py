@@ -6,20 +6,18 @@ upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go
 """
 
 from kcm_cli.api.core import CONFIG_MAPS, NAMESPACES, ConfigMap, Namespace
-from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.root_ca_certificate_publisher.metrics import SyncMetrics
 from kcm_cli.controllers.root_ca_certificate_publisher.plan import NAME, repairs, wanted
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.root_ca import read_root_ca
+from kcm_cli.engine.root_ca import root_ca_of
 from kcm_cli.planning.actions import Update
 from kcm_cli.rest.errors import ApiError, NotFound
 from kcm_cli.runtime.informer import Scope
 
 
 def build(context: ControllerContext) -> Runnable:
-    root_ca = read_root_ca(context.config(ServiceAccountTokenConfig).root_ca_file)
-    controller = RootCAPublisher(context, root_ca.decode(errors="replace"))
+    controller = RootCAPublisher(context, root_ca_of(context).decode(errors="replace"))
     return context.worker(controller.queue, controller.sync, count=1, waits_for=(controller.config_maps,))
 
 

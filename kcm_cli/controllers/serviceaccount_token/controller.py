@@ -16,7 +16,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import Together
 from kcm_cli.engine.retry import RetryPolicy
-from kcm_cli.engine.root_ca import read_root_ca
+from kcm_cli.engine.root_ca import root_ca_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.actions import Path as FieldPath
@@ -34,7 +34,7 @@ def build(context: ControllerContext) -> Runnable | None:
     if not config.service_account_key_file:
         return None
     signer = TokenSigner.from_file(config.service_account_key_file)
-    controller = TokenController(context, signer, read_root_ca(config.root_ca_file))
+    controller = TokenController(context, signer, root_ca_of(context))
     retry = RetryPolicy(MAX_RETRIES)
     queues = ((controller.account_queue, controller.sync_account), (controller.secret_queue, controller.sync_secret))
     return Together(

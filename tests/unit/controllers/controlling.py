@@ -61,6 +61,7 @@ async def controllers(
     simulated: bool = False,
     served: frozenset[str] = frozenset(),
     limited: bool = False,
+    ca_data: bytes = b"",
 ) -> AsyncIterator[None]:
     """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates.
 
@@ -82,6 +83,7 @@ async def controllers(
         served=served,
         metrics=metrics or Registry(),
         simulated=simulated,
+        ca_data=ca_data,
     )
     task = asyncio.create_task(run_controllers(context, stop))
     try:

@@ -13,7 +13,6 @@ def test_a_bundle_is_handed_out_as_it_is(tmp_path, certificates):
     pem = b"# ours\n" + certificates.ca.certificate
     (tmp_path / "ca.crt").write_bytes(pem)
     assert read_root_ca(str(tmp_path / "ca.crt")) == pem
-    assert read_root_ca("") == b""
 
 
 @pytest.mark.parametrize(

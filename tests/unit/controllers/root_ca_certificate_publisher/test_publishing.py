@@ -85,6 +85,17 @@ def test_every_namespace_has_it_and_it_is_kept_right(play, tmp_path):
     play(life, nodes=0)
 
 
+def test_without_a_file_it_is_the_one_in_the_kubeconfig(play, tmp_path):
+    async def life(world: World) -> None:
+        story = Story(world, tmp_path)
+        story.config = ServiceAccountTokenConfig()
+        async with story.running(ca_data=CA.encode()):
+            await world.wait(2)
+            assert await story.data("default") == GOOD
+
+    play(life, nodes=0)
+
+
 def test_a_namespace_that_is_going_gets_none(play, tmp_path):
     async def life(world: World) -> None:
         story = Story(world, tmp_path)
