@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from copy import copy
 from datetime import datetime
 
 import msgspec
@@ -162,14 +163,18 @@ def _severity(level: int) -> str:
     return next((letter for least, letter in _SEVERITIES if level >= least), "I")
 
 
-class InMessage(logging.Filter):
-    """For handlers of others, which show messages only: fields become part of the message."""
+class WithFields(logging.Formatter):
+    """For handlers of others, which show messages only: fields become part of the message. Records stay as they are."""
 
-    def filter(self, record: logging.LogRecord) -> bool:
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
         if fields := fields_of(record):
+            record = copy(record)
             record.msg, record.args = record.getMessage() + _pairs(fields, errors_first=False), None
-            del record.fields  # type: ignore[attr-defined]  # given as extra
-        return True
+        return self._inner.format(record)
 
 
 def _pairs(fields: Mapping[str, object], *, errors_first: bool) -> str:

@@ -110,12 +110,13 @@ def pytest_runtest_makereport(
 
 def _show_fields(config: pytest.Config) -> None:
     """What the controllers log is shown with its fields."""
-    from kcm_cli.component.logs import InMessage  # imported here: pytest loads this module in every project
+    from kcm_cli.component.logs import WithFields  # imported here: pytest loads this module in every project
 
     plugin = config.pluginmanager.get_plugin("logging-plugin")
     for handler in vars(plugin).values() if plugin is not None else ():
-        if isinstance(handler, logging.Handler):
-            handler.addFilter(InMessage())
+        formatter = handler.formatter if isinstance(handler, logging.Handler) else None
+        if formatter is not None and not isinstance(formatter, WithFields):
+            handler.setFormatter(WithFields(formatter))
 
 
 def _hosted() -> ModuleType:

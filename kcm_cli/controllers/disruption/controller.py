@@ -17,12 +17,23 @@ from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Notice, Update, ref_to
 from kcm_cli.planning.pod_status import status_patch
 from kcm_cli.planning.status import status_changes
-from kcm_cli.rest.errors import ApiError, Conflict, NotFound
+from kcm_cli.rest.errors import (
+    ApiError,
+    Conflict,
+    InternalError,
+    NotFound,
+    ServerTimeout,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+)
 from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.informer import AnyInformer
 
 _FAILURES = (ScaleUnknown, NoMatch, ApiError, TransportError, ValueError)
+_PASSING = (TransportError, InternalError, ServerTimeout, ServiceUnavailable, Timeout, TooManyRequests)
+"""Failures that no change of an object will tell the end of."""
 _ALWAYS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
 
 
@@ -68,6 +79,8 @@ class DisruptionController:
             raise
         except _FAILURES as error:  # no eviction while it is not known how many would be too many
             await self._write(budget, plan.failed_status(budget, str(error), self._clock.now()))
+            if isinstance(error, _PASSING):
+                raise
             return None
 
     async def _read(self, budget: PodDisruptionBudget) -> Snapshot:

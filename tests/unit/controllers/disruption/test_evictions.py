@@ -283,7 +283,7 @@ def test_a_sick_pod_may_be_evicted(play, policy, spec, evicted):
             await owned_pods(world, None)
             await story.budget(**spec, **({"unhealthyPodEvictionPolicy": policy} if policy else {}))
             await world.wait(20)
-            await story.condition("p0", "Ready", "False")
+            await world.patch(PODS, "p0", {"metadata": {"annotations": {"sandbox.kcm.dev/ready-delay": "never"}}})
             await world.wait(1)
             assert (await story.numbers())[2:] == (2, 0)
             with pytest.raises(TooManyRequests):
