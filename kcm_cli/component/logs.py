@@ -171,9 +171,10 @@ class WithFields(logging.Formatter):
         self._inner = inner
 
     def format(self, record: logging.LogRecord) -> str:
+        record.message = record.getMessage()  # formatters leave it there, and tests look at it
         if fields := fields_of(record):
-            record = copy(record)
-            record.msg, record.args = record.getMessage() + _pairs(fields, errors_first=False), None
+            message, record = record.message, copy(record)
+            record.msg, record.args = message + _pairs(fields, errors_first=False), None
         return self._inner.format(record)
 
 

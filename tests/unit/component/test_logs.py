@@ -165,3 +165,13 @@ def test_a_buffer_writes_when_it_is_full_or_asked() -> None:
     stream.write("e")
     stream.flush()
     assert sink.writes == ["abcd", "e"]
+
+
+def test_other_handlers_show_fields_and_the_record_stays_as_it_is() -> None:
+    record = logging.LogRecord("x", logging.INFO, "x.py", 1, "Waited %s", ("long",), None)
+    record.fields = {"key": "a/b", "n": 3}
+    assert (
+        logs.WithFields(logging.Formatter("%(levelname)s %(message)s")).format(record)
+        == 'INFO Waited long key="a/b" n=3'
+    )
+    assert (record.message, record.args, record.fields) == ("Waited long", ("long",), {"key": "a/b", "n": 3})
