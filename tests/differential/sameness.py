@@ -1,8 +1,10 @@
 """Whether two servers said the same, apart from what no two servers share: uids, times, versions, allocated numbers."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 _UNSTABLE = (
@@ -50,7 +52,7 @@ def _masked(value: Any, asked: str, key: str = "") -> Any:
         return {_stable(name): _masked(one, asked, name) for name, one in value.items() if name != "resourceVersion"}
     if isinstance(value, list):
         items = [_masked(one, asked, key) for one in value if not _foreign(one)]
-        return sorted(items, key=repr) if key in _UNORDERED else items
+        return sorted(items, key=partial(json.dumps, sort_keys=True)) if key in _UNORDERED else items
     if key in _ALLOCATED and value not in ("", "None") and str(value) not in asked:
         return f"<{key}>"
     return _stable(value) if isinstance(value, str) else value

@@ -69,6 +69,13 @@ def test_changes_are_merged() -> None:
     }
 
 
+def test_some_lists_have_no_order() -> None:
+    rules = [{"verbs": ["get"], "nonResourceURLs": ["/a"]}, {"nonResourceURLs": ["/b"], "verbs": ["*"]}]
+    turned = [dict(reversed(rule.items())) for rule in reversed(rules)]
+    assert differences(answer(nonResourceRules=rules), answer(nonResourceRules=turned), "") == []
+    assert differences(answer(others=rules), answer(others=turned), "") != []
+
+
 def answer(**body: Any) -> Answer:
     return Answer(200, (), body)
 
