@@ -1,0 +1,27 @@
+"""How often and how long something is synced, by the HTTP code that came of it: the pair that upstream's publishers
+of certificates have.
+
+upstream: pkg/controller/certificates/rootcacertpublisher/metrics.go
+"""
+
+from kcm_cli.component.metrics import Registry, exponential_buckets
+
+
+class CodedSyncMetrics:
+    """PREFIX_sync_total and PREFIX_sync_duration_seconds. ``what``: that which is synced, for the help."""
+
+    def __init__(self, registry: Registry, prefix: str, what: str) -> None:
+        self._total = registry.counter(
+            f"{prefix}_sync_total", f"How often {what} was synced, by code.", labels=("code",)
+        )
+        self._duration = registry.histogram(
+            f"{prefix}_sync_duration_seconds",
+            f"Seconds that syncing {what} took, by code.",
+            exponential_buckets(0.001, 2, 15),
+            labels=("code",),
+        )
+
+    def observe(self, code: str, duration_s: float) -> None:
+        """A sync has ended with this code after so many seconds."""
+        self._total.labels(code).inc()
+        self._duration.labels(code).observe(duration_s)
