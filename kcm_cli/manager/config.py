@@ -15,6 +15,7 @@ from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.component.version import GIT_VERSION, EffectiveVersion, effective_version
+from kcm_cli.manager import inert
 from kcm_cli.manager.config_controllers import KnownControllers, canonical, selected
 from kcm_cli.manager.config_files import component_values, leader_migration
 from kcm_cli.manager.options import ComponentConfig, Options, bindings, flag_set
@@ -100,7 +101,7 @@ def complete(parsed: Parsed, known: KnownControllers) -> Config:
         master=tree.server_address.master,
         shutdown_timeout_s=tree.manager.shutdown_timeout_s,
         flags=_flag_texts(tree, chosen),
-        warnings=(*warnings, *lock_warnings, *resolved.warnings),
+        warnings=(*warnings, *lock_warnings, *resolved.warnings, *inert.warnings(tree, chosen)),
     )
 
 

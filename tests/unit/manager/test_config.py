@@ -250,6 +250,16 @@ def test_a_renamed_flag_works() -> None:
     assert "use --cluster-signing-duration" in completed.warnings[0]
 
 
+def test_an_option_without_effect_is_told_by_flag_or_place(tmp_path: Path) -> None:
+    told = "set, but kcm calls no FlexVolume plugins, so it has no effect"
+    assert config("--flex-volume-plugin-dir=/opt/flex").warnings == (f"--flex-volume-plugin-dir: {told}",)
+    file = tmp_path / "config.yaml"
+    section = "PersistentVolumeBinderController"
+    file.write_text(HEAD + f"{section}: {{VolumeConfiguration: {{FlexVolumePluginDir: /opt/flex}}}}\n")
+    assert config(f"--config={file}").warnings == (f"{section}.VolumeConfiguration.FlexVolumePluginDir: {told}",)
+    assert config().warnings == ()
+
+
 def test_ranges_of_nodes_are_looked_at_only_where_nodes_get_them() -> None:
     assert config("--allocate-node-cidrs", "--controllers=*,-node-ipam-controller").warnings == ()
     assert config("--cluster-cidr=ten").warnings == ()

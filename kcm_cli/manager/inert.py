@@ -1,0 +1,24 @@
+"""Options without effect, for want of what they are about: the user who sets one should know."""
+
+from collections.abc import Collection, Mapping
+
+from kcm_cli.component import options
+from kcm_cli.manager.options import Options, bindings
+
+LACKING: Mapping[options.Path, str] = {
+    ("component", "persistentvolume_binder", "flex_volume_plugin_dir"): "kcm calls no FlexVolume plugins",
+}
+
+
+def warnings(tree: Options, flags: Collection[str]) -> list[str]:
+    """One line for each such option that is not at its default.
+
+    ``flags``: those that were given; options that come from the file go by their place in it.
+    """
+    lines: list[str] = []
+    for binding in bindings():
+        reason, option = LACKING.get(binding.path), binding.option
+        if reason is not None and options.read(tree, binding.path) != option.default:
+            name = f"--{option.flag}" if option.flag in flags else ".".join(binding.key)
+            lines.append(f"{name}: set, but {reason}, so it has no effect")
+    return lines
