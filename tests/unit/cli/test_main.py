@@ -75,7 +75,8 @@ def test_a_module_of_our_own_that_is_missing_is_no_mistake_of_the_set_up() -> No
 
 
 def test_ctrl_c_at_any_time_leaves_no_traceback() -> None:
-    code = "import signal, sys; sys.argv[1:] = ['--version']; from kcm_cli.cli.main import main; main();"
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); sys.argv[1:] = ['--version'];"
+    code += "from kcm_cli.cli.main import main; main();"
     code += "print(signal.getsignal(signal.SIGINT) == signal.SIG_DFL)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[1] == "True"
