@@ -1,4 +1,4 @@
-"""What all tests share: where recorded facts lie, and a sandbox as a process."""
+"""What all tests share: a sandbox as a process."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,21 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.places import SHARED
 from tests.processes import KCM, Processes, ask, free_port, until
 
 settings.register_profile("kcm", derandomize=True, deadline=None)
 settings.load_profile("kcm")
 
 START_S = 30.0
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of recorded behaviour; it is beside the project in development and CI, users do not have it."""
-    if not SHARED.is_dir():
-        pytest.skip(f"no recorded behaviour at {SHARED}")
-    return SHARED
 
 
 @dataclass(frozen=True)

@@ -248,7 +248,7 @@ def test_the_environment_is_not_needed(start: Callable[..., Manager]) -> None:
     assert manager.end() == 0
 
 
-ENDPOINTS = json.loads((REFERENCE / "endpoints.json").read_text())["endpoints"] if REFERENCE.exists() else []
+ENDPOINTS = json.loads((REFERENCE / "endpoints.json").read_text())["endpoints"]
 CONCRETE = {
     "NAME": ("leaderElection",),
     "<check>": ("leaderElection",),

@@ -15,6 +15,7 @@ from tests.conftest import Sandbox
 from tests.differential.compare import MODES
 from tests.differential.run import compare, told
 from tests.e2e.test_recorded import GOLDEN_FLAGS, judge, known, run
+from tests.places import GOLDEN
 from tests.processes import KCM, Processes
 from tests.servers import TOKEN, real_server, sandbox_server
 
@@ -59,7 +60,7 @@ def test_a_sandbox_answers_as_it_does(server: tuple[str, Path], tmp_path: Path, 
 
 
 @needs("kube-apiserver")
-def test_controllers_behave_as_recorded(shared: Path, server: tuple[str, Path]) -> None:
+def test_controllers_behave_as_recorded(server: tuple[str, Path]) -> None:
     url, folder = server
     files = ("root-ca-file=ca.crt", "service-account-private-key-file=sa.key")
     files += ("cluster-signing-cert-file=ca.crt", "cluster-signing-key-file=ca.key")
@@ -67,15 +68,13 @@ def test_controllers_behave_as_recorded(shared: Path, server: tuple[str, Path]) 
     command = [*KCM, f"--kubeconfig={folder}/kubeconfig", "--secure-port=0"]
     with Processes() as processes:
         processes.start(*command, *GOLDEN_FLAGS, *flags, "--use-service-account-credentials", log=folder / "kcm.log")
-        passed, failed, text = run(shared / "golden", url, TOKEN, "--jobs", "8", "--patience", "2")
+        passed, failed, text = run(GOLDEN, url, TOKEN, "--jobs", "8", "--patience", "2")
     judge(passed, failed, known("golden"), text)
     assert '" cannot ' not in (folder / "kcm.log").read_text()
 
 
 @needs("kube-controller-manager")
-def test_the_original_behaves_as_recorded_on_a_sandbox(
-    shared: Path, tmp_path: Path, start_sandbox: Callable[..., Sandbox]
-) -> None:
+def test_the_original_behaves_as_recorded_on_a_sandbox(tmp_path: Path, start_sandbox: Callable[..., Sandbox]) -> None:
     data = tmp_path / "data"
     sandbox = start_sandbox("--nodes", "0", "--no-manager", "--data-dir", str(data))
     config, keys = str(sandbox.kubeconfig), data / "pki"
@@ -85,5 +84,5 @@ def test_the_original_behaves_as_recorded_on_a_sandbox(
     command = [f"{ASSETS}/kube-controller-manager", *flags, "--secure-port=0", *GOLDEN_FLAGS]
     with Processes() as processes:
         processes.start(*command, log=tmp_path / "original.log")
-        _, failed, text = run(shared / "golden", sandbox.url, sandbox.token, "--jobs", "8", "--patience", "2")
+        _, failed, text = run(GOLDEN, sandbox.url, sandbox.token, "--jobs", "8", "--patience", "2")
     assert not failed, text

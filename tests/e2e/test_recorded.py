@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.places import API_CASES, GOLDEN
+
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("recorded")]
 
 GAPS = Path(__file__).parent / "gaps"
@@ -55,14 +57,14 @@ def judge(passed: set[str], failed: set[str], gaps: set[str], text: str) -> None
     assert not passed & gaps, f"{sorted(passed & gaps)} hold now: take them out of the list"
 
 
-def test_controllers_behave_as_recorded(shared: Path, start_sandbox: Callable[..., object]) -> None:
+def test_controllers_behave_as_recorded(start_sandbox: Callable[..., object]) -> None:
     sandbox = start_sandbox("--nodes", "0", manager=GOLDEN_FLAGS)
     options = ("--jobs", "8", "--patience", "2")
-    passed, failed, text = run(shared / "golden", sandbox.url, sandbox.token, *options)
+    passed, failed, text = run(GOLDEN, sandbox.url, sandbox.token, *options)
     judge(passed, failed, known("golden"), text)
 
 
-def test_controllers_get_by_with_their_service_accounts(shared: Path, start_sandbox: Callable[..., object]) -> None:
+def test_controllers_get_by_with_their_service_accounts(start_sandbox: Callable[..., object]) -> None:
     """RBAC is on; each controller acts as its own service account, with the verbs of its role."""
     flags = (*GOLDEN_FLAGS, "--use-service-account-credentials")
     sandbox = start_sandbox("--nodes", "0", manager=flags)
@@ -76,13 +78,13 @@ def test_controllers_get_by_with_their_service_accounts(shared: Path, start_sand
         "statefulset-revisions",
     )
     chosen = tuple(word for name in only for word in ("--only", name))
-    passed, failed, text = run(shared / "golden", sandbox.url, sandbox.token, *chosen, "--patience", "2")
+    passed, failed, text = run(GOLDEN, sandbox.url, sandbox.token, *chosen, "--patience", "2")
     assert [pattern for pattern in only if not fnmatch.filter(passed | failed, pattern)] == []
     judge(passed, failed, set(), text)
     assert '" cannot ' not in sandbox.log, "a controller asked for a verb that its role does not grant"
 
 
-def test_the_api_server_answers_as_recorded(shared: Path, start_sandbox: Callable[..., object]) -> None:
+def test_the_api_server_answers_as_recorded(start_sandbox: Callable[..., object]) -> None:
     sandbox = start_sandbox("--nodes", "0", "--no-manager")
-    passed, failed, text = run(shared / "apicases", sandbox.url, sandbox.token)
+    passed, failed, text = run(API_CASES, sandbox.url, sandbox.token)
     judge(passed, failed, known("apicases"), text)

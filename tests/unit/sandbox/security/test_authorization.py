@@ -1,12 +1,12 @@
 """Who may do what: rules of roles, bindings, changes at once; escalation; impersonation; reviews."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kcm_cli.sandbox.apiserver.types import RequestInfo, User
+from tests.places import REFERENCE
 from tests.unit.sandbox.asking import Answer, Api
 
 Tree = dict[str, Any]
@@ -347,8 +347,8 @@ def account(entry: Tree) -> User:
     )
 
 
-def test_what_the_controllers_may_do_is_what_they_were_seen_to_have(api: Api, shared: Path) -> None:
-    wanted = json.loads((shared / "reference" / "controller-roles.json").read_text())
+def test_what_the_controllers_may_do_is_what_they_were_seen_to_have(api: Api) -> None:
+    wanted = json.loads((REFERENCE / "controller-roles.json").read_text())
     authorizer = api.server.api.core.authorizer
     missing: list[str] = []
     for entry in wanted:
