@@ -291,13 +291,13 @@ class _Estimate:
         before = dict(self.locals)
         path, first = self._path(node.range), self._item(node)
         if len(node.names) == 1:
-            self.locals[node.names[0]] = _Local((*path, first[0]) if path else (), first[1])
+            self.locals[node.names[0]] = _Local((*path, first[0]), first[1])
         else:
             keys, values = ("@indices", "@items") if self._is_list(node.range) else ("@keys", "@values")
             entries = self._entries(node.range)
             sizes = (entries.key, entries.value) if entries is not None else (None, None)
             for name, part, size in zip(node.names, (keys, values), sizes, strict=True):
-                self.locals[name] = _Local((*path, part) if path else (), size)
+                self.locals[name] = _Local((*path, part), size)
         yield
         self.locals = before
 

@@ -74,6 +74,8 @@ def cost(text: str) -> int:
         ("quantity(self.a).isGreaterThan(quantity('1'))", 2 + 100 + 1 + 1),
         ("sets.contains(self.l, self.l)", 4 + 100 * 100 + 1),
         ("string(self.n) == 'x'", 2 + 1 + 1),
+        # Items of a function's result have the size of the root, here 0.
+        ("self.s.split('.').all(x, x.lowerAscii() == 'a')", 2 + 2 + 1 + 10 * (3 + 1)),
         ("'n is ' + string(self.n)", scaled(MOST) + 3),
     ],
 )

@@ -4,7 +4,7 @@ upstream: apiextensions-apiserver pkg/apis/apiextensions/validation/{validation,
 pkg/apiserver/schema/cel/compilation.go, apiserver pkg/cel/{common/schemas.go,limits.go}
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kcm_cli.machinery.cel import Checked
 from kcm_cli.machinery.cel.costs import MOST, SizeOf, most_cost
@@ -91,34 +91,42 @@ def _exceeds(what: str, cost: int, limit: int) -> str:
 
 
 def sizes_of(schema: Structural, *, root: bool) -> SizeOf:
-    """How large the values that a rule sees may be."""
+    """How large the values that a rule sees may be.
+
+    An expression without a path, such as a function's result, has the size of the schema itself, as in cel-go.
+    """
 
     def size_of(path: tuple[str, ...]) -> int | None:
-        found: Structural | None = schema
-        top = root
+        found: Structural | None = _with_meta(schema) if root else schema
         for step in path[1:]:
             if found is None:
                 return None
             if step == "@keys":
                 return None if found.values is None else 0
-            if top and step in _TOP and step not in found.properties:
-                return _top_size(path, step)
             found = _below(found, step)
-            top = found is not None and found.embedded
+            found = _with_meta(found) if found is not None and found.embedded else found
         return None if found is None else _most(found)
 
     return size_of
 
 
-_TOP = ("apiVersion", "kind", "metadata")
 _TEXT = _REQUEST_BYTES - 2
+_STRING = Structural({}, "string")
+_META = Structural({}, "object", properties={"name": _STRING, "generateName": _STRING})
 
 
-def _top_size(path: tuple[str, ...], step: str) -> int | None:
-    """Of what every object has, declared or not."""
-    if step != "metadata":
-        return _TEXT
-    return 0 if path[-1] == "metadata" else _TEXT if path[-1] in ("name", "generateName") else None
+def _with_meta(schema: Structural) -> Structural:
+    """With what rules see of every object, unless the schema types all of that itself.
+
+    upstream: WithTypeAndObjectMeta of pkg/apiserver/schema/cel/model/schemas.go
+    """
+    fields = schema.properties
+    metadata = fields.get("metadata")
+    inner = metadata.properties if metadata is not None and metadata.type == "object" else {}
+    texts = (fields.get("kind"), fields.get("apiVersion"), inner.get("name"), inner.get("generateName"))
+    if all(one is not None and one.type == "string" for one in texts):
+        return schema
+    return replace(schema, properties={**fields, "kind": _STRING, "apiVersion": _STRING, "metadata": _META})
 
 
 def _below(schema: Structural, step: str) -> Structural | None:
