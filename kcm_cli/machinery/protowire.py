@@ -3,6 +3,8 @@
 Source: https://protobuf.dev/programming-guides/encoding/
 """
 
+import struct
+
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """The forms that a field's value can have."""
 _SHORT = [bytes([value]) for value in range(0x80)]
@@ -23,6 +25,11 @@ def varint(value: int) -> bytes:
 def numbered(number: int, value: int) -> bytes:
     """A field that holds a whole number of 64 bits."""
     return varint(number << 3 | VARINT) + varint(value & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def doubled(number: int, value: float) -> bytes:
+    """A field that holds a floating-point number of 64 bits."""
+    return varint(number << 3 | FIXED64) + struct.pack("<d", value)
 
 
 def packed(number: int, value: bytes) -> bytes:

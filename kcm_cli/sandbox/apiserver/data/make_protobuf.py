@@ -4,8 +4,7 @@
 
 STAGING is the folder ``staging/src/k8s.io`` of Kubernetes' source in the version that is served: its packages have
 their messages in ``generated.proto``. Which of the messages' fields are embedded in JSON is read from the installed
-package kubernetes-validate; kinds that the server does not serve are left out, and so are
-CustomResourceDefinitions, whose schemas have a form of their own.
+package kubernetes-validate; kinds that the server does not serve are left out.
 """
 
 import json
@@ -21,12 +20,15 @@ from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 _PACKAGE = re.compile(r"^package ([\w.]+);", re.M)
 _MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.M | re.S)
 _FIELD = re.compile(r"^  (optional|repeated|map<string, ([\w.]+)>) ?([\w.]*) (\w+) = (\d+);", re.M)
-_SCALARS = {"int32": "int", "int64": "int", "uint32": "int", "bool": "bool", "string": "string", "bytes": "bytes"}
+_SCALARS = {"int32": "int", "int64": "int", "uint32": "int"} | {
+    name: name for name in ("bool", "double", "string", "bytes")
+}
 _PREFIXES = (
     "k8s.io.apimachinery.pkg.apis.",
     "k8s.io.apimachinery.pkg.api.",
     "k8s.io.apimachinery.pkg.",
     "k8s.io.kube_aggregator.pkg.apis.",
+    "k8s.io.apiextensions_apiserver.pkg.apis.",
     "k8s.io.api.",
 )
 _ALSO = (
@@ -44,8 +46,7 @@ def main(staging: Path) -> None:
     """Write protobuf.json beside this file."""
     messages: Messages = {}
     for path in sorted(staging.glob("**/generated.proto")):
-        if not path.is_relative_to(staging / "apiextensions-apiserver"):
-            _read_file(path.read_text(), messages)
+        _read_file(path.read_text(), messages)
     _inline(messages)
     short = {_short(name): sorted((n, f, _short(t)) for n, f, t in found) for name, found in messages.items()}
     lines = [f"{json.dumps(name)}:{codec.encode(short[name]).decode()}" for name in sorted(_needed(short))]
@@ -79,8 +80,13 @@ def _inline(messages: Messages) -> None:
             continue
         for place, (number, field, type_) in enumerate(found):
             if field not in known:
-                same = [key for key in known if key.lower() == field.lower()]
+                same = [key for key in known if _plain(key) == field.lower()]
                 found[place] = number, *(same or ([""] if type_ in messages else [field])), type_
+
+
+def _plain(key: str) -> str:
+    """``x-kubernetes-list-type`` and ``$ref`` as they are written in the messages, in small letters."""
+    return key.replace("-", "").removeprefix("$").lower()
 
 
 def _needed(messages: Messages) -> set[str]:

@@ -7,16 +7,18 @@ upstream: apimachinery pkg/runtime/serializer/protobuf/protobuf.go (v1.36)
 """
 
 import base64
+import math
+import struct
 
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.sandbox.apiserver.protobuf.messages import Field, message, message_of
-from kcm_cli.sandbox.apiserver.protobuf.special import special
+from kcm_cli.sandbox.apiserver.protobuf.special import chosen, special
 from kcm_cli.sandbox.apiserver.protobuf.wire import fields, signed
 
 MAGIC = b"k8s\x00"
-_ZEROS: dict[str, object] = {"int": 0, "bool": False, "string": "", "bytes": ""}
+_ZEROS: dict[str, object] = {"int": 0, "double": 0, "bool": False, "string": "", "bytes": ""}
 
 
 class UnknownForm(FormatError):
@@ -79,12 +81,24 @@ def _value(type_: str, value: int | bytes) -> object:
             raise FormatError(f"wrong wireType for a field of type {type_}")
         return signed(value) if type_ == "int" else value != 0
     data = _bytes(value)
+    if type_ == "double":
+        return _double(data)
     if type_ == "string":
         return data.decode("utf-8", "replace")
     if type_ == "bytes":
         return base64.b64encode(data).decode()
     reader = special(type_)
-    return _read(type_, data) if reader is None else reader(data)
+    return chosen(type_, _read(type_, data)) if reader is None else reader(data)
+
+
+def _double(data: bytes) -> float:
+    """A whole number is an integer, as Go writes it in JSON."""
+    if len(data) != struct.calcsize("<d"):
+        raise FormatError("wrong wireType for a field of type double")
+    value: float = struct.unpack("<d", data)[0]
+    if not math.isfinite(value):
+        raise FormatError(f"unsupported value: {value}")
+    return int(value) if value.is_integer() and abs(value) < 1e21 else value
 
 
 def _bytes(value: int | bytes) -> bytes:

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from functools import cache
 
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.protowire import numbered, packed
+from kcm_cli.machinery.protowire import doubled, numbered, packed
 from kcm_cli.sandbox.apiserver.protobuf.decoding import MAGIC, UnknownForm
 from kcm_cli.sandbox.apiserver.protobuf.messages import Field, Message, message, message_of
-from kcm_cli.sandbox.apiserver.protobuf.special import writer
+from kcm_cli.sandbox.apiserver.protobuf.special import choice, writer
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _LIST_META = Field("metadata", "meta.v1.ListMeta", repeated=False, keyed=False)
@@ -73,12 +73,15 @@ def _value(number: int, type_: str, value: object) -> bytes:
     if type_ in ("int", "bool"):
         assert isinstance(value, int)
         return numbered(number, int(value))
+    if type_ == "double":
+        assert isinstance(value, (int, float))
+        return doubled(number, value)
     if type_ == "string":
         return packed(number, str(value).encode())
     if type_ == "bytes":
         return packed(number, base64.b64decode(str(value)))
     special = writer(type_)
-    return packed(number, special(value) if special is not None else _message(type_, value))
+    return packed(number, special(value) if special is not None else _message(type_, choice(type_, value)))
 
 
 def _message(name: str, value: object) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from kcm_cli.machinery import codec, durations
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.protowire import numbered, packed
 from kcm_cli.machinery.times import parse_micro_time, parse_time
@@ -16,6 +17,13 @@ from kcm_cli.sandbox.apiserver.protobuf.wire import fields, signed
 Reader = Callable[[bytes], object]
 Writer = Callable[[object], bytes]
 
+_SCHEMA = "apiextensions.v1.JSONSchemaProps"
+_CHOICES: dict[str, tuple[str, object]] = {
+    f"{_SCHEMA}OrArray": ("jSONSchemas", []),
+    f"{_SCHEMA}OrBool": ("allows", False),
+    f"{_SCHEMA}OrStringArray": ("property", []),
+}
+"""Messages that hold a schema or something else: the field of that, and its value where a message holds neither."""
 _NAMED_LISTS = (".ExtraValue", "meta.v1.Verbs")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -28,6 +36,26 @@ def special(name: str) -> Reader | None:
 def writer(name: str) -> Writer | None:
     """How a message of that name is written, or None for an ordinary one."""
     return _WRITERS.get(name) or (_write_named_list if name.endswith(_NAMED_LISTS) else None)
+
+
+def chosen(name: str, doc: Doc) -> object:
+    """What a message stands for in JSON, where that is one of its fields; else the message."""
+    if name not in _CHOICES:
+        return doc
+    field, nothing = _CHOICES[name]
+    value = doc.get(field, nothing)
+    listed = isinstance(value, list) and bool(value)
+    return doc["schema"] if "schema" in doc and not listed else value
+
+
+def choice(name: str, value: object) -> object:
+    """The message of a value, see ``chosen``."""
+    if name not in _CHOICES:
+        return value
+    field, _ = _CHOICES[name]
+    if not isinstance(value, dict):
+        return {field: value}
+    return {"schema": value, "allows": True} if field == "allows" else {"schema": value}
 
 
 def _numbers(data: bytes) -> dict[int, int | bytes]:
@@ -98,6 +126,7 @@ _READERS: dict[str, Reader] = {
     "meta.v1.Duration": _duration,
     "meta.v1.FieldsV1": _raw,
     "runtime.RawExtension": _raw,
+    "apiextensions.v1.JSON": _raw,
     "resource.Quantity": _quantity,
     "util.intstr.IntOrString": _int_or_string,
 }
@@ -140,6 +169,7 @@ _WRITERS: dict[str, Writer] = {
     "meta.v1.Duration": _write_duration,
     "meta.v1.FieldsV1": _write_raw,
     "runtime.RawExtension": _write_raw,
+    "apiextensions.v1.JSON": _write_raw,
     "resource.Quantity": _write_quantity,
     "util.intstr.IntOrString": _write_int_or_string,
 }

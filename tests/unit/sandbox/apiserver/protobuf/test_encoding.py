@@ -52,6 +52,63 @@ def test_embedded_messages_and_special_ones_are_read_again() -> None:
     assert again(revision) == revision
 
 
+SCHEMA = {
+    "type": "object",
+    "$ref": "#/x",
+    "default": {"a": [1, None]},
+    "maximum": 10,
+    "minimum": 0.5,
+    "enum": ["a", None],
+    "properties": {
+        "list": {"type": "array", "items": {"type": "string"}},
+        "tuple": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]},
+        "map": {"type": "object", "additionalProperties": {"type": "string"}},
+        "open": {"type": "object", "additionalProperties": True},
+        "shut": {"type": "object", "additionalProperties": False},
+    },
+    "dependencies": {"a": ["b"], "c": {"type": "object"}},
+    "x-kubernetes-preserve-unknown-fields": True,
+    "x-kubernetes-list-map-keys": ["k"],
+    "x-kubernetes-validations": [{"rule": "self.a", "optionalOldSelf": True}],
+}
+
+
+DEFINITION: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "things.x.test"},
+    "spec": {
+        "group": "x.test",
+        "scope": "Namespaced",
+        "names": {"plural": "things", "kind": "Thing"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}],
+    },
+}
+
+
+def with_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    (version,) = DEFINITION["spec"]["versions"]
+    versions = [version | {"schema": {"openAPIV3Schema": schema}}]
+    return DEFINITION | {"spec": DEFINITION["spec"] | {"versions": versions}}
+
+
+def test_a_definition_with_its_schema_is_read_again() -> None:
+    assert again(with_schema(SCHEMA)) == with_schema(SCHEMA)
+
+
+def test_a_definition_is_accepted_and_answered_in_protobuf(served: Any) -> None:
+    async def test(api: Api) -> None:
+        path, headers = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {"content-type": PROTOBUF}
+        sent = with_schema({"type": "object", "properties": {"size": {"type": "integer", "maximum": 3}}})
+        made = await api.call("POST", path, to_protobuf(sent), headers=headers | {"accept": PROTOBUF})
+        assert made.status == 201
+        stored = await api.json("GET", f"{path}/things.x.test")
+        assert json.loads(to_json(made.body))["spec"] == stored["spec"]
+        assert stored["spec"]["versions"][0]["schema"] == sent["spec"]["versions"][0]["schema"]
+
+    served(test)
+
+
 def test_a_kind_without_the_form_is_told_from_others() -> None:
     with pytest.raises(UnknownForm):
         to_protobuf({"apiVersion": "x.test/v1", "kind": "Thing"})
