@@ -9,7 +9,6 @@ upstream: staging/src/k8s.io/client-go/tools/record
 import asyncio
 import logging
 from collections import deque
-from dataclasses import dataclass, replace
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import DecodeError
@@ -20,23 +19,14 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.ratelimit import TokenBucket
 from kcm_cli.rest.transport import TransportError
-from kcm_cli.runtime.events.correlate import Correlator
-from kcm_cli.runtime.events.counted import CountedEvents, EventNames, Source
+from kcm_cli.runtime.events.correlate import Correlator, Emitted, Source
+from kcm_cli.runtime.events.counted import CountedEvents, EventNames
 
 log = logging.getLogger(__name__)
 
 WAITING = 1000
 ROUTINE_PER_S, ROUTINE_BURST = 20.0, 200
 """Limits of Normal Events of kubelets, all nodes together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """An Event to write."""
-
-    source: Source
-    notice: Notice
-    time: str
 
 
 def ref_of(api_version: str, kind: str, obj: Object, field_path: str = "") -> EventRef:
@@ -49,9 +39,10 @@ class Events:
     """All Events of the simulated components."""
 
     def __init__(self, client: Client, names: EventNames, clock: Clock) -> None:
-        self._counted = CountedEvents(client, names)
+        self._counted = CountedEvents(client)
+        self._names = names
         self._clock = clock
-        self._queue: deque[Told] = deque()
+        self._queue: deque[Emitted] = deque()
         self._there = asyncio.Event()
         self._correlator = Correlator()
         self._routine = TokenBucket(ROUTINE_PER_S, ROUTINE_BURST)
@@ -70,11 +61,11 @@ class Events:
         """Write until cancelled."""
         while True:
             while self._queue:
-                told = self._queue.popleft()
+                event = self._queue.popleft()
                 try:
-                    await self._write(told)
+                    await self._write(event)
                 except (ApiError, TransportError, DecodeError) as error:
-                    fields = {"reason": told.notice.reason, "object": told.notice.ref.name, "err": str(error)}
+                    fields = {"reason": event.notice.reason, "object": event.notice.ref.name, "err": str(error)}
                     log.debug("Event not written", extra={"fields": fields})
             self._there.clear()
             await self._there.wait()
@@ -82,12 +73,10 @@ class Events:
     def _put(self, source: Source, notice: Notice) -> None:
         if len(self._queue) >= WAITING:
             return
-        self._queue.append(Told(source, notice, format_time(self._clock.now())))
+        self._queue.append(Emitted(source, notice, self._names.of(notice.ref), format_time(self._clock.now())))
         self._there.set()
 
-    async def _write(self, told: Told) -> None:
-        decision = self._correlator.decide(told.notice, self._clock.monotonic())
-        if decision is None:
-            return
-        notice = replace(told.notice, message=decision.message)
-        self._correlator.written(decision.key, await self._counted.write(told.source, notice, told.time, decision.seen))
+    async def _write(self, event: Emitted) -> None:
+        decision = self._correlator.decide(event, self._clock.monotonic())
+        if decision is not None:
+            await self._counted.write(event, decision)

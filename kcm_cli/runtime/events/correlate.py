@@ -1,15 +1,16 @@
 """Which of many similar Events is written, and how: anew, as a higher count of an earlier one, or not at all.
 
-Ten different messages of one reason on one object within ten minutes are told one by one; further ones are combined
-into one Event. One object may have 25 Events of a source at once, and one more every five minutes.
+Events that differ only in their message are combined into one from the tenth message on, until ten minutes pass
+without one. One source may write 25 Events of a type about one object at once, and one more every five minutes; those
+it may not write are counted all the same.
 
 No clock and no network: the caller passes the time (monotonic seconds).
 
-upstream: staging/src/k8s.io/client-go/tools/record/events_cache.go
+upstream: staging/src/k8s.io/client-go/tools/record/events_cache.go#EventCorrelator
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kcm_cli.planning.actions import Notice
@@ -21,35 +22,54 @@ CACHE = 4096
 SIMILAR = 10
 SIMILAR_INTERVAL_S = 600.0
 BURST = 25
-RATE = 1.0 / 300.0
+RATE = 7158279 / 2**31
+"""1/300 as a 32-bit float: upstream's budget is full again after 300 s, not a moment later."""
 COMBINED = "(combined from similar events): "
+_NANOSECOND = 1e-9
 
 Group = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """An Event as it was last written: ``name`` is empty before its first write."""
+class Source:
+    """The component that emits. ``host``: its node, where it runs on one."""
 
-    name: str = ""
-    resource_version: str = ""
-    count: int = 0
-    first: str = ""
+    component: str
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """An Event as it was emitted, with the name and time (RFC 3339) it is created with if nothing like it is known."""
+
+    source: Source
+    notice: Notice
+    name: str
+    time: str
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Write this message under this key; ``seen`` tells of the Event that it adds to, if any."""
+    """The Event to write: created if ``count`` is 1, else patched. ``first``: when it occurred first."""
 
-    key: Group
+    name: str
     message: str
-    seen: Seen
+    count: int
+    first: str
+    combined: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Similar:
     messages: frozenset[str]
-    since: float
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    name: str
+    count: int
+    first: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,40 +79,45 @@ class _Bucket:
 
 
 class Correlator:
-    """The memory of one source's Events."""
+    """What was emitted lately: the LRU caches of upstream's EventCorrelator."""
 
     def __init__(self) -> None:
         self._similar: _Lru[Group, _Similar] = _Lru(CACHE)
-        self._seen: _Lru[Group, Seen] = _Lru(CACHE)
-        self._buckets: _Lru[object, _Bucket] = _Lru(CACHE)
+        self._seen: _Lru[Group, _Seen] = _Lru(CACHE)
+        self._buckets: _Lru[Group, _Bucket] = _Lru(CACHE)
 
-    def decide(self, notice: Notice, now: float) -> Decision | None:
-        """What to write for this notice; None if its object has had enough Events."""
-        ref = notice.ref
-        about = (ref.kind, ref.namespace, ref.name, ref.uid, ref.api_version)
-        group: Group = (about, notice.type, notice.reason)
-        known = self._similar.get(group)
-        if known is None or now - known.since > SIMILAR_INTERVAL_S:
-            known = _Similar(frozenset(), now)
-        messages = known.messages if len(known.messages) >= SIMILAR else known.messages | {notice.message}
-        self._similar.put(group, replace(known, messages=messages))
-        combined = len(messages) >= SIMILAR
+    def decide(self, event: Emitted, now: float) -> Decision | None:
+        """What to write for this Event; None if its object has had enough of this type."""
+        notice, ref = event.notice, event.notice.ref
+        about = (event.source, ref.kind, ref.namespace, ref.name, ref.uid, ref.api_version, notice.type)
+        group: Group = (about, notice.reason)
+        combined = self._combine(group, notice.message, now)
         key = group if combined else (group, notice.message, ref.field_path)
+        known = self._seen.get(key) or _Seen(event.name, 0, event.time)
+        seen = _Seen(known.name, known.count + 1, known.first)
+        self._seen.put(key, seen)
         if not self._admit(about, now):
             return None
         message = COMBINED + notice.message if combined else notice.message
-        return Decision(key, message, self._seen.get(key) or Seen())
+        return Decision(seen.name, message, seen.count, seen.first, combined)
 
-    def written(self, key: Group, seen: Seen) -> None:
-        """Remember an Event as the server has it now."""
-        self._seen.put(key, seen)
+    def _combine(self, group: Group, message: str, now: float) -> bool:
+        """Whether the group has too many messages. Of the tenth and further ones none is remembered."""
+        known = self._similar.get(group)
+        recent = known is not None and now - known.last <= SIMILAR_INTERVAL_S
+        before = known.messages if known is not None and recent else frozenset()
+        messages = before | {message}
+        combined = len(messages) >= SIMILAR
+        self._similar.put(group, _Similar(before if combined else messages, now))
+        return combined
 
-    def _admit(self, about: object, now: float) -> bool:
+    def _admit(self, about: Group, now: float) -> bool:
         bucket = self._buckets.get(about) or _Bucket(float(BURST), now)
-        tokens = min(float(BURST), bucket.tokens + (now - bucket.at) * RATE)
-        admitted = tokens >= 1.0
-        self._buckets.put(about, _Bucket(tokens - 1.0 if admitted else tokens, now))
-        return admitted
+        tokens = min(float(BURST), bucket.tokens + (now - bucket.at) * RATE) - 1.0
+        if tokens <= -_NANOSECOND * RATE:
+            return False
+        self._buckets.put(about, _Bucket(tokens, now))
+        return True
 
 
 class _Lru(Generic[K, V]):

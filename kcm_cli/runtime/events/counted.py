@@ -1,25 +1,18 @@
-"""Events in the old form as they are written: anew, or as a higher count of one that is there.
+"""Events in the old form (core/v1) as they are written: created, or patched to a higher count.
 
-upstream: staging/src/k8s.io/client-go/tools/record/event.go
+upstream: staging/src/k8s.io/client-go/tools/record/event.go#recordEvent
 """
 
-from dataclasses import dataclass
+import uuid
 
-from kcm_cli.api.core import EVENTS, Event
+from kcm_cli.api.core import EVENTS
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.actions import EventRef, Notice
+from kcm_cli.machinery.names import dns1123_subdomain
+from kcm_cli.planning.actions import EventRef
 from kcm_cli.rest.client import STRATEGIC_MERGE, Client
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.runtime.events.correlate import Seen
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Who tells. ``host``: the node, where it is a component of one."""
-
-    component: str
-    host: str = ""
+from kcm_cli.runtime.events.correlate import Decision, Emitted
 
 
 class EventNames:
@@ -34,40 +27,39 @@ class EventNames:
         self._last_ns = 0
 
     def of(self, ref: EventRef) -> str:
-        """A name for an Event about this object."""
+        """A name for an Event about this object; a UUID where the object's name makes no valid one."""
         now_ns = int(self._clock.now().timestamp() * 1e6) * 1000 + self._offset_ns
         self._last_ns = max(self._last_ns + 1, now_ns)
-        return f"{ref.name}.{self._last_ns:x}"
+        name = f"{ref.name}.{self._last_ns:x}"
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, name + ref.uid)) if dns1123_subdomain(name) else name
 
 
 class CountedEvents:
     """Writes through one client."""
 
-    def __init__(self, client: Client, names: EventNames) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._names = names
 
-    async def write(self, source: Source, notice: Notice, time: str, seen: Seen) -> Seen:
-        """The Event as it is now. One that has gone from the server is made again, with its count.
+    async def write(self, event: Emitted, decision: Decision) -> None:
+        """Create the Event, or raise its count; one that the server has no more is created with its count.
 
-        Raises ApiError, TransportError.
+        The name is the same however often this is called, so that a write whose answer was lost makes no second Event.
+        Raises ApiError, TransportError, DecodeError.
         """
-        namespace = notice.ref.namespace or "default"
-        if seen.count > 0:
-            patch: Doc = {"count": seen.count + 1, "lastTimestamp": time, "message": notice.message}
+        namespace = event.notice.ref.namespace or "default"
+        if decision.count > 1:
+            patch: Doc = {"count": decision.count, "lastTimestamp": event.time, "message": decision.message}
             try:
-                event = await self._client.patch(EVENTS, namespace, seen.name, patch, content_type=STRATEGIC_MERGE)
-                return _seen(event, seen.count + 1, seen.first)
+                await self._client.patch(EVENTS, namespace, decision.name, patch, content_type=STRATEGIC_MERGE)
+                return
             except NotFound:
                 pass
-        first, count = seen.first or time, seen.count + 1
-        body = event_doc(source, notice, self._names.of(notice.ref), first, time, count)
-        return _seen(await self._client.create(EVENTS, namespace, body), count, first)
+        await self._client.create(EVENTS, namespace, event_doc(event, decision))
 
 
-def event_doc(source: Source, notice: Notice, name: str, first: str, last: str, count: int) -> Doc:
-    """The Event as it is created."""
-    ref = notice.ref
+def event_doc(event: Emitted, decision: Decision) -> Doc:
+    """The Event as it is created. A combined one names no reporter, as upstream's does not."""
+    notice, ref = event.notice, event.notice.ref
     involved: Doc = {"kind": ref.kind, "name": ref.name, "uid": ref.uid}
     optional = (
         ("apiVersion", ref.api_version),
@@ -76,24 +68,20 @@ def event_doc(source: Source, notice: Notice, name: str, first: str, last: str, 
         ("fieldPath", ref.field_path),
     )
     involved.update({key: value for key, value in optional if value})
-    component, host = source.component, source.host
+    component, host = event.source.component, event.source.host
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": ref.namespace or "default"},
+        "metadata": {"name": decision.name, "namespace": ref.namespace or "default"},
         "involvedObject": involved,
         "reason": notice.reason,
-        "message": notice.message[:1024],
+        "message": decision.message,
         "source": {"component": component, "host": host} if host else {"component": component},
-        "firstTimestamp": first,
-        "lastTimestamp": last,
-        "count": count,
+        "firstTimestamp": decision.first,
+        "lastTimestamp": event.time,
+        "count": decision.count,
         "type": notice.type,
         "eventTime": None,
-        "reportingComponent": component,
-        "reportingInstance": host,
+        "reportingComponent": "" if decision.combined else component,
+        "reportingInstance": "" if decision.combined else host,
     }
-
-
-def _seen(event: Event, count: int, first: str) -> Seen:
-    return Seen(event.name, event.metadata.resource_version, count, first)

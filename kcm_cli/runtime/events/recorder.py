@@ -9,17 +9,18 @@ upstream: staging/src/k8s.io/client-go/tools/record/event.go
 import asyncio
 import logging
 import random
-from dataclasses import replace
 from zlib import crc32
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.logs import V5
+from kcm_cli.machinery.codec import DecodeError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.errors import AlreadyExists, ApiError
 from kcm_cli.rest.transport import TransportError
-from kcm_cli.runtime.events.correlate import Correlator, Decision
-from kcm_cli.runtime.events.counted import CountedEvents, EventNames, Source
+from kcm_cli.runtime.events.correlate import Correlator, Decision, Emitted, Source
+from kcm_cli.runtime.events.counted import CountedEvents, EventNames
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,8 @@ class EventWriter:
     """One client's Events on their way out. Recorders of several sources may share it."""
 
     def __init__(self, client: Client, names: EventNames, clock: Clock, rng: random.Random) -> None:
-        self._events = CountedEvents(client, names)
+        self._events = CountedEvents(client)
+        self._names = names
         self._clock = clock
         self._rng = rng
         self._lanes: list[_Lane] = [asyncio.Queue(QUEUE) for _ in range(LANES)]
@@ -44,11 +46,11 @@ class EventWriter:
         return ObjectRecorder(self, Source(component))
 
     def put(self, correlator: Correlator, source: Source, notice: Notice) -> None:
-        entry = (correlator, source, notice, format_time(self._clock.now()))
+        event = Emitted(source, notice, self._names.of(notice.ref), format_time(self._clock.now()))
         try:
-            self._lanes[crc32(notice.ref.uid.encode()) % LANES].put_nowait(entry)
+            self._lanes[crc32(notice.ref.uid.encode()) % LANES].put_nowait((correlator, event))
         except asyncio.QueueFull:
-            log.info("Event dropped, too many are waiting", extra={"fields": {"reason": notice.reason}})
+            log.error("Unable to record event: too many queued events, dropped event", extra=_fields(event))
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -58,28 +60,37 @@ class EventWriter:
 
     async def _run(self, lane: "_Lane") -> None:
         while True:
-            correlator, source, notice, time = await lane.get()
-            decision = correlator.decide(notice, self._clock.monotonic())
+            correlator, event = await lane.get()
+            decision = correlator.decide(event, self._clock.monotonic())
             if decision is not None:
-                await self._deliver(correlator, source, replace(notice, message=decision.message), time, decision)
+                await self._deliver(event, decision)
 
-    async def _deliver(
-        self, correlator: Correlator, source: Source, notice: Notice, time: str, decision: Decision
-    ) -> None:
+    async def _deliver(self, event: Emitted, decision: Decision) -> None:
         for attempt in range(ATTEMPTS):
             try:
-                correlator.written(decision.key, await self._events.write(source, notice, time, decision.seen))
+                await self._events.write(event, decision)
                 return
             except ApiError as error:
-                fields = {"reason": notice.reason, "object": notice.ref.name, "err": str(error)}
-                log.info("Server rejected event", extra={"fields": fields})
+                harmless = isinstance(error, AlreadyExists) or error.namespace_terminating
+                level = V5 if harmless else logging.ERROR
+                log.log(level, "Server rejected event (will not retry!)", extra=_fields(event, error))
                 return
-            except TransportError as error:
-                log.info("Unable to write event", extra={"fields": {"err": str(error), "attempt": attempt + 1}})
+            except (TransportError, DecodeError) as error:
+                log.error("Unable to write event (may retry after sleeping)", extra=_fields(event, error))
+            if attempt < ATTEMPTS - 1:
                 await self._clock.sleep(PAUSE_S * (self._rng.random() if attempt == 0 else 1.0))
+        log.error("Unable to write event (retry limit exceeded!)", extra=_fields(event))
 
 
-_Lane = asyncio.Queue[tuple[Correlator, Source, Notice, str]]
+def _fields(event: Emitted, error: Exception | None = None) -> dict[str, dict[str, object]]:
+    notice = event.notice
+    fields: dict[str, object] = {"object": f"{notice.ref.namespace}/{notice.ref.name}", "reason": notice.reason}
+    if error is not None:
+        fields["err"] = str(error)
+    return {"fields": fields}
+
+
+_Lane = asyncio.Queue[tuple[Correlator, Emitted]]
 
 
 class ObjectRecorder:
