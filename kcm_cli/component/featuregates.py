@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from kcm_cli.component.featuregates_inert import INERT
-from kcm_cli.component.featuregates_table import DEPENDENCIES, GATES
+from kcm_cli.component.featuregates_table import DEPENDENCIES, GATES, MANAGERS
 from kcm_cli.component.flag_values import parse_bool
-from kcm_cli.component.version import COMPONENT, EffectiveVersion, Version, parse_version
+from kcm_cli.component.version import BINARY, COMPONENT, EffectiveVersion, Version, parse_version
 
 OVERRIDES: Mapping[str, bool] = {"ControllerManagerReleaseLeaderElectionLockOnExit": True}
 """Defaults in which kcm differs: a manager that ends gives its lease back, so that the next one need not wait."""
@@ -69,7 +69,7 @@ def known_gates() -> list[str]:
 
 def foreign(name: str) -> bool:
     """Whether a gate is there only because all components know it: no controller manager reads it."""
-    return all(release == "0.0" for release, *_ in GATES[name]) and name not in _WHOLE_STAGES
+    return name not in MANAGERS and name not in _WHOLE_STAGES
 
 
 def resolve(settings: Iterable[tuple[str, str]], version: EffectiveVersion | None = None) -> Resolved:
@@ -100,7 +100,11 @@ def resolve(settings: Iterable[tuple[str, str]], version: EffectiveVersion | Non
     gates = FeatureGates(
         Gate(g.name, g.stage, g.default, g.locked, enabled.get(g.name, g.default)) for g in base.values()
     )
-    problems += list(_unmet(gates, enabled)) if not problems else []
+    problems += list(_unmet(gates)) if not problems else []
+    alpha = sorted(gate.name for gate in gates.values() if gate.stage == "ALPHA" and gate.enabled)
+    if alpha and version.emulation < BINARY:
+        text = "component has alpha features enabled in emulated version, this is unsupported"
+        warnings.append(f"{text}: features=[{' '.join(alpha)}]")
     return Resolved(gates, tuple(problems), tuple(warnings))
 
 
@@ -147,11 +151,10 @@ def _refusal(gate: Gate | None, name: str, value: bool, version: EffectiveVersio
     return ""
 
 
-def _unmet(gates: FeatureGates, chosen: Mapping[str, bool]) -> Iterator[str]:
-    """Only what the user chose can be unmet: the defaults of a release fit together, as far as they are known."""
+def _unmet(gates: FeatureGates) -> Iterator[str]:
     for name, needed in DEPENDENCIES.items():
         off = [need for need in needed if not gates.enabled(need)]
-        if off and gates.enabled(name) and not chosen.keys().isdisjoint((name, *off)):
+        if off and gates.enabled(name):
             yield f"{name} is enabled, but depends on features that are disabled: [{' '.join(off)}]"
 
 

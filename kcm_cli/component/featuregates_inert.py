@@ -1,6 +1,7 @@
 """Feature gates that kube-controller-manager reads and kcm does not, with the reason: what setting them cannot change.
 
-Those that are locked are left out: nobody can set them, and kcm behaves as they say.
+Those that are locked in every release that can be emulated are left out: nobody can set them, and kcm behaves as
+they say.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ _CBOR = "kcm speaks JSON"
 
 INERT: Mapping[str, str] = {
     "AtomicFIFO": _CACHES,
+    "AuthorizeWithSelectors": "no resources are served here, so that no request has selectors",
     "CBORServingAndStorage": _CBOR,
     "CSIVolumeHealth": "it is about what kubelets report of volumes",
     "ClientsAllowCARotation": "a CA file that changes is always read again",
@@ -18,8 +20,12 @@ INERT: Mapping[str, str] = {
     "ClientsPreferCBOR": _CBOR,
     "ContextualLogging": "kcm's log lines always carry their context",
     "DRAExtendedResource": "resource quotas do not know device classes by the names of extended resources yet",
+    "InOrderInformers": _CACHES,
     "InOrderInformersBatchProcess": _CACHES,
+    "InPlacePodVerticalScaling": "quotas always count what a node has still given to a pod that is being resized",
+    "MutableCSINodeAllocatableCount": "it is about what kubelets report of volumes",
     "PersistentVolumeClaimUnusedSinceTime": "the condition Unused of claims is not kept yet",
+    "RecoverVolumeExpansionFailure": "quotas always count what a claim has still been given",
     "RestartAllContainersOnContainerExits": "it is about what kubelets do with a pod's containers",
     "SELinuxMount": "it is about how kubelets mount volumes",
     "UnauthenticatedHTTP2DOSMitigation": "kcm serves HTTP/1.1",

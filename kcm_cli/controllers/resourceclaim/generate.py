@@ -38,6 +38,7 @@ class Generator:
 
     def __init__(self, context: ControllerContext, seen: Snapshot, made: MadeClaims, metrics: ResourceClaimMetrics):
         self._client, self._recorder = context.client, context.recorder
+        self._admin_access = context.gates.enabled("DRAAdminAccess")
         self._alternatives = context.gates.enabled("DRAPrioritizedList")
         self._seen, self._made, self._metrics = seen, made, metrics
         self._templates = context.informers.get(RESOURCE_CLAIM_TEMPLATES).store
@@ -82,9 +83,12 @@ class Generator:
     async def _create(self, user: Pod | PodGroup, entry: PodResourceClaim) -> str:
         template = self._template(user.namespace, entry.resource_claim_template_name or "")
         requests = msgspec.convert(template.spec.spec, ResourceClaimSpec).devices.requests
+        admin_access = plan.has_admin_access(requests)
+        if admin_access and not self._admin_access:
+            raise NoClaim("admin access is requested, but the feature is disabled")
         if not self._alternatives and plan.has_alternatives(requests):
             raise NoClaim("template includes a prioritized list of subrequests, but the feature is disabled")
-        body, admin_access = plan.claim_from(template, _kind(user), user, entry.name), plan.has_admin_access(requests)
+        body = plan.claim_from(template, _kind(user), user, entry.name)
         try:
             claim = await self._made.create(user, entry.name, body)
         except (ApiError, TransportError) as error:

@@ -31,6 +31,7 @@ class SELinuxWarningController:
 
     def __init__(self, context: ControllerContext) -> None:
         self._recorder = context.recorder_for(SOURCE)
+        self._with_labels = context.gates.enabled("SELinuxMountReadWriteOncePod")
         self._shared = SharedVolumes(ConflictMetrics(context.metrics).changed)
         self._uids: dict[str, str] = {}
         self.queue = context.queue("selinux_warning")
@@ -70,8 +71,9 @@ class SELinuxWarningController:
     def _look_at(self, pod: MountingPod, volume: MountedVolume, labels: set[str]) -> None:
         found = plan.find(pod, volume, self._claims.store.get, self._volumes.store.get)
         driver = self._drivers.store.get(found.driver) if found is not None else None
+        supported = self._with_labels and plan.mounts_with_labels(found, driver)
         try:
-            use = plan.use_of(pod, labels, plan.mounts_with_labels(found, driver))
+            use = plan.use_of(pod, labels if self._with_labels else set(), supported)
         except plan.SeveralLabels:
             text = f'Volume "{volume.name}" is mounted twice with different SELinux labels inside this pod'
             self._recorder.emit(Notice(ref_to(MOUNTING_PODS, pod), "Warning", "MultipleSELinuxLabels", text))

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from kcm_cli.component import featuregates
 from kcm_cli.component.metrics import Registry
+from kcm_cli.component.version import effective_version
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.rest.client import Client
@@ -62,12 +63,13 @@ async def controllers(
     served: frozenset[str] = frozenset(),
     limited: bool = False,
     ca_data: bytes = b"",
+    emulated: str = "1.36",
 ) -> AsyncIterator[None]:
     """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates.
 
     ``limited``: clients have the limits that --kube-api-qps and -burst have by default.
     """
-    resolved = featuregates.resolve(gates)
+    resolved = featuregates.resolve(gates, effective_version([emulated], []))
     assert not resolved.problems
     clients = _Clients(world, transport or world.server.transport(), limited=limited)
     wanted = set(names)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.api.core import NAMESPACES
 from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.component.metrics import Registry
@@ -255,6 +256,26 @@ def test_a_template_with_alternatives_needs_its_gate(play):
             await world.wait(1)
             what = "template includes a prioritized list of subrequests, but the feature is disabled"
             assert ("FailedResourceClaimCreation", f"PodResourceClaim e: {what}") in await world.events("p")
+        async with running(world):
+            await world.wait(1)
+            assert len(await claims(world)) == 1
+
+    play(life)
+
+
+def test_a_template_for_administrators_needs_its_gate(play):
+    async def life(world: World) -> None:
+        labels = {"resource.kubernetes.io/admin-access": "true"}
+        await world.client.patch(NAMESPACES, "", "default", {"metadata": {"labels": labels}})
+        request = {"name": "r", "exactly": {"deviceClassName": "gpu", "adminAccess": True}}
+        doc = {"metadata": {"name": "t"}, "spec": {"spec": {"devices": {"requests": [request]}}}}
+        await world.create(RESOURCE_CLAIM_TEMPLATES, doc)
+        await world.pod("p", from_template() | NOWHERE)
+        async with running(world, emulated="1.35", gates=[("", "DRAAdminAccess=false")]):
+            await world.wait(1)
+            what = "admin access is requested, but the feature is disabled"
+            assert ("FailedResourceClaimCreation", f"PodResourceClaim e: {what}") in await world.events("p")
+            assert await claims(world) == []
         async with running(world):
             await world.wait(1)
             assert len(await claims(world)) == 1

@@ -28,8 +28,8 @@ def lines(metrics: Registry) -> list[str]:
     return [line for line in metrics.expose().decode().splitlines() if line.startswith("selinux_warning")]
 
 
-def running(world: World, metrics: Registry | None = None):
-    return controllers(world, names=[NAME], metrics=metrics)
+def running(world: World, metrics: Registry | None = None, **options):
+    return controllers(world, names=[NAME], metrics=metrics, **options)
 
 
 def test_pods_with_different_labels_are_warned(play):
@@ -55,6 +55,23 @@ def test_pods_with_different_labels_are_warned(play):
             await world.delete(PODS, "r", grace_s=0)
             await world.wait(3)
             assert lines(metrics) == []
+
+    play(life)
+
+
+def test_where_no_volume_is_mounted_with_a_label_nothing_conflicts(play):
+    async def life(world: World) -> None:
+        await driver(world)
+        await bound(world, "a", ["ReadWriteMany"], SOURCE)
+        metrics = Registry()
+        async with running(world, metrics, emulated="1.35", gates=[("", "SELinuxMountReadWriteOncePod=false")]):
+            await mounting(world, "p", "a", "s0:c1")
+            await mounting(world, "q", "a", "s0:c2")
+            await world.wait(3)
+            assert (await world.events("p"), lines(metrics)) == ([], [])
+        async with running(world, metrics, emulated="1.35"):
+            await world.wait(3)
+            assert len(lines(metrics)) == 2
 
     play(life)
 
