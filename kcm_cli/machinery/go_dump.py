@@ -8,7 +8,7 @@ Source: k8s.io/utils/dump ForHash, go-spew format.go; apimachinery pkg/api/resou
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 from kcm_cli.machinery import go_types
@@ -22,7 +22,6 @@ _WORD = 2**64
 _UNIX_TO_INTERNAL = 62135596800
 
 _map_type = re.compile(r"map\[([^]]+)\](.+)").fullmatch
-_field = re.compile(r"(\w+)(?:=([\w.]+))?:(\S+)")
 
 Printer = Callable[[object], str]
 
@@ -30,12 +29,6 @@ Printer = Callable[[object], str]
 def dump_pod_template(template: Doc) -> str:
     """The dump of a v1.PodTemplateSpec. Raises FormatError for a malformed quantity or time."""
     return _typed("v1.PodTemplateSpec")(template)
-
-
-@cache
-def _structs() -> Mapping[str, str]:
-    lines = go_types.STRUCTS.strip().replace("\n  ", " ").split("\n")
-    return dict(line.split(" ", 1) for line in lines)
 
 
 @cache
@@ -58,7 +51,7 @@ def _body(type_: str) -> Printer:
         return _list(_body(type_[2:]))
     if match := _map_type(type_):
         return _map(_body(match[2]))
-    return _struct(_structs()[type_])
+    return _struct(go_types.structs()[type_])
 
 
 def _list(body: Printer) -> Printer:
@@ -77,10 +70,8 @@ def _map(body: Printer) -> Printer:
     return show
 
 
-def _struct(declaration: str) -> Printer:
-    fields = []
-    for name, json, type_ in _field.findall(declaration):
-        fields.append((name, json or name[0].lower() + name[1:], _typed(type_)))
+def _struct(declared: Iterable[tuple[str, str, str]]) -> Printer:
+    fields = [(name, json, _typed(type_)) for name, json, type_ in declared]
 
     def show(value: object) -> str:
         document = value if isinstance(value, dict) else _EMPTY

@@ -5,6 +5,7 @@ Facts that the hash of a pod template depends on (``machinery.hashes``). One typ
 marks an inlined struct. Regenerate from the API types when the version of Kubernetes changes.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 
@@ -226,6 +227,94 @@ v1.WeightedPodAffinityTerm Weight:int32 PodAffinityTerm:v1.PodAffinityTerm
 v1.WindowsSecurityContextOptions GMSACredentialSpecName=gmsaCredentialSpecName:*string
   GMSACredentialSpec=gmsaCredentialSpec:*string RunAsUserName:*string HostProcess:*bool
 """
+
+_REQUIRED = """
+v1.AWSElasticBlockStoreVolumeSource volumeID
+v1.AppArmorProfile type
+v1.AzureDiskVolumeSource diskName diskURI
+v1.AzureFileVolumeSource secretName shareName
+v1.CSIVolumeSource driver
+v1.CephFSVolumeSource monitors
+v1.CinderVolumeSource volumeID
+v1.ClusterTrustBundleProjection path
+v1.ConfigMapKeySelector key
+v1.Container name
+v1.ContainerPort containerPort
+v1.ContainerResizePolicy resourceName restartPolicy
+v1.DownwardAPIVolumeFile path
+v1.EnvVar name
+v1.EphemeralContainerCommon name
+v1.FileKeySelector volumeName path key
+v1.FlexVolumeSource driver
+v1.GCEPersistentDiskVolumeSource pdName
+v1.GRPCAction port service
+v1.GitRepoVolumeSource repository
+v1.GlusterfsVolumeSource endpoints path
+v1.HTTPGetAction port
+v1.HTTPHeader name value
+v1.HostAlias ip
+v1.HostPathVolumeSource path
+v1.ISCSIVolumeSource targetPortal iqn lun
+v1.KeyToPath key path
+v1.LabelSelectorRequirement key operator
+v1.NFSVolumeSource server path
+v1.NodeSelector nodeSelectorTerms
+v1.NodeSelectorRequirement key operator
+v1.ObjectFieldSelector fieldPath
+v1.OwnerReference apiVersion kind name uid
+v1.PersistentVolumeClaimTemplate spec
+v1.PersistentVolumeClaimVolumeSource claimName
+v1.PhotonPersistentDiskVolumeSource pdID
+v1.PodAffinityTerm topologyKey
+v1.PodOS name
+v1.PodReadinessGate conditionType
+v1.PodResourceClaim name
+v1.PodSchedulingGate name
+v1.PodSpec containers
+v1.PortworxVolumeSource volumeID
+v1.PreferredSchedulingTerm weight preference
+v1.ProjectedVolumeSource sources
+v1.QuobyteVolumeSource registry volume
+v1.RBDVolumeSource monitors image
+v1.ResourceClaim name
+v1.ResourceFieldSelector resource
+v1.ScaleIOVolumeSource gateway system secretRef
+v1.SeccompProfile type
+v1.SecretKeySelector key
+v1.ServiceAccountTokenProjection path
+v1.SleepAction seconds
+v1.Sysctl name value
+v1.TCPSocketAction port
+v1.TopologySpreadConstraint maxSkew topologyKey whenUnsatisfiable
+v1.TypedLocalObjectReference apiGroup kind name
+v1.TypedObjectReference apiGroup kind name
+v1.Volume name
+v1.VolumeDevice name devicePath
+v1.VolumeMount name mountPath
+v1.VsphereVirtualDiskVolumeSource volumePath
+v1.WeightedPodAffinityTerm weight podAffinityTerm
+"""
+"""JSON names of fields that Go writes also where they are empty, since they lack ``omitempty``."""
+
+_field = re.compile(r"(\w+)(?:=([\w.]+))?:(\S+)")
+
+
+@cache
+def structs() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
+    """By Go type: its fields in order: name, name in JSON (``.`` for an inlined struct), Go type."""
+    found = {}
+    for line in STRUCTS.strip().replace("\n  ", " ").split("\n"):
+        type_, declaration = line.split(" ", 1)
+        fields = _field.findall(declaration)
+        found[type_] = tuple((name, json or name[0].lower() + name[1:], of) for name, json, of in fields)
+    return found
+
+
+@cache
+def required() -> Mapping[str, frozenset[str]]:
+    """By Go type: the JSON names of the fields that are written even if they are empty."""
+    lines = (line.split() for line in _REQUIRED.strip().split("\n"))
+    return {type_: frozenset(names) for type_, *names in lines}
 
 
 @cache

@@ -17,6 +17,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.patches import equal
 from kcm_cli.planning.pod_template import controller_ref
+from kcm_cli.planning.template_form import same_when_defaulted, serialised
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 """The label with the hash of a StatefulSet's revision."""
@@ -29,12 +30,7 @@ _MAX_PREFIX = 223
 
 def patch_of(template: Doc) -> Doc:
     """The data of a revision with this template."""
-    metadata = template.get("metadata")
-    kept = {key: value for key, value in template.items() if key != "metadata"}
-    if isinstance(metadata, dict):
-        never_set = metadata.get("creationTimestamp", "") is None
-        kept["metadata"] = _without(metadata, "creationTimestamp") if never_set else metadata
-    return {"spec": {"template": kept | {"$patch": "replace"}}}
+    return {"spec": {"template": {**serialised(template), "$patch": "replace"}}}
 
 
 def template_of(revision: ControllerRevision) -> Doc | None:
@@ -57,6 +53,12 @@ def next_number(revisions: Sequence[ControllerRevision]) -> int:
 def with_data(revisions: Iterable[ControllerRevision], data: Doc) -> list[ControllerRevision]:
     """The revisions with this data, in the order in which they came."""
     return [revision for revision in revisions if equal(revision.data, data)]
+
+
+def is_of(revision: ControllerRevision, template: Doc) -> bool:
+    """Whether a revision is that of a template but for how it was written and for defaults that came later."""
+    stored = template_of(revision)
+    return stored is not None and same_when_defaulted(stored, template)
 
 
 def name_of(prefix: str, hash_: str) -> str:

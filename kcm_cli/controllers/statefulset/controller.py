@@ -24,13 +24,11 @@ from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, matching_owners
 from kcm_cli.engine.freshness import Consistency
 from kcm_cli.engine.revisions import Revisions
-from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.status import status_changes
-from kcm_cli.planning.template_defaults import same_when_defaulted
 from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
 
 ALWAYS = ("replicas", "availableReplicas")
@@ -101,7 +99,8 @@ class StatefulSetController:
             return None  # a selector that cannot be used does not get better by trying again
         revisions = await self._history.of(set_, selector)
         pods = await self._claim(set_, selector)
-        found = await self._history.realise(set_, self._wanted(set_, revisions))
+        wanted = revision_rules.wanted(set_, revisions, semantic=self._compares_defaulted)
+        found = await self._history.realise(set_, wanted)
         snapshot = self._snapshot(set_, pods, revisions, found)
         now = self._clock.now()
         error = await self._act(snapshot, now)
@@ -149,12 +148,6 @@ class StatefulSetController:
             PODS,
             member=lambda pod: is_member(set_, pod),
         )
-
-    def _wanted(
-        self, set_: StatefulSet, revisions: Sequence[ControllerRevision]
-    ) -> revision_rules.Existing | revision_rules.Missing:
-        same = same_when_defaulted if self._compares_defaulted else _never_same
-        return revision_rules.wanted(set_, revisions, same)
 
     def _snapshot(
         self, set_: StatefulSet, pods: Sequence[Pod], revisions: Sequence[ControllerRevision], found: Found
@@ -233,7 +226,3 @@ class StatefulSetController:
 
 def _selector(set_: StatefulSet) -> Selector:
     return from_label_selector(set_.spec.selector)
-
-
-def _never_same(old: Doc, new: Doc) -> bool:
-    return False

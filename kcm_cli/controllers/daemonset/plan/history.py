@@ -30,9 +30,16 @@ class Histories:
 
 
 def sort_out(daemon_set: DaemonSet, revisions: Sequence[ControllerRevision]) -> Histories:
-    """Tell the current revisions from the old ones."""
+    """Tell the current revisions from the old ones.
+
+    Where none has the data that would be written now, the latest may be that of the template as an earlier release
+    wrote it.
+    """
     data = rules.patch_of(daemon_set.spec.template)
     current = rules.with_data(revisions, data)
+    if not current and revisions:
+        latest = rules.in_order(revisions)[-1]
+        current = [latest] if rules.is_of(latest, daemon_set.spec.template) else []
     kept = {id(revision) for revision in current}
     old = tuple(revision for revision in revisions if id(revision) not in kept)
     return Histories(tuple(current), old, rules.next_number(old), data)

@@ -4,6 +4,7 @@ from kcm_cli.api.apps import Deployment, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning import rollout
+from kcm_cli.planning.template_form import same_meaning
 
 
 def replicas_of(deployment: Deployment) -> int:
@@ -79,19 +80,5 @@ def _with(doc: object, field: str, value: Doc) -> Doc:
 
 
 def same_template(left: Doc, right: Doc) -> bool:
-    """Whether two templates ask for the same pods, the hash label aside.
-
-    Absent, null and an empty list are the same. An empty object is not: ``securityContext: {}`` is a change.
-    """
-    one, other = without_hash(left), without_hash(right)
-    return one == other or _settled(one) == _settled(other)
-
-
-def _settled(value: object) -> object:
-    """Drop what an API server treats as absent: null, empty lists, the never-set creation time."""
-    if isinstance(value, dict):
-        kept = ((key, _settled(item)) for key, item in value.items() if key != "creationTimestamp")
-        return {key: item for key, item in kept if item is not None and item != []}
-    if isinstance(value, list):
-        return [_settled(item) for item in value]
-    return value
+    """Whether two templates ask for the same pods, the hash label aside."""
+    return same_meaning(without_hash(left), without_hash(right))

@@ -6,7 +6,7 @@ roll back), or not at all.
 upstream: pkg/controller/statefulset/stateful_set_control.go#getStatefulSetRevisions, truncateHistory
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kcm_cli.api.apps import STATEFUL_SETS, ControllerRevision, StatefulSet
@@ -37,23 +37,19 @@ class Missing:
     number: int
 
 
-def wanted(
-    set_: StatefulSet, revisions: Sequence[ControllerRevision], same_when_defaulted: Callable[[Doc, Doc], bool]
-) -> Existing | Missing:
+def wanted(set_: StatefulSet, revisions: Sequence[ControllerRevision], *, semantic: bool = True) -> Existing | Missing:
     """The revision of the set's template among these, which are in order.
 
-    ``same_when_defaulted``: whether the template of the latest revision becomes that of the set once an API server
-    fills in defaults that it did not know when the revision was made.
+    ``semantic``: the latest one may be written otherwise than the template is now, by an earlier release (gate
+    StatefulSetSemanticRevisionComparison).
     """
     data = history.patch_of(set_.spec.template)
     equal = history.with_data(revisions, data)
     if equal:
         latest = equal[-1] is revisions[-1] or history.with_data(revisions[-1:], data)
         return Existing(revisions[-1]) if latest else Existing(equal[-1], history.next_number(revisions))
-    if revisions:
-        template = history.template_of(revisions[-1])
-        if template is not None and same_when_defaulted(template, set_.spec.template):
-            return Existing(revisions[-1])
+    if semantic and revisions and history.is_of(revisions[-1], set_.spec.template):
+        return Existing(revisions[-1])
     return Missing(data, history.next_number(revisions))
 
 

@@ -1,0 +1,295 @@
+"""One form of pod templates, in which those that mean the same are equal.
+
+A template reaches a controller in many spellings: as several releases of the API server and of other controllers wrote
+it, with null, empty or absent fields, quantities and defaults spelt out or not. Deployments find their ReplicaSet,
+DaemonSets and StatefulSets their ControllerRevision by it, so that a spelling taken for a change restarts every pod.
+The walk follows the types of the fields (``machinery.go_types``): the keys of labels, annotations and other maps are
+data, and fields that the table does not know are kept as they are.
+
+Not guaranteed: defaults of fields that 1.36 does not know count as differences.
+
+upstream: apimachinery pkg/api/equality (Semantic.DeepEqual), pkg/controller/statefulset/stateful_set_control.go#
+setMatchesLatestExistingRevision, pkg/apis/core/v1/defaults.go
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from kcm_cli.machinery import go_types
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quantity import Quantity, from_json
+from kcm_cli.machinery.same import same
+from kcm_cli.machinery.times import format_time, parse_time
+
+_TEMPLATE = "v1.PodTemplateSpec"
+_MILLI = -3
+_RESOURCES = "map[v1.ResourceName]resource.Quantity"
+
+_map_type = re.compile(r"map\[[^]]+\](.+)").fullmatch
+_image = re.compile(
+    r"(?:(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+    r"(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?P<tag>:\w[\w.-]{0,127})?"
+    r"(?P<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?",
+    re.ASCII,
+).fullmatch
+
+Form = Callable[[object], object]
+Default = Callable[[Doc], object]
+"""The default of an unset field, given the object that holds it; None for none."""
+
+
+def serialised(template: Doc, *, defaulted: bool = False) -> Doc:
+    """The template as Go's JSON encoder writes it, keys apart; ``defaulted``: after an API server's defaults."""
+    return _doc(_walk(_TEMPLATE, _Mode(defaulted=defaulted))(template))
+
+
+def same_when_defaulted(left: Doc, right: Doc) -> bool:
+    """Whether two templates are serialised alike once the defaults of 1.36 are filled in."""
+    return same(serialised(left, defaulted=True), serialised(right, defaulted=True))
+
+
+def same_meaning(left: Doc, right: Doc) -> bool:
+    """Whether two templates are semantically equal: quantities are compared as numbers, defaults are not filled in."""
+    if left == right:
+        return True
+    walk = _walk(_TEMPLATE, _Mode(numbers=True))
+    return same(walk(left), walk(right))
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """``defaulted``: fill in defaults. ``numbers``: quantities become numbers instead of texts."""
+
+    defaulted: bool = False
+    numbers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """``form``: of its value. ``pointer``: a zero value is not the same as an absent one."""
+
+    form: Form
+    pointer: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Struct:
+    """What is known of one Go struct: its fields by their JSON names, and those that are written even if empty."""
+
+    fields: dict[str, _Field] = field(default_factory=dict)
+    always: dict[str, object] = field(default_factory=dict)
+    defaults: dict[str, Default] = field(default_factory=dict)
+
+
+def _doc(value: object) -> Doc:
+    return value if isinstance(value, dict) else {}
+
+
+@cache
+def _walk(type_: str, mode: _Mode) -> Form:
+    type_ = go_types.aliases().get(type_, type_)
+    if type_ == _RESOURCES and mode.defaulted:
+        return _map(_rounded)
+    if type_ == "resource.Quantity":
+        return _number if mode.numbers else _text
+    if type_ == "v1.Time":
+        return _time
+    if type_.startswith("[]"):
+        return _list(_walk(type_[2:], mode), _zero(type_[2:]))
+    if match := _map_type(type_):
+        return _map(_walk(match[1], mode))
+    if type_ in go_types.structs():
+        return _struct(type_, mode)
+    return _integer if type_ in ("int32", "int64") else _as_is
+
+
+def _struct(type_: str, mode: _Mode) -> Form:
+    known = _Struct()
+    _collect(known, type_, mode)
+    fields, always, defaults = known.fields, known.always.items(), known.defaults.items()
+
+    def form(value: object) -> object:
+        if not isinstance(value, dict):
+            return {} if value is None else value
+        found: Doc = {}
+        for key, item in value.items():
+            if item is None:
+                continue
+            one = fields.get(key)
+            if one is None:
+                found[key] = item
+                continue
+            made = one.form(item)
+            if one.pointer or not _empty(made):
+                found[key] = made
+        for key, default in defaults:
+            if key not in found and (filled := default(found)) is not None:
+                found[key] = filled
+        for key, zero in always:
+            if key not in found:
+                found[key] = zero
+        return found
+
+    return form
+
+
+def _collect(known: _Struct, type_: str, mode: _Mode) -> None:
+    required = go_types.required().get(type_, frozenset())
+    for _, name, type_of in go_types.structs()[type_]:
+        if name == ".":
+            _collect(known, type_of, mode)
+            continue
+        pointer = type_of.startswith("*")
+        known.fields[name] = _Field(_walk(type_of.removeprefix("*"), mode), pointer)
+        basic = go_types.aliases().get(type_of, type_of)
+        if name in required:
+            known.always[name] = None if pointer else _zero(basic)
+        elif basic in go_types.structs():
+            known.always[name] = known.fields[name].form({})
+        elif basic == "resource.Quantity":
+            known.always[name] = known.fields[name].form("0")
+    if mode.defaulted:
+        known.defaults.update(_DEFAULTS.get(type_, {}))
+
+
+def _zero(type_: str) -> object:
+    type_ = go_types.aliases().get(type_, type_)
+    if type_ in ("int32", "int64", "intstr.IntOrString"):
+        return 0
+    if type_ == "string":
+        return ""
+    return {} if type_ in go_types.structs() else None
+
+
+def _empty(value: object) -> bool:
+    """The zero value of a field that is no pointer."""
+    return not value and not isinstance(value, Quantity)
+
+
+def _list(element: Form, zero: object) -> Form:
+    def form(value: object) -> object:
+        return [zero if item is None else element(item) for item in value] if isinstance(value, list) else value
+
+    return form
+
+
+def _map(item_form: Form) -> Form:
+    def form(value: object) -> object:
+        return {key: item_form(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    return form
+
+
+def _as_is(value: object) -> object:
+    return value
+
+
+def _integer(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _number(value: object) -> object:
+    try:
+        return from_json(value)
+    except FormatError:
+        return value
+
+
+def _text(value: object) -> object:
+    found = _number(value)
+    return str(found) if isinstance(found, Quantity) else found
+
+
+def _rounded(value: object) -> object:
+    found = _number(value)
+    return str(found.rounded(_MILLI)) if isinstance(found, Quantity) else found
+
+
+def _time(value: object) -> object:
+    try:
+        return format_time(parse_time(value)) if isinstance(value, str) else value
+    except FormatError:
+        return value
+
+
+# -- defaults
+
+
+def _always(value: object) -> Default:
+    return lambda holder: value
+
+
+def _pull_policy(image_field: str) -> Default:
+    """Images without a tag, or tagged latest, are pulled always; what is no image counts as one with a tag."""
+
+    def default(holder: Doc) -> object:
+        match = _image(str(holder.get(image_field, "")))
+        if match is None or (match["tag"] is None and match["digest"] is not None):
+            return "IfNotPresent"
+        return "Always" if match["tag"] in (None, ":latest") else "IfNotPresent"
+
+    return default
+
+
+def _empty_dir(holder: Doc) -> object:
+    """A volume that names no source is an empty directory."""
+    return {} if holder.keys() <= {"name"} else None
+
+
+_MODE: Mapping[str, Default] = {"defaultMode": _always(0o644)}
+_CONTAINER: Mapping[str, Default] = {
+    "terminationMessagePath": _always("/dev/termination-log"),
+    "terminationMessagePolicy": _always("File"),
+    "imagePullPolicy": _pull_policy("image"),
+}
+_DEFAULTS: Mapping[str, Mapping[str, Default]] = {
+    "v1.PodSpec": {
+        "restartPolicy": _always("Always"),
+        "dnsPolicy": _always("ClusterFirst"),
+        "schedulerName": _always("default-scheduler"),
+        "terminationGracePeriodSeconds": _always(30),
+        "securityContext": _always({}),
+        "serviceAccount": lambda holder: holder.get("serviceAccountName"),
+        "serviceAccountName": lambda holder: holder.get("serviceAccount"),
+    },
+    "v1.Container": _CONTAINER,
+    "v1.EphemeralContainerCommon": _CONTAINER,
+    "v1.SecurityContext": {"procMount": _always("Default")},  # filled in by releases before 1.36 only
+    "v1.ContainerPort": {"protocol": _always("TCP")},
+    "v1.Probe": {
+        "timeoutSeconds": _always(1),
+        "periodSeconds": _always(10),
+        "successThreshold": _always(1),
+        "failureThreshold": _always(3),
+    },
+    "v1.HTTPGetAction": {"path": _always("/"), "scheme": _always("HTTP")},
+    "v1.GRPCAction": {"service": _always("")},
+    "v1.ObjectFieldSelector": {"apiVersion": _always("v1")},
+    "v1.FileKeySelector": {"optional": _always(False)},
+    "v1.Volume": {"emptyDir": _empty_dir},
+    "v1.ImageVolumeSource": {"pullPolicy": _pull_policy("reference")},
+    "v1.HostPathVolumeSource": {"type": _always("")},
+    "v1.SecretVolumeSource": _MODE,
+    "v1.ConfigMapVolumeSource": _MODE,
+    "v1.DownwardAPIVolumeSource": _MODE,
+    "v1.ProjectedVolumeSource": _MODE,
+    "v1.ServiceAccountTokenProjection": {"expirationSeconds": _always(3600)},
+    "v1.PersistentVolumeClaimSpec": {"volumeMode": _always("Filesystem")},
+    "v1.ISCSIVolumeSource": {"iscsiInterface": _always("default")},
+    "v1.RBDVolumeSource": {
+        "pool": _always("rbd"),
+        "user": _always("admin"),
+        "keyring": _always("/etc/ceph/keyring"),
+    },
+    "v1.AzureDiskVolumeSource": {
+        "cachingMode": _always("ReadWrite"),
+        "kind": _always("Shared"),
+        "fsType": _always("ext4"),
+        "readOnly": _always(False),
+    },
+    "v1.ScaleIOVolumeSource": {"storageMode": _always("ThinProvisioned"), "fsType": _always("xfs")},
+}
+"""What an API server of 1.36 fills in, by Go type and JSON name."""
