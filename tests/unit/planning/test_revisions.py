@@ -25,10 +25,17 @@ def test_order_is_by_number_then_age_then_name():
     assert revisions.next_number([]) == 1
 
 
-TEMPLATE = {"metadata": {"labels": {"a": "b"}, "creationTimestamp": None}, "spec": {"containers": [{"name": "c"}]}}
+TEMPLATE = {
+    "metadata": {"labels": {"a": "b"}, "creationTimestamp": None},
+    "spec": {"containers": [{"name": "c", "resources": {}}]},
+}
 DATA = {
     "spec": {
-        "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}, "$patch": "replace"}
+        "template": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "resources": {}}]},
+            "$patch": "replace",
+        }
     }
 }
 
@@ -36,7 +43,7 @@ DATA = {
 def test_data_puts_the_whole_template_in_place():
     assert revisions.patch_of(TEMPLATE) == DATA
     template = revisions.template_of(revision(1, data=DATA))
-    assert template == {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}}
+    assert template == {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "resources": {}}]}}
     assert revisions.patch_of(template) == DATA
 
 
@@ -91,10 +98,10 @@ def test_the_body_is_written_as_go_writes_it():
         owner,
         name="agent-1",
         labels={"a": "b"},
-        data=revisions.patch_of({"spec": {"containers": [{"command": ["a && b"]}]}}),
+        data=revisions.patch_of({"spec": {"nodeSelector": {"a": "b && c"}}}),
         revision=7,
     )
-    assert b'"command":["a \\u0026\\u0026 b"]' in body
+    assert b'"a":"b \\u0026\\u0026 c"' in body
     assert json.loads(body) == {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
@@ -114,6 +121,6 @@ def test_the_body_is_written_as_go_writes_it():
                 }
             ],
         },
-        "data": {"spec": {"template": {"spec": {"containers": [{"command": ["a && b"]}]}, "$patch": "replace"}}},
+        "data": revisions.patch_of({"spec": {"nodeSelector": {"a": "b && c"}}}),
         "revision": 7,
     }

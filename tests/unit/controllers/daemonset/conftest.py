@@ -15,7 +15,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UID = "set-uid"
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "agent"}},
-    "spec": {"containers": [{"name": "c", "image": "i"}]},
+    "spec": {"containers": [{"name": "c", "image": "i", "resources": {}}]},
 }
 
 

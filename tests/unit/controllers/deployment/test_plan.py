@@ -305,8 +305,15 @@ def test_long_names_are_cut_before_the_hash() -> None:
 
 
 SAME = [
-    pytest.param({"a": 1}, {"a": 1, "b": None}, True, id="null-is-absent"),
-    pytest.param({"spec": {"x": []}}, {"spec": {}}, True, id="an-empty-list-is-absent"),
+    pytest.param({"spec": {"affinity": None}}, {"spec": {}}, True, id="null-is-absent"),
+    pytest.param({"spec": {"tolerations": []}}, {"spec": {}}, True, id="an-empty-list-is-absent"),
+    pytest.param({"spec": {"overhead": {"cpu": "1"}}}, {"spec": {"overhead": {"cpu": "1000m"}}}, True, id="quantity"),
+    pytest.param(
+        {"metadata": {"annotations": {"creationTimestamp": "a"}}},
+        {"metadata": {"annotations": {"creationTimestamp": "b"}}},
+        False,
+        id="an-annotation-of-any-name",
+    ),
     pytest.param({"spec": {"securityContext": {}}}, {"spec": {}}, False, id="an-empty-object-is-there"),
     pytest.param(
         {"metadata": {"labels": {"a": "b", names.HASH_LABEL: "x"}}},

@@ -14,8 +14,14 @@ from kcm_cli.machinery.times import format_time
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UID = "set-uid"
-TEMPLATE = {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "c", "image": "i:2"}]}}
-OLD_TEMPLATE = {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}}
+TEMPLATE = {
+    "metadata": {"labels": {"app": "db"}},
+    "spec": {"containers": [{"name": "c", "image": "i:2", "resources": {}}]},
+}
+OLD_TEMPLATE = {
+    "metadata": {"labels": {"app": "db"}},
+    "spec": {"containers": [{"name": "c", "image": "i:1", "resources": {}}]},
+}
 DATA = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
 
 MakeSet = Callable[..., StatefulSet]

@@ -4,7 +4,6 @@ from kcm_cli.api.apps import CONTROLLER_REVISIONS
 from kcm_cli.controllers.statefulset.plan import revisions as rules
 from kcm_cli.controllers.statefulset.snapshot import Revision
 from kcm_cli.machinery import codec
-from kcm_cli.planning.template_defaults import same_when_defaulted
 from tests.unit.controllers.statefulset.conftest import OLD_TEMPLATE, TEMPLATE
 
 
@@ -17,45 +16,41 @@ def revision(name, number, template):
     return CONTROLLER_REVISIONS.decode(codec.encode(doc))
 
 
-def never(old, new):
-    return False
-
-
 OLD, NEW = revision("r-old", 1, OLD_TEMPLATE), revision("r-new", 2, TEMPLATE)
 
 
 def test_the_first_revision_is_number_one(make_set):
-    missing = rules.wanted(make_set(), [], never)
+    missing = rules.wanted(make_set(), [], semantic=False)
     assert isinstance(missing, rules.Missing)
     assert missing.number == 1
 
 
 def test_an_unknown_template_gets_the_next_number(make_set):
-    assert rules.wanted(make_set(), [OLD], never).number == 2
+    assert rules.wanted(make_set(), [OLD], semantic=False).number == 2
 
 
 def test_the_latest_revision_stays(make_set):
-    assert rules.wanted(make_set(), [OLD, NEW], never) == rules.Existing(NEW)
+    assert rules.wanted(make_set(), [OLD, NEW], semantic=False) == rules.Existing(NEW)
 
 
 def test_going_back_numbers_an_old_revision_anew(make_set):
-    assert rules.wanted(make_set(template=OLD_TEMPLATE), [OLD, NEW], never) == rules.Existing(OLD, 3)
+    assert rules.wanted(make_set(template=OLD_TEMPLATE), [OLD, NEW], semantic=False) == rules.Existing(OLD, 3)
 
 
 def test_a_double_of_the_latest_is_the_latest(make_set):
     double = revision("r-double", 3, TEMPLATE)
-    assert rules.wanted(make_set(), [NEW, double], never) == rules.Existing(double)
+    assert rules.wanted(make_set(), [NEW, double], semantic=False) == rules.Existing(double)
 
 
 def test_new_defaults_alone_make_no_revision(make_set):
     spec = {"containers": [{"name": "c", "image": "i:2", "terminationMessagePolicy": "File"}]}
     set_ = make_set(template={"metadata": TEMPLATE["metadata"], "spec": spec})
-    assert rules.wanted(set_, [OLD, NEW], same_when_defaulted) == rules.Existing(NEW)
-    assert isinstance(rules.wanted(set_, [OLD, NEW], never), rules.Missing)
+    assert rules.wanted(set_, [OLD, NEW]) == rules.Existing(NEW)
+    assert isinstance(rules.wanted(set_, [OLD, NEW], semantic=False), rules.Missing)
 
 
 def test_names_and_labels_carry_the_hash_and_names_move_on_collisions(make_set):
-    missing = rules.wanted(make_set(), [], never)
+    missing = rules.wanted(make_set(), [], semantic=False)
     first, second = (rules.name_for(make_set(), missing.data, count) for count in (0, 1))
     assert first != second
     body = codec.decode_doc(rules.body_of(make_set(), missing, 0, second))
