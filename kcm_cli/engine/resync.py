@@ -5,7 +5,7 @@ One pass that fails does not end the loop: it is logged, and the next one comes 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,11 +13,15 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.worker import until_synced
 from kcm_cli.machinery.meta import Object
+from kcm_cli.rest.errors import ApiError
+from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.informer import AnyInformer, Informer
 
 T = TypeVar("T", bound=Object)
 
 log = logging.getLogger(__name__)
+
+OBJECTS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,30 @@ class Loop:
         except Exception as error:  # where the errors of a pass end, as those of a sync in the worker
             fields = {"controller": self.name, "err": str(error)}
             log.error("Pass failed, the next one comes in its time", extra={"fields": fields}, exc_info=error)
+
+
+async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitable[None]], *, workers: int = 1) -> None:
+    """Call ``step`` with each object, ``workers`` of them at once. Yields to the loop every OBJECTS objects.
+
+    An error of one object is logged under ``name``, and the others go on.
+    """
+    left = iter(objects)
+
+    async def work() -> None:
+        for number, obj in enumerate(left, 1):
+            try:
+                await step(obj)
+            except Exception as error:  # where the errors of one object of a pass end, as those of a sync in the worker
+                fields = {"controller": name, "key": obj.key, "err": str(error)}
+                expected = isinstance(error, ApiError | TransportError)
+                text = "Object skipped until the next pass"
+                log.error(text, extra={"fields": fields}, exc_info=None if expected else error)
+            if number % OBJECTS == 0:
+                await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(workers):
+            group.create_task(work())
 
 
 def every(period_s: float, step: Callable[[], Awaitable[None]], context: ControllerContext) -> Loop:

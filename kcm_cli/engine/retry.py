@@ -3,6 +3,12 @@
 from dataclasses import dataclass
 
 
+class Pending(Exception):
+    """What a sync waits for is not there yet: the key is retried as after an error, logged at verbosity 5 only."""
+
+    reason = "Pending"
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """``limit``: how often a key is retried before it is dropped until its next change; None retries for ever."""

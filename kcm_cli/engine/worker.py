@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.logs import V2
-from kcm_cli.engine.retry import Drop, RequeueAfter, Retry, RetryPolicy, classify
+from kcm_cli.component.logs import V2, V5
+from kcm_cli.engine.retry import Drop, Pending, RequeueAfter, Retry, RetryPolicy, classify
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.tasks import Tasks
@@ -89,6 +89,8 @@ class Worker:
         text = "Giving the key up until it changes" if isinstance(decision, Drop) else "Sync failed, will retry"
         if unexpected or isinstance(decision, Drop):
             level = logging.ERROR
+        elif isinstance(error, Pending):
+            level = V5
         elif reason in _ORDINARY:
             level = V2  # the object moved on while we looked: the next sync sees it as it is
         else:

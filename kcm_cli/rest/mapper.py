@@ -21,6 +21,8 @@ _MISS_PERIOD_S = 1.0
 class NoMatch(Exception):
     """The server serves no such kind or resource."""
 
+    reason = "NoMatch"
+
     def __init__(self, what: str) -> None:
         super().__init__(f"no matches for {what}")
 

@@ -1,7 +1,8 @@
 """node-lifecycle-controller: notices nodes that fall silent, taints them, and marks their pods as not ready.
 
 Three loops: every --node-monitor-period all nodes are looked at; changed nodes get the NoSchedule taints of their
-conditions at once; every 100 ms the nodes that wait for a NoExecute taint are tainted at their zone's rate.
+conditions at once; every 100 ms the nodes that wait for a NoExecute taint are tainted at their zone's rate. With the
+gate SeparateTaintEvictionController off the taint-eviction-controller runs here too.
 
 upstream: pkg/controller/nodelifecycle
 """
@@ -9,6 +10,7 @@ upstream: pkg/controller/nodelifecycle
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import msgspec
 
@@ -22,9 +24,10 @@ from kcm_cli.controllers.node_lifecycle.metrics import NodeMetrics
 from kcm_cli.controllers.node_lifecycle.plan import ZoneState
 from kcm_cli.controllers.node_lifecycle.pods import mark_not_ready
 from kcm_cli.controllers.node_lifecycle.zones import Rates, ZoneQueue, disruption
+from kcm_cli.controllers.taint_eviction import controller as taint_eviction
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Loop, Together
+from kcm_cli.engine.resync import Loop, Together, for_each
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.conditions import find
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
@@ -34,10 +37,12 @@ from kcm_cli.runtime.store import NODE, by_node
 
 log = logging.getLogger(__name__)
 
+TAINT_EVICTION = "taint-eviction-controller"
 LEASE_NAMESPACE = "kube-node-lease"
 NODE_WORKERS, POD_WORKERS = 8, 4
 TAINT_PERIOD_S = 0.1
 ATTEMPTS = 5
+RETRY_S = 0.02
 
 
 def build(context: ControllerContext) -> Runnable:
@@ -51,7 +56,11 @@ def build(context: ControllerContext) -> Runnable:
         return Loop(name=context.name, clock=context.clock, step=step, pause_s=pause_s, waits_for=controller.informers)
 
     monitor = loop(controller.monitor, lambda: controller.period_s)
-    return Together((nodes, pods, monitor, loop(controller.evict, controller.eviction_pause_s)))
+    parts = (nodes, pods, monitor, loop(controller.evict, controller.eviction_pause_s))
+    if context.gates.enabled("SeparateTaintEvictionController"):
+        return Together(parts)
+    log.info("Running TaintEvictionController as part of NodeLifecyleController")
+    return Together((*parts, taint_eviction.build(replace(context, recorder=context.recorder_for(TAINT_EVICTION)))))
 
 
 class NodeLifecycleController:
@@ -59,6 +68,7 @@ class NodeLifecycleController:
 
     def __init__(self, context: ControllerContext) -> None:
         config = context.config(NodeLifecycleConfig)
+        self._name = context.name
         self._clock, self._client, self._recorder = context.clock, context.client, context.recorder
         self._periods = Periods(config.monitor_grace_period_s, config.startup_grace_period_s)
         self._rates = Rates(config.eviction_rate, config.secondary_eviction_rate, config.large_cluster_size_threshold)
@@ -112,7 +122,7 @@ class NodeLifecycleController:
         self._metrics.all_nodes(self._clock.monotonic() - started)
 
     async def look(self) -> None:
-        """Look at all nodes once."""
+        """Look at all nodes once. A node whose health could not be written is left out of its zone."""
         nodes = self._nodes.store.list()
         for node in nodes:
             if node.name not in self._known:
@@ -122,11 +132,12 @@ class NodeLifecycleController:
             gone = self._known.pop(name)
             self._forget(gone)  # again: the last look may have been under way when it went
             self._tell(gone, "RemovingNode", f"Removing Node {name} from Controller")
-        looked = await asyncio.gather(*(self._look_at(node) for node in nodes))
         zones: dict[str, list[Condition | None]] = {}
-        for node, ready in zip(nodes, looked, strict=True):
-            if plan.EXCLUDED not in node.labels:
-                zones.setdefault(plan.zone_of(node), []).append(ready)
+
+        async def look_at(node: Node) -> None:
+            await self._look_at(node, zones)
+
+        await for_each(self._name, nodes, look_at, workers=NODE_WORKERS)
         await self._disruption(zones, nodes)
 
     async def _register(self, node: Node) -> None:
@@ -135,44 +146,50 @@ class NodeLifecycleController:
         self._queue_of(node)
         await self._try_reachable(node)
 
-    async def _look_at(self, node: Node) -> Condition | None:
-        """Update one node's health; returns its Ready condition as it is now. Errors wait for the next look."""
+    async def _look_at(self, node: Node, zones: dict[str, list[Condition | None]]) -> None:
+        """Update one node's health and enter its Ready condition into its zone."""
         started = self._clock.monotonic()
-        before = find(node.status.conditions, READY)
         try:
-            node, ready = await self._update_health(node)
+            node, before, ready = await self._update_health(node)
+            if plan.EXCLUDED not in node.labels:
+                zones.setdefault(plan.zone_of(node), []).append(ready)
             if ready is not None:
                 await self._try_evict_by(node, ready)
                 await self._pods_follow(node, ready, before)
-        except (ApiError, TransportError) as error:
-            log.error("Node's health was not updated", extra={"fields": {"node": node.name, "err": str(error)}})
-            return before
         finally:
             self._metrics.one_node(self._clock.monotonic() - started)
-        return ready
 
-    async def _update_health(self, node: Node) -> tuple[Node, Condition | None]:
+    async def _update_health(self, node: Node) -> tuple[Node, Condition | None, Condition | None]:
+        """The node as it is now, its Ready condition as it was observed, and what that is now.
+
+        A write that fails is tried again on the node as the server has it. Raises ApiError, TransportError.
+        """
         for attempt in range(ATTEMPTS):
-            now = self._clock.now()
-            lease = self._leases.store.get(f"{LEASE_NAMESPACE}/{node.name}")
-            renewed = (lease.spec.renew_time or "") if lease is not None else ""
-            health = self._health[node.name] = heard(self._health.get(node.name), node, renewed, now)
-            if not silent(health, self._periods, now):
-                return node, find(node.status.conditions, READY)
-            conditions = unknown_conditions(node, now)
-            if find(conditions, READY) == find(node.status.conditions, READY):
-                return node, find(conditions, READY)
-            changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(conditions)}
             try:
-                await writes.update(self._client, Update(NODES, node, changes, "status"))
-            except Conflict:
+                return await self._try_update_health(node)
+            except (ApiError, TransportError) as error:
                 if attempt == ATTEMPTS - 1:
                     raise
-                node = await self._client.get(NODES, "", node.name)
-                continue
-            self._health[node.name] = Health(health.probe, find(conditions, READY), health.renewed)
-            return node, find(conditions, READY)
+                log.error("Error updating node", extra={"fields": {"node": node.name, "err": str(error)}})
+            await self._clock.sleep(RETRY_S)
+            node = await self._client.get(NODES, "", node.name)
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _try_update_health(self, node: Node) -> tuple[Node, Condition | None, Condition | None]:
+        now = self._clock.now()
+        lease = self._leases.store.get(f"{LEASE_NAMESPACE}/{node.name}")
+        renewed = (lease.spec.renew_time or "") if lease is not None else ""
+        health = self._health[node.name] = heard(self._health.get(node.name), node, renewed, now)
+        before = find(node.status.conditions, READY)
+        if not silent(health, self._periods, now):
+            return node, before, before
+        conditions = unknown_conditions(node, now)
+        ready = find(conditions, READY)
+        if ready != before:
+            changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(conditions)}
+            await writes.update(self._client, Update(NODES, node, changes, "status"))
+            self._health[node.name] = Health(health.probe, ready, health.renewed)
+        return node, before, ready
 
     async def _try_evict_by(self, node: Node, ready: Condition) -> None:
         """The next look tries again what failed; the node's pods do not wait for it."""
@@ -247,7 +264,11 @@ class NodeLifecycleController:
             await self._mark([pod])
 
     async def _mark(self, pods: list[Pod]) -> None:
-        await asyncio.gather(*(mark_not_ready(self._client, self._recorder, pod, self._clock.now()) for pod in pods))
+        now = self._clock.now()
+        marking = (mark_not_ready(self._client, self._recorder, pod, now) for pod in pods)
+        for failed in await asyncio.gather(*marking, return_exceptions=True):
+            if failed is not None:
+                raise failed
 
     def _pod(self, old: Pod | None, new: Pod) -> None:
         if new.spec.node_name and (old is None or old.spec.node_name != new.spec.node_name):

@@ -11,6 +11,7 @@ from datetime import datetime
 import msgspec
 
 from kcm_cli.api.core import Condition, Node
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.conditions import find
 
@@ -39,9 +40,7 @@ def heard(known: Health | None, node: Node, renewed: str, now: datetime) -> Heal
     """What is known after a look at the node and at its lease (``renewed``: the lease's renew time, or "")."""
     ready = find(node.status.conditions, READY)
     if ready is None and (known is None or known.ready is None):
-        created = node.metadata.creation_timestamp
-        start = parse_time(created) if created else now
-        health = known or Health(start, None)
+        health = known or Health(_created(node, now), None)
     elif known is None or (known.ready is None) != (ready is None):
         health = Health(now, ready, known.renewed if known is not None else "")
     elif ready is not None and known.ready is not None and _beat(ready) != _beat(known.ready):
@@ -82,3 +81,11 @@ def unknown_conditions(node: Node, now: datetime) -> tuple[Condition, ...]:
 
 def _beat(condition: Condition) -> str:
     return condition.last_heartbeat_time or ""
+
+
+def _created(node: Node, now: datetime) -> datetime:
+    """When the node was created; now, if it does not say so in a way that can be read."""
+    try:
+        return parse_time(node.metadata.creation_timestamp or "")
+    except FormatError:
+        return now

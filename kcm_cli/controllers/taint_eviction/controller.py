@@ -3,12 +3,14 @@
 upstream: pkg/controller/tainteviction
 """
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, replace
 
 from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.controllers.taint_eviction import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.resync import Together
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
@@ -16,6 +18,7 @@ from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.store import NODE, by_node
 
 WORKERS = 8
+PODS_AT_ONCE = 100
 _DISRUPTED: Doc = {
     "type": DISRUPTION_TARGET,
     "status": "True",
@@ -26,31 +29,41 @@ _DISRUPTED: Doc = {
 
 def build(context: ControllerContext) -> Runnable:
     controller = TaintEvictionController(context)
-    return context.worker(controller.queue, controller.sync, count=WORKERS, waits_for=controller.informers)
+    work = ((controller.node_queue, controller.sync_node), (controller.queue, controller.sync))
+    return Together(
+        tuple(context.worker(queue, sync, count=WORKERS, waits_for=controller.informers) for queue, sync in work)
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A pod that will go, and when (monotonic seconds)."""
+    """A pod that will go, and when (monotonic seconds). ``marked``: whether an Event has said that its time is up."""
 
     uid: str
     due: float
+    marked: bool = False
 
 
 class TaintEvictionController:
-    """Keys are pods. A node's change queues its pods; a toleration that runs out brings its pod back in time."""
+    """Keys are pods, node keys names. A node whose taints change queues its pods; a toleration that runs out brings
+    its pod back in time."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._client, self._recorder = context.clock, context.client, context.recorder
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
         self._comparisons = context.gates.enabled("TaintTolerationComparisonOperators")
         self._scheduled: dict[str, Eviction] = {}
+        self.node_queue = context.queue("noexec_taint_node")
         self.queue = context.queue("noexec_taint_pod")
         self._nodes = context.informers.get(NODES)
         self._pods = context.informers.get(PODS)
         self.informers = (self._nodes, self._pods)
         self._pods.store.add_index(NODE, by_node)
-        self._nodes.listen(on_add=lambda node: self._node(None, node), on_update=self._node)
+        self._nodes.listen(
+            on_add=lambda node: self.node_queue.add(node.name),
+            on_update=self._node,
+            on_delete=lambda node: self.node_queue.add(node.name),
+        )
         self._pods.listen(
             on_add=lambda pod: self._pod(None, pod), on_update=self._pod, on_delete=lambda pod: self.queue.add(pod.key)
         )
@@ -62,6 +75,15 @@ class TaintEvictionController:
             "Seconds between the time at which a pod had to go and its deletion.",
             (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240),
         ).labels()
+
+    async def sync_node(self, key: str) -> None:
+        """The taints of a node have changed: queue its pods. The end of a node does not call evictions off."""
+        if self._nodes.store.get(key) is None:
+            return
+        for number, pod in enumerate(self._pods.store.by_index(NODE, key), 1):
+            self.queue.add(pod.key)
+            if number % PODS_AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     async def sync(self, key: str) -> float | None:
         pod = self._pods.store.get(key)
@@ -79,6 +101,9 @@ class TaintEvictionController:
         now = self._clock.monotonic()
         if eviction.due > now:
             return eviction.due - now
+        if not eviction.marked:
+            self._scheduled[key] = replace(eviction, marked=True)
+            self._tell(key, "Marking for deletion Pod")
         await self._evict(pod, eviction)
         self._scheduled.pop(key, None)
         return None
@@ -100,7 +125,6 @@ class TaintEvictionController:
         return Eviction(pod.uid, now + found.after_s)
 
     async def _evict(self, pod: Pod, eviction: Eviction) -> None:
-        self._tell(pod.key, "Marking for deletion Pod")
         try:
             live = await self._client.get(PODS, pod.namespace, pod.name)
             if live.uid != pod.uid:
@@ -110,10 +134,21 @@ class TaintEvictionController:
             if patch is not None:
                 await writes.patch(self._client, patch)
             await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid)
-        except (NotFound, Conflict):
-            return  # gone, or another pod of this name by now
+        except NotFound:
+            return
+        except Conflict:
+            if await self._replaced(pod):
+                return
+            raise  # not about the precondition: an admission webhook may answer so
         self._deletions.inc()
         self._latency.observe(self._clock.monotonic() - eviction.due)
+
+    async def _replaced(self, pod: Pod) -> bool:
+        """Whether the server has this pod no more, or another one of its name."""
+        try:
+            return (await self._client.get(PODS, pod.namespace, pod.name)).uid != pod.uid
+        except NotFound:
+            return True
 
     def _cancel(self, key: str) -> None:
         if self._scheduled.pop(key, None) is not None:
@@ -126,10 +161,9 @@ class TaintEvictionController:
 
     # -- events
 
-    def _node(self, old: Node | None, new: Node) -> None:
-        if (plan.executing(old) if old is not None else ()) != plan.executing(new):
-            for pod in self._pods.store.by_index(NODE, new.name):
-                self.queue.add(pod.key)
+    def _node(self, old: Node, new: Node) -> None:
+        if plan.executing(old) != plan.executing(new):
+            self.node_queue.add(new.name)
 
     def _pod(self, old: Pod | None, new: Pod) -> None:
         same = (

@@ -5,8 +5,11 @@ import random
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from kcm_cli.component import featuregates
 from kcm_cli.component.metrics import Registry
+from kcm_cli.component.metrics.workqueue import WorkqueueCollector
 from kcm_cli.component.version import effective_version
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.controllers import RunContext, run_controllers
@@ -67,10 +70,13 @@ async def controllers(
 ) -> AsyncIterator[None]:
     """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates.
 
-    ``limited``: clients have the limits that --kube-api-qps and -burst have by default.
+    ``limited``: clients have the limits that --kube-api-qps and -burst have by default. ``emulated``: the release
+    (``1.33``) whose gates these are.
     """
     resolved = featuregates.resolve(gates, effective_version([emulated], []))
     assert not resolved.problems
+    registry = metrics or Registry()
+    workqueues = WorkqueueCollector(registry)
     clients = _Clients(world, transport or world.server.transport(), limited=limited)
     wanted = set(names)
     stop = asyncio.Event()
@@ -83,7 +89,8 @@ async def controllers(
         clock=world.clock,
         rng=random.Random(3),
         served=served,
-        metrics=metrics or Registry(),
+        metrics=registry,
+        queue_metrics=lambda name: workqueues.queue(name, world.clock.monotonic),
         simulated=simulated,
         ca_data=ca_data,
     )
@@ -94,3 +101,18 @@ async def controllers(
     finally:
         stop.set()
         await task
+
+
+def metric(metrics: Registry, name: str, /, **labels: str) -> float:
+    """The sum of the series of a name that have these labels, as /metrics shows them."""
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(metrics.expose().decode())
+        for sample in family.samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    )
+
+
+def adds(metrics: Registry, queue: str) -> float:
+    """How many keys were added to a work queue."""
+    return metric(metrics, "workqueue_adds_total", name=queue)

@@ -6,10 +6,12 @@ import random
 
 import pytest
 
-from kcm_cli.api.core import PODS
+from kcm_cli.api.core import PODS, Pod
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.engine.resync import Loop
+from kcm_cli.component.logs import fields_of
+from kcm_cli.engine.resync import OBJECTS, Loop, for_each
+from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.runtime.informer import Informer
 from tests.unit.sandbox.nodes.world import EPOCH
 
@@ -67,3 +69,38 @@ def test_nothing_before_the_caches_are_full():
     assert times(nothing, 5, pause_s=lambda: 2.0, waits_for=(pods,)) == []
     pods.synced.set()
     assert times(nothing, 1, pause_s=lambda: 2.0, waits_for=(pods,)) == [0]
+
+
+def test_the_error_of_one_object_is_logged_and_the_others_go_on(caplog):
+    pods = [Pod(metadata=ObjectMeta(name=f"p{number}", namespace="ns")) for number in range(6)]
+    seen = []
+
+    async def step(pod):
+        if pod.name == "p2":
+            raise OverflowError("a year of five digits")
+        await asyncio.sleep(1.0)
+        seen.append((pod.name, asyncio.get_running_loop().time()))
+
+    with caplog.at_level(logging.ERROR):
+        virtual.run(for_each("c", pods, step, workers=2))
+    assert seen == [("p0", 1), ("p1", 1), ("p3", 2), ("p4", 2), ("p5", 3)]
+    (record,) = caplog.records
+    assert fields_of(record)["key"] == "ns/p2"
+    assert record.exc_info is not None
+
+
+def test_a_long_pass_lets_others_run():
+    async def main():
+        turns = []
+
+        async def other():
+            while True:
+                turns.append(1)
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(other())
+        await for_each("c", [Pod()] * (OBJECTS * 10), nothing)
+        beside.cancel()
+        return len(turns)
+
+    assert virtual.run(main()) >= 10

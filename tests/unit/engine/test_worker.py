@@ -8,10 +8,11 @@ import pytest
 
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.component.logs import V2
-from kcm_cli.engine.retry import Drop, RequeueAfter, Retry, RetryPolicy, classify
+from kcm_cli.component.logs import V2, V5
+from kcm_cli.engine.retry import Drop, Pending, RequeueAfter, Retry, RetryPolicy, classify
 from kcm_cli.engine.worker import Worker
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound, TooManyRequests
+from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import ConnectionLost
 from kcm_cli.runtime.workqueue import WorkQueue
 from tests.unit.sandbox.nodes.world import EPOCH
@@ -76,6 +77,8 @@ def test_when_a_key_comes_back(outcomes: list[object], retry: RetryPolicy | None
         pytest.param(NotFound(404, "NotFound", ""), V2, False, id="gone"),
         pytest.param(ApiError(500, "InternalError", ""), logging.INFO, False, id="the server's"),
         pytest.param(Known("x"), logging.INFO, False, id="one that is known"),
+        pytest.param(NoMatch("kind X"), logging.INFO, False, id="a kind that is not served"),
+        pytest.param(Pending("x"), V5, False, id="one that only waits"),
         pytest.param(LOST, logging.INFO, False, id="no connection"),
         pytest.param(OSError("x"), logging.INFO, False, id="the system's"),
         pytest.param(WRONG, logging.ERROR, True, id="one of ours"),

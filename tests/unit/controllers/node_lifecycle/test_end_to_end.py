@@ -1,30 +1,33 @@
 """The controller's loops in a whole sandbox, on virtual time, while writes fail and zones come."""
 
 import itertools
+from datetime import datetime
 from typing import Any
 
 import pytest
 
+from kcm_cli.api.core import Node
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.node_lifecycle import controller
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.controllers.node_lifecycle.controller import NodeLifecycleController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.rest.client import MERGE
-from kcm_cli.rest.transport import Request, Transport
+from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.nodes import commands
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
+from tests.unit.controllers.controlling import controllers, metric
+from tests.unit.controllers.faults import Refusing, Rewriting, refusal
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
 
 UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
-def running(world: World, transport: Transport) -> Any:
+def running(world: World, transport: Transport, **options: Any) -> Any:
     configs = (NodeLifecycleConfig(), KubeCloudSharedConfig())
-    return controllers(world, *configs, names=["node-lifecycle-controller"], transport=transport)
+    return controllers(world, *configs, names=["node-lifecycle-controller"], transport=transport, **options)
 
 
 async def taints(world: World, name: str) -> set[tuple[str, str]]:
@@ -231,5 +234,121 @@ def test_an_hour_of_a_node_that_fails_and_what_is_evicted_from_it(play):
             assert {
                 name for name in placed if "deletionTimestamp" in pods.get(name, {"deletionTimestamp": ""})
             } == on_it
+
+    play(life)
+
+
+def writes_health(request: Request, name: str = "") -> bool:
+    return request.method == "PUT" and request.path.endswith(f"{name}/status") and "/nodes/" in request.path
+
+
+async def silent(world: World) -> list[str]:
+    """The nodes whose Ready condition is unknown."""
+    return [
+        node["metadata"]["name"]
+        for node in await world.items(NODES)
+        if any(c["type"] == "Ready" and c["status"] == "Unknown" for c in node["status"].get("conditions", []))
+    ]
+
+
+@pytest.mark.parametrize(("failures", "passes"), [(4, 1), (5, 2)])
+def test_health_is_written_at_the_fifth_attempt_of_a_pass(play, failures, passes):
+    async def life(world: World) -> None:
+        name, times = (await names(world))[0], []
+
+        def refuse(request: Request) -> Response | None:
+            if not writes_health(request, name):
+                return None
+            times.append(world.clock.monotonic())
+            return refusal(500, "InternalError") if len(times) <= failures else None
+
+        async with running(world, Rewriting(world.server.transport(), answer=refuse)):
+            await world.wait(10)
+            await commands.fail(world.client, name)
+            await world.wait(70)
+            assert await silent(world) == [name]
+            assert len(times) == failures + 1
+            assert (times[-1] - times[0] < 1) == (passes == 1)
+
+    play(life)
+
+
+def test_a_node_whose_health_cannot_be_written_is_in_no_zone(play):
+    async def life(world: World) -> None:
+        name, metrics = (await names(world))[0], Registry()
+        transport = Refusing(world.server.transport(), lambda request: writes_health(request, name))
+        async with running(world, transport, metrics=metrics):
+            await world.wait(10)
+            assert metric(metrics, "node_collector_zone_size") == 3
+            await commands.fail(world.client, name)
+            await world.wait(60)
+            assert transport.refused
+            assert metric(metrics, "node_collector_zone_size") == 2
+
+    play(life)
+
+
+def test_a_zone_knows_of_a_silent_node_whose_pods_cannot_be_written(play):
+    """Three of five: the zone is unhealthy, and none is tainted, as if the pods' status could be written."""
+
+    async def life(world: World) -> None:
+        for number in range(5):
+            await world.pod(f"p{number}")
+        await world.wait(10)
+        transport = Refusing(
+            world.server.transport(), lambda request: request.method == "PATCH" and "/pods/" in request.path
+        )
+        for name in await names(world):
+            await world.patch(NODES, name, {"metadata": {"labels": {"topology.kubernetes.io/zone": "one"}}})
+        async with running(world, transport):
+            await world.wait(10)
+            for name in (await names(world))[:3]:
+                await commands.fail(world.client, name)
+            assert await watched(world, 100) == {}
+            assert transport.refused
+
+    play(life, nodes=5)
+
+
+def test_one_node_that_cannot_be_judged_does_not_keep_the_others_from_it(play, monkeypatch):
+    judge = controller.unknown_conditions
+
+    async def life(world: World) -> None:
+        odd, other, *_ = await names(world)
+
+        def odd_one(node: Node, now: datetime) -> Any:
+            if node.name == odd:
+                raise ValueError("odd")
+            return judge(node, now)
+
+        monkeypatch.setattr(controller, "unknown_conditions", odd_one)
+        async with running(world, world.server.transport()):
+            await world.wait(10)
+            for name in (odd, other):
+                await commands.fail(world.client, name)
+            await world.wait(70)
+            assert await silent(world) == [other]
+
+    play(life)
+
+
+@pytest.mark.parametrize("separate", [True, False])
+def test_taints_evict_here_where_the_gate_of_their_controller_is_off(play, separate):
+    async def life(world: World) -> None:
+        await world.pod("p", {"terminationGracePeriodSeconds": 1})
+        await world.wait(10)
+        gates = [("", f"SeparateTaintEvictionController={str(separate).lower()}")]
+        async with running(world, world.server.transport(), gates=gates, emulated="1.33"):
+            await world.wait(5)
+            taint = {"key": "k", "effect": "NoExecute"}
+            await world.patch(NODES, await world.node_of("p"), {"spec": {"taints": [taint]}})
+            await world.wait(20)
+            assert await world.gone("p") != separate
+            sources = {
+                event["source"]["component"]
+                for event in await world.items(resource("events"))
+                if event["reason"] == "TaintManagerEviction"
+            }
+            assert sources == (set() if separate else {"taint-eviction-controller"})
 
     play(life)

@@ -2,8 +2,10 @@
 
 import pytest
 
-from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.faults import Refusing
+from kcm_cli.component.metrics import Registry
+from kcm_cli.rest.transport import Request, Response
+from tests.unit.controllers.controlling import adds, controllers
+from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
 
 __all__ = ["certificates", "play"]
@@ -227,3 +229,44 @@ def test_another_pod_of_the_name_has_its_own_time(play):
         assert sorted(await story.told()) == [CANCELLED, MARKED]
 
     run(play, tell, tolerating(60))
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PATCH"])
+def test_an_eviction_that_a_webhook_refuses_with_409_is_tried_again(play, method):
+    async def life(world: World) -> None:
+        await world.pod("p", {"terminationGracePeriodSeconds": 1})
+        await world.wait(10)
+        node, refused = await world.node_of("p"), []
+
+        def webhook(request: Request) -> Response | None:
+            if request.method != method or not request.path.removesuffix("/status").endswith("/pods/p"):
+                return None
+            refused.append(request)
+            return refusal(409, "Conflict") if len(refused) < 5 else None
+
+        transport = Rewriting(world.server.transport(), answer=webhook)
+        async with controllers(world, names=["taint-eviction-controller"], transport=transport):
+            await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
+            await world.wait(20)
+            assert len(refused) == 5
+            assert await world.gone("p")
+            assert [text for reason, text in await world.events("p") if reason == "TaintManagerEviction"] == [MARKED]
+
+    play(life)
+
+
+def test_the_work_queues_have_metrics(play):
+    async def life(world: World) -> None:
+        await world.pod("p", {"terminationGracePeriodSeconds": 1})
+        await world.wait(10)
+        node, metrics = await world.node_of("p"), Registry()
+        async with controllers(world, names=["taint-eviction-controller"], metrics=metrics):
+            await world.wait(1)
+            before = [adds(metrics, queue) for queue in ("noexec_taint_node", "noexec_taint_pod")]
+            await world.patch(NODES, node, {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}})
+            await world.wait(20)
+            after = [adds(metrics, queue) for queue in ("noexec_taint_node", "noexec_taint_pod")]
+            assert after[0] == before[0] + 1
+            assert after[1] > before[1]
+
+    play(life)
