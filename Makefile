@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 LOCK   := configs/requirements.lock
 READY  := $(VENV)/.ready
 
-.PHONY: sandbox test lint unit e2e bench compare simulate kills fuzz lock docs clean
+.PHONY: sandbox test lint unit e2e bench compare simulate kills fuzz upstream lock docs clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
 	$(BIN)/kcm sandbox $(ARGS)
@@ -51,6 +51,12 @@ bench: $(READY) ## cost as JSON lines, beside the Go binary's figures
 
 compare: $(READY) ## where a sandbox answers differently from the kube-apiserver in the folder KUBEBUILDER_ASSETS
 	$(BIN)/python -m tests.differential.run $(ARGS)
+
+SUITE ?= job
+ONLY  ?= .
+
+upstream: $(READY) ## upstream's integration tests, from the folder UPSTREAM_TESTS: tests/upstream/README.md
+	$(BIN)/python -m tests.upstream.run --only '$(value ONLY)' $(SUITE)
 
 lock: ## renew the lock file; no download address is recorded in it
 	$(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/pip install -q uv
