@@ -28,8 +28,8 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 class Access:
     """One way to one API server.
 
-    server: URL, with a path where the server lives below one. tls: None for plain HTTP. proxy: URL of an HTTP
-    proxy. impersonation: headers that every request carries.
+    server: URL, with a path where the server lives below one. tls: None if and only if the server's scheme is http.
+    proxy: URL of an HTTP or SOCKS5 proxy. impersonation: headers that every request carries.
     """
 
     server: str
@@ -55,7 +55,7 @@ async def load(
     if not path and not master:
         return _in_cluster(clock, environ)
     if not path:
-        return Access(with_scheme(master, tls=False), proxy=environment_proxy(master, environ))
+        return _by_address(with_scheme(master, tls=False), environ)
     return await _from_kubeconfig(kubeconfig.read(Path(path), server=master), clock, environ, called)
 
 
@@ -77,6 +77,12 @@ def with_scheme(server: str, *, tls: bool) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise AccessError(f'the API server\'s address must be a URL or host:port, and "{server}" is neither')
     return url.rstrip("/")
+
+
+def _by_address(server: str, environ: Mapping[str, str]) -> Access:
+    """Over TLS it is the system's certificates that are trusted."""
+    tls = TLSFiles() if server.startswith("https://") else None
+    return Access(server, tls, proxy=environment_proxy(server, environ))
 
 
 def _in_cluster(clock: Clock, environ: Mapping[str, str]) -> Access:

@@ -1,4 +1,5 @@
-"""Opens connections to one API server: addresses raced, peers that vanish noticed, TLS, a proxy's tunnel.
+"""Opens connections to one API server: addresses raced, peers that vanish noticed, TLS, tunnels of HTTP and SOCKS5
+proxies (the latter by python-socks).
 
 upstream: staging/src/k8s.io/client-go/transport
 """
@@ -8,7 +9,7 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import Sequence
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import aiohappyeyeballs
 
@@ -16,10 +17,13 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.rest.access import Access
 from kcm_cli.rest.connection import Connection
 from kcm_cli.rest.encoding import connect
+from kcm_cli.rest.errors import one_line
 from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
+from kcm_cli.rest.tls import trusting
 
 CONNECT_TIMEOUT_S = 30.0
 _STAGGER_S = 0.3
+_SOCKS = ("socks5", "socks5h")
 _PROBES = (
     (socket.TCP_KEEPIDLE, 30),
     (socket.TCP_KEEPINTVL, 15),
@@ -47,7 +51,9 @@ class Dialer:
         """Raises OSError (ssl.SSLError and socket.gaierror are such) or ProxyRefused."""
         if self._proxy is None:
             return await self._connected(self._server, context, self._name)
-        tls = context if self._proxy.scheme == "https" else None
+        if self._proxy.scheme in _SOCKS:
+            return await self._over(await self._through_socks(self._proxy), context, self._name)
+        tls = (context or trusting(b"")) if self._proxy.scheme == "https" else None
         connection = await self._connected(self._proxy, tls, self._proxy.hostname or "")
         if context is not None:
             try:
@@ -68,12 +74,38 @@ class Dialer:
         connection.connection_made(inner)
         connection.used = False
 
+    async def _through_socks(self, proxy: SplitResult) -> socket.socket:
+        """A socket to the server by way of a SOCKS5 proxy, which resolves the server's name."""
+        from python_socks import ProxyConnectionError, ProxyError, ProxyType
+        from python_socks.async_.asyncio import Proxy
+
+        socks = Proxy(
+            ProxyType.SOCKS5,
+            proxy.hostname or "",
+            proxy.port or 1080,
+            username=unquote(proxy.username) if proxy.username else None,
+            password=unquote(proxy.password or "") if proxy.username else None,
+            rdns=True,
+        )
+        try:
+            made = await socks.connect(*_host_port(self._server), timeout=CONNECT_TIMEOUT_S)
+        except ProxyConnectionError as error:
+            raise error.__cause__ or error from None
+        except ProxyError as error:
+            raise ProxyRefused(one_line(error)) from error
+        _noticing(made)
+        return made
+
     async def _connected(self, url: SplitResult, context: ssl.SSLContext | None, name: str) -> Connection:
         loop = asyncio.get_running_loop()
         found = await self._resolved(*_host_port(url))
         made = await aiohappyeyeballs.start_connection(
             found, happy_eyeballs_delay=_STAGGER_S, interleave=1, loop=loop, socket_factory=_socket
         )
+        return await self._over(made, context, name)
+
+    async def _over(self, made: socket.socket, context: ssl.SSLContext | None, name: str) -> Connection:
+        loop = asyncio.get_running_loop()
         try:
             _, connection = await loop.create_connection(
                 Connection, sock=made, ssl=context, server_hostname=name if context is not None else None
@@ -108,7 +140,11 @@ def _socket(address: _AddressInfo) -> socket.socket:
     """A socket that notices within a minute that its peer is gone, as client-go's HTTP/2 pings do."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
+    _noticing(made)
+    return made
+
+
+def _noticing(made: socket.socket) -> None:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _PROBES:
         made.setsockopt(socket.IPPROTO_TCP, option, value)
-    return made

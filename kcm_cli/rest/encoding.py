@@ -18,7 +18,7 @@ class Encoder:
         host = url.netloc.rpartition("@")[2]
         self._prefix = quote(unquote(url.path), safe=_SAFE_PATH)
         fixed = [("host", host), ("accept-encoding", "identity"), *access.impersonation]
-        if access.proxy and url.scheme == "http":
+        if access.proxy.startswith(("http://", "https://")) and url.scheme == "http":
             self._prefix = f"http://{host}{self._prefix}"
             fixed += authorization(access.proxy)
         self._fixed = "".join(f"{name}: {_single(name, value)}\r\n" for name, value in fixed)

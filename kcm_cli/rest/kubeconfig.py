@@ -10,7 +10,8 @@ import msgspec
 import yaml
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.rest.errors import KubeconfigError
+from kcm_cli.rest import proxies
+from kcm_cli.rest.errors import AccessError, KubeconfigError
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -177,6 +178,11 @@ def _check(chosen: Chosen) -> None:
         faults.append("the cluster has no server")
     if cluster.insecure_skip_tls_verify and (cluster.certificate_authority or cluster.certificate_authority_data):
         faults.append("certificate-authority and insecure-skip-tls-verify exclude each other")
+    if cluster.proxy_url:
+        try:
+            proxies.checked("proxy-url", cluster.proxy_url)
+        except AccessError as error:
+            faults.append(str(error))
     has_cert = user.client_certificate or user.client_certificate_data
     if has_cert and not (user.client_key or user.client_key_data):
         faults.append("the user has a client certificate without client-key")

@@ -1,22 +1,48 @@
-"""The HTTP proxy that the environment asks for, by Go's rules: loopback is never proxied, NO_PROXY takes
-hosts, domains, addresses and CIDRs, with or without a port.
+"""Proxies: which URLs can be used, and which one the environment asks for, by Go's rules.
 
-upstream: golang.org/x/net/http/httpproxy
+Loopback is never proxied; NO_PROXY takes hosts, domains, addresses and CIDRs, with or without a port.
+
+upstream: golang.org/x/net/http/httpproxy, staging/src/k8s.io/client-go/tools/clientcmd/helpers.go
 """
 
+import re
 from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 
+from kcm_cli.rest.errors import AccessError
+
+SCHEMES = ("http", "https", "socks5")
+
 
 def environment_proxy(server: str, environ: Mapping[str, str]) -> str:
-    """The URL of the proxy for a server, or an empty text."""
+    """The URL of the proxy for a server, or an empty text. Raises AccessError for one that cannot be used."""
     url = urlsplit(server if "://" in server else f"http://{server}")
     name = "HTTPS_PROXY" if url.scheme == "https" else "HTTP_PROXY"
-    proxy = environ.get(name) or environ.get(name.lower(), "")
+    name = name if environ.get(name) else name.lower()
+    proxy = environ.get(name, "")
     if not proxy or _excluded(url, environ.get("NO_PROXY") or environ.get("no_proxy", "")):
         return ""
-    return proxy if "://" in proxy else f"http://{proxy}"
+    return checked(name, proxy if "://" in proxy else f"http://{proxy}", (*SCHEMES, "socks5h"))
+
+
+def checked(field: str, proxy: str, schemes: tuple[str, ...] = SCHEMES) -> str:
+    """The proxy's URL. Raises AccessError, which names the field, for a scheme that is not served, and for no URL."""
+    try:
+        url = urlsplit(proxy)
+        usable = bool(url.hostname) and (url.port or 1) > 0
+    except ValueError:
+        raise AccessError(f'{field}: "{shown(proxy)}" is no URL') from None
+    if url.scheme not in schemes:
+        raise AccessError(f'{field}: unsupported scheme "{url.scheme}", must be http, https, or socks5')
+    if not usable:
+        raise AccessError(f'{field}: "{shown(proxy)}" names no host')
+    return proxy
+
+
+def shown(proxy: str) -> str:
+    """A proxy's URL without its password, fit for a log."""
+    return re.sub(r"(//[^/@]*:)[^/@]*@", r"\1***@", proxy)
 
 
 def _excluded(url: SplitResult, no_proxy: str) -> bool:

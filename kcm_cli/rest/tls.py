@@ -1,4 +1,9 @@
-"""TLS towards the API server: whom we trust and what we show.
+"""TLS of clients: which servers are trusted and which certificate is shown.
+
+A server's certificate is judged here and nowhere else, as Go judges it: every certificate of the bundle is an anchor,
+a root or not; names are looked for in the subject alternative names only; a bundle may have anything between its
+certificates, and those that cannot be parsed are passed over as long as one can. Where OpenSSL is stricter:
+docs/deviations.md.
 
 The files are looked at again from time to time; when one has changed, new connections use a new context, and the
 old ones are used no more after their current request.
@@ -6,7 +11,9 @@ old ones are used no more after their current request.
 upstream: staging/src/k8s.io/client-go/transport/{tls_cache,cert_rotation,ca_rotation}.go
 """
 
+import base64
 import logging
+import re
 import ssl
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +28,10 @@ from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 log = logging.getLogger(__name__)
 
 FILES_PERIOD_S = 60.0
+_CERTIFICATE = re.compile(
+    rb"^-----BEGIN CERTIFICATE-----[ \t\r]*\n([A-Za-z0-9+/=\s]*?)-----END CERTIFICATE-----", re.MULTILINE
+)
+"""A block without PEM headers, which alone counts in Go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +101,7 @@ class ReloadedContext:
 
 def client_context(files: TLSFiles) -> ssl.SSLContext:
     """A context for connections to the API server. Raises TLSFilesError."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # Newer Pythons ask for key identifiers that many cluster CAs do not have, and that Go does not ask for.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context = _context()
     if files.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -104,21 +112,55 @@ def client_context(files: TLSFiles) -> ssl.SSLContext:
     return context
 
 
+def trusting(bundle: bytes) -> ssl.SSLContext:
+    """A context that trusts a bundle (PEM), or the system's certificates where it is empty.
+
+    Raises ValueError for a bundle without a certificate.
+    """
+    context = _context()
+    if bundle:
+        _add(context, bundle)
+    else:
+        context.load_default_certs()
+    return context
+
+
+def _context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # Newer Pythons ask for key identifiers that many cluster CAs do not have, and that Go does not ask for.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.hostname_checks_common_name = False
+    return context
+
+
 def _trust(context: ssl.SSLContext, files: TLSFiles) -> None:
+    if not files.ca_data and files.ca_file is None:
+        context.load_default_certs()
+        return
     try:
-        if files.ca_data:
-            context.load_verify_locations(cadata=files.ca_data.decode("ascii"))
-        elif files.ca_file is not None:
-            context.load_verify_locations(cafile=files.ca_file)
-        else:
-            context.load_default_certs()
-    except (ssl.SSLError, ValueError) as error:
-        empty = files.ca_file is not None and not files.ca_file.stat().st_size
-        why = "empty" if empty else "ca_parse_error"
-        text = f"{files.ca_file or 'certificate-authority-data'} holds no CA certificate"
-        raise TLSFilesError(text, ca=why) from error
+        bundle = files.ca_data or Path(files.ca_file or "").read_bytes()
     except OSError as error:
         raise TLSFilesError(f"cannot read CA file {files.ca_file}: {error.strerror}", ca="read_error") from error
+    try:
+        _add(context, bundle)
+    except ValueError as error:
+        text = f"{files.ca_file or 'certificate-authority-data'} holds no CA certificate"
+        raise TLSFilesError(text, ca="ca_parse_error" if bundle else "empty") from error
+
+
+def _add(context: ssl.SSLContext, bundle: bytes) -> None:
+    """Trust the certificates in a PEM text. Raises ValueError where there is none that can be parsed."""
+    found = 0
+    for match in _CERTIFICATE.finditer(bundle):
+        try:
+            context.load_verify_locations(cadata=base64.b64decode(match[1]))
+        except (ssl.SSLError, ValueError):
+            continue
+        found += 1
+    if not found:
+        raise ValueError("there is no certificate")
 
 
 def _show(context: ssl.SSLContext, files: TLSFiles) -> None:

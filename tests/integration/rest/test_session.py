@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from contextlib import asynccontextmanager
 
 import pytest
@@ -700,6 +701,110 @@ def test_a_proxy_forwards_plain_http(run, serving):
             await made.close()
             assert proxy.asked[0].line == "GET http://api.example:8080/api HTTP/1.1"
             assert proxy.asked[0].header("host") == "api.example:8080"
+
+    run(main())
+
+
+async def socks(reader, writer, seen, reply=0):
+    """RFC 1928 and 1929, as far as a client that sends a name needs it."""
+    _, count = await reader.readexactly(2)
+    if 2 in await reader.readexactly(count):
+        writer.write(b"\x05\x02")
+        user = await reader.readexactly((await reader.readexactly(2))[1])
+        seen.append((user, await reader.readexactly((await reader.readexactly(1))[0])))
+        writer.write(b"\x01\x00")
+    else:
+        writer.write(b"\x05\x00")
+    *_, kind = await reader.readexactly(4)
+    length = 4 if kind == 1 else (await reader.readexactly(1))[0]
+    host = await reader.readexactly(length)
+    port = int.from_bytes(await reader.readexactly(2))
+    seen.append((kind, host, port))
+    writer.write(b"\x05" + bytes([reply]) + b"\x00\x01" + bytes(6))
+    if reply:
+        writer.close()
+        return
+    up_reader, up_writer = await asyncio.open_connection("127.0.0.1", port)
+
+    async def pump(source, sink):
+        while data := await source.read(65536):
+            sink.write(data)
+        sink.close()
+
+    await asyncio.gather(pump(reader, up_writer), pump(up_reader, writer))
+
+
+@asynccontextmanager
+async def socks_proxy(seen, reply=0):
+    proxy = await asyncio.start_server(lambda r, w: socks(r, w, seen, reply), "127.0.0.1", 0)
+    try:
+        yield f"127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    finally:
+        await asyncio.sleep(0.05)
+        proxy.close()
+
+
+@pytest.mark.parametrize("user", ["", "jane:p%40ss@"], ids=["open", "with a password"])
+def test_a_socks_proxy_gets_the_name_of_the_server(run, serving, authority, user):
+    async def main():
+        seen = []
+        async with socks_proxy(seen) as proxy, serving(authority.issue("server", "localhost")) as server:
+            access = Access(
+                f"https://localhost:{server.port}", TLSFiles(ca_file=authority.path), proxy=f"socks5://{user}{proxy}"
+            )
+            made = Session(access, LoopClock())
+            assert (await made.send(GET)).status == 200
+            await made.close()
+            assert seen[-1] == (3, b"localhost", server.port)
+            assert seen[:-1] == ([(b"jane", b"p@ss")] if user else [])
+
+    run(main())
+
+
+def test_plain_http_goes_through_a_socks_proxy_as_it_is(run, serving):
+    async def main():
+        seen = []
+        async with socks_proxy(seen) as proxy, serving(None) as server:
+            made = Session(Access(f"http://127.0.0.1:{server.port}", proxy=f"socks5://{proxy}"), LoopClock())
+            assert (await made.send(GET)).status == 200
+            await made.close()
+            assert server.asked[0].line == "GET /api HTTP/1.1"
+
+    run(main())
+
+
+def test_a_socks_proxy_that_refuses_or_is_down_is_named(run, authority):
+    async def main():
+        files = TLSFiles(ca_file=authority.path)
+        async with socks_proxy([], reply=2) as proxy:
+            made = Session(Access("https://api.example", files, proxy=f"socks5://{proxy}"), LoopClock())
+            with pytest.raises(Unreachable, match="the proxy refused: Connection not allowed by ruleset"):
+                await made.send(POST)
+            await made.close()
+        made = Session(Access("https://api.example", files, proxy=f"socks5://{proxy}"), LoopClock())
+        with pytest.raises(Unreachable, match="connection refused"):
+            await made.send(POST)
+        await made.close()
+
+    run(main())
+
+
+def test_a_proxy_may_speak_tls_itself(run, serving, authority):
+    async def main():
+        seen = []
+        certificate = authority.issue("proxy", "localhost")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        proxy = await asyncio.start_server(lambda r, w: tunnel(r, w, seen), "127.0.0.1", 0, ssl=context)
+        url = f"https://localhost:{proxy.sockets[0].getsockname()[1]}"
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path), proxy=url) as made,
+        ):
+            assert (await made.send(GET)).status == 200
+            assert seen == [f"127.0.0.1:{server.port}"]
+        await asyncio.sleep(0.05)
+        proxy.close()
 
     run(main())
 

@@ -18,6 +18,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest import access
 from kcm_cli.rest.errors import AccessError, CredentialsError, KubeconfigError, NotInCluster
 from kcm_cli.rest.proxies import environment_proxy
+from kcm_cli.rest.tls import TLSFiles
 
 SERVER = "https://10.0.0.1:6443"
 
@@ -121,6 +122,12 @@ def test_master_overrides_the_server_only(load):
 def test_master_alone():
     loaded = virtual.run(access.load(path="", master="127.0.0.1:8080", clock=LoopClock(), environ={}))
     assert (loaded.server, loaded.tls) == ("http://127.0.0.1:8080", None)
+
+
+def test_master_alone_may_speak_tls_and_trusts_the_system():
+    environ = {"HTTPS_PROXY": "http://p:1"}
+    loaded = virtual.run(access.load(path="", master="https://api:6443", clock=LoopClock(), environ=environ))
+    assert (loaded.server, loaded.tls, loaded.proxy) == ("https://api:6443", TLSFiles(), "http://p:1")
 
 
 def test_impersonation(load):
@@ -276,6 +283,12 @@ FAULTS = {
     ),
     "two ways to log in": (config(user={"token": "a", "username": "b"}), "both a token and a username"),
     "plugin without command": (config(user={"exec": {"apiVersion": "v1"}}), "needs command and apiVersion"),
+    "proxy of another scheme": (
+        config({"proxy-url": "ftp://p:1"}),
+        'proxy-url: unsupported scheme "ftp", must be http, https, or socks5',
+    ),
+    "proxy without scheme": (config({"proxy-url": "p:1"}), 'proxy-url: unsupported scheme "p"'),
+    "proxy that is no URL": (config({"proxy-url": "http://[p"}), 'proxy-url: "http://[p" is no URL'),
     "groups without user": (config(user={"as-groups": ["a"]}), "need as"),
 }
 
@@ -381,6 +394,8 @@ PROXIES = {
     "port": ("https://a:6443", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a:6443"}, ""),
     "other port": ("https://a:6444", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "a:6443"}, "http://p:1"),
     "ipv6": ("https://[fd00::1]:6443", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "fd00::1"}, ""),
+    "socks5": ("https://a", {"HTTPS_PROXY": "socks5://p:1"}, "socks5://p:1"),
+    "socks5h": ("https://a", {"HTTPS_PROXY": "socks5h://p:1"}, "socks5h://p:1"),
     "ipv6 cidr": ("https://[fd00::1]", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "fd00::/8"}, ""),
 }
 
@@ -388,6 +403,20 @@ PROXIES = {
 @pytest.mark.parametrize(("server", "environ", "proxy"), PROXIES.values(), ids=PROXIES.keys())
 def test_proxy_of_the_environment(server, environ, proxy):
     assert environment_proxy(server, environ) == proxy
+
+
+@pytest.mark.parametrize(
+    ("environ", "text"),
+    [
+        ({"HTTPS_PROXY": "ftp://p:1"}, 'HTTPS_PROXY: unsupported scheme "ftp", must be http, https, or socks5'),
+        ({"https_proxy": "socks4://p:1"}, 'https_proxy: unsupported scheme "socks4"'),
+        ({"HTTPS_PROXY": "http://u:secret@"}, r'HTTPS_PROXY: "http://u:\*\*\*@" names no host'),
+        ({"HTTPS_PROXY": "http://p:x"}, 'HTTPS_PROXY: "http://p:x" is no URL'),
+    ],
+)
+def test_a_proxy_of_the_environment_that_cannot_be_used_is_named(environ, text):
+    with pytest.raises(AccessError, match=text):
+        environment_proxy("https://a", environ)
 
 
 def fresh(code):

@@ -15,6 +15,7 @@ from kcm_cli.component.clock import in_real_time
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest import errors
 from kcm_cli.rest.connection import Connection, Lost
+from kcm_cli.rest.tls import trusting
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -92,11 +93,10 @@ class WebhookCalls:
 
 @functools.lru_cache(maxsize=200)
 def _context(ca: str) -> ssl.SSLContext:
-    """As strict as Go: any certificate of the bundle is trusted, a root or not."""
-    context = ssl.create_default_context(cadata=ca) if ca else ssl.create_default_context()
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    return context
+    try:
+        return trusting(ca.encode())
+    except ValueError:
+        raise TargetError("unable to load root certificates: unable to parse bytes as PEM block") from None
 
 
 def _request(target: Target, query: str, body: bytes) -> bytes:

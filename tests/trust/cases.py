@@ -1,0 +1,252 @@
+"""Certificates that servers may show, good and odd, and the CA bundles that a kubeconfig may name.
+
+The same cases are put to the Go binary (``record.py``) and to kcm (``tests/integration/rest/test_trust.py``).
+"""
+
+import datetime
+import ipaddress
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
+
+NOW = datetime.datetime.now(datetime.UTC)
+DAY = datetime.timedelta(days=1)
+Key = Any
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A certificate and its key."""
+
+    certificate: x509.Certificate
+    key: Key
+
+    @property
+    def pem(self) -> bytes:
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+    @property
+    def secret(self) -> bytes:
+        return self.key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the server sends (``chain``, with ``secret``), and what the client has. An empty name: 127.0.0.1."""
+
+    chain: bytes
+    secret: bytes
+    bundle: bytes
+    server_name: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """What is in a certificate."""
+
+    name: str
+    sans: tuple[str, ...] = ()
+    ca: bool | None = None
+    path_length: int | None = None
+    starts: datetime.datetime = NOW - DAY
+    ends: datetime.datetime = NOW + DAY
+    usages: tuple[ObjectIdentifier, ...] = ()
+    key_usage: x509.KeyUsage | None = None
+    more: tuple[tuple[x509.ExtensionType, bool], ...] = ()
+
+
+LEAF = Form(name="server", sans=("127.0.0.1",), ca=False, usages=(ExtendedKeyUsageOID.SERVER_AUTH,))
+ROOT = Form(name="root", ca=True)
+BETWEEN = Form(name="intermediate", ca=True)
+
+
+def sign(
+    form: Form, issuer: Signed | None = None, key: Key = None, digest: hashes.HashAlgorithm | None = None
+) -> Signed:
+    """Without an issuer it signs itself."""
+    key = key or ec.generate_private_key(ec.SECP256R1())
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(_name(form.name))
+        .issuer_name(issuer.certificate.subject if issuer else _name(form.name))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(form.starts)
+        .not_valid_after(form.ends)
+    )
+    if form.ca is not None:
+        builder = builder.add_extension(x509.BasicConstraints(form.ca, form.path_length), critical=True)
+    if form.sans:
+        builder = builder.add_extension(x509.SubjectAlternativeName([_san(san) for san in form.sans]), critical=False)
+    if form.usages:
+        builder = builder.add_extension(x509.ExtendedKeyUsage(form.usages), critical=False)
+    if form.key_usage:
+        builder = builder.add_extension(form.key_usage, critical=True)
+    for extension, critical in form.more:
+        builder = builder.add_extension(extension, critical=critical)
+    signer = issuer.key if issuer else key
+    chosen = None if isinstance(signer, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+    return Signed(builder.sign(signer, chosen), key)
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _san(text: str) -> x509.GeneralName:
+    if text.startswith("dns:"):
+        return x509.DNSName(text[4:])
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
+
+
+def _usage(**given: bool) -> x509.KeyUsage:
+    names = (
+        "digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
+        "key_cert_sign", "crl_sign", "encipher_only", "decipher_only",
+    )  # fmt: skip
+    return x509.KeyUsage(**{name: given.get(name, False) for name in names})
+
+
+def _simple(leaf: Form, root: Form = ROOT, server_name: str = "", key: Key = None) -> Case:
+    ca = sign(root)
+    shown = sign(leaf, ca, key)
+    return Case(shown.pem, shown.secret, ca.pem, server_name)
+
+
+def _three(
+    leaf: Form = LEAF, between: Form = BETWEEN, root: Form = ROOT, *, send: bool = True, trust: str = "root"
+) -> Case:
+    ca = sign(root)
+    middle = sign(between, ca)
+    shown = sign(leaf, middle)
+    bundle = {"root": ca.pem, "intermediate": middle.pem, "leaf": shown.pem}[trust]
+    return Case(shown.pem + (middle.pem if send else b""), shown.secret, bundle)
+
+
+def _named(*sans: str, asks: str) -> Case:
+    return _simple(replace(LEAF, sans=sans), server_name=asks)
+
+
+def _bundle(change: Callable[[bytes], bytes]) -> Case:
+    case = _simple(LEAF)
+    return replace(case, bundle=change(case.bundle))
+
+
+def _self_signed(*, ca: bool | None) -> Case:
+    shown = sign(replace(LEAF, ca=ca))
+    return Case(shown.pem, shown.secret, shown.pem)
+
+
+def _other_key() -> Case:
+    case = _simple(LEAF)
+    return replace(case, bundle=sign(ROOT).pem)
+
+
+def _rsa(bits: int) -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65537, bits)
+
+
+def _weak_root() -> Case:
+    ca = sign(ROOT, key=_rsa(1024))
+    shown = sign(LEAF, ca)
+    return Case(shown.pem, shown.secret, ca.pem)
+
+
+def _unknown_extension(*, critical: bool) -> Form:
+    extension = x509.UnrecognizedExtension(ObjectIdentifier("1.3.6.1.4.1.57683.99"), b"\x05\x00")
+    return replace(LEAF, more=((extension, critical),))
+
+
+def _constrained(domain: str) -> Form:
+    return replace(ROOT, more=((x509.NameConstraints([x509.DNSName(domain)], None), True),))
+
+
+def _broken_certificate() -> bytes:
+    return b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+
+
+EXPIRED = NOW - datetime.timedelta(hours=1)
+CLIENT = (ExtendedKeyUsageOID.CLIENT_AUTH,)
+ANY = (ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE,)
+
+CASES: dict[str, Callable[[], Case]] = {
+    "root signs leaf": lambda: _simple(LEAF),
+    "intermediate alone is trusted, sent along": lambda: _three(trust="intermediate"),
+    "intermediate alone is trusted, not sent": lambda: _three(trust="intermediate", send=False),
+    "root is trusted, intermediate sent": _three,
+    "root is trusted, intermediate missing": lambda: _three(send=False),
+    "leaf of an intermediate is itself trusted": lambda: _three(trust="leaf", send=False),
+    "self-signed leaf is trusted": lambda: _self_signed(ca=False),
+    "self-signed leaf without basic constraints": lambda: _self_signed(ca=None),
+    "self-signed CA as leaf": lambda: _self_signed(ca=True),
+    "leaf that is a CA": lambda: _simple(replace(LEAF, ca=True)),
+    "CA of the same name with another key": _other_key,
+    "no SAN, common name fits": lambda: _simple(replace(LEAF, name="api.test", sans=()), server_name="api.test"),
+    "no SAN, common name is the address": lambda: _simple(replace(LEAF, name="127.0.0.1", sans=())),
+    "common name fits, SAN does not": lambda: _simple(replace(LEAF, name="127.0.0.1", sans=("10.0.0.1",))),
+    "another address": lambda: _named("127.0.0.2", asks=""),
+    "address as DNS name": lambda: _named("dns:127.0.0.1", asks=""),
+    "another name": lambda: _named("other.test", asks="api.test"),
+    "name in capitals asked": lambda: _named("api.test", asks="API.test"),
+    "name in capitals shown": lambda: _named("API.TEST", asks="api.test"),
+    "wildcard": lambda: _named("*.test.example", asks="api.test.example"),
+    "wildcard is one label": lambda: _named("*.example", asks="api.test.example"),
+    "wildcard in a label": lambda: _named("a*.test.example", asks="api.test.example"),
+    "wildcard of everything": lambda: _named("*", asks="api"),
+    "name with underscore": lambda: _named("api_one.test", asks="api_one.test"),
+    "expired leaf": lambda: _simple(replace(LEAF, ends=EXPIRED)),
+    "leaf not yet valid": lambda: _simple(replace(LEAF, starts=NOW + DAY / 2)),
+    "expired root": lambda: _simple(LEAF, replace(ROOT, ends=EXPIRED)),
+    "expired intermediate": lambda: _three(between=replace(BETWEEN, ends=EXPIRED)),
+    "leaf for clients only": lambda: _simple(replace(LEAF, usages=CLIENT)),
+    "leaf without usages": lambda: _simple(replace(LEAF, usages=())),
+    "leaf for any usage": lambda: _simple(replace(LEAF, usages=ANY)),
+    "intermediate for clients only": lambda: _three(between=replace(BETWEEN, usages=CLIENT)),
+    "root for clients only": lambda: _simple(LEAF, replace(ROOT, usages=CLIENT)),
+    "intermediate that is no CA": lambda: _three(between=replace(BETWEEN, ca=False)),
+    "intermediate without basic constraints": lambda: _three(between=replace(BETWEEN, ca=None)),
+    "root that is no CA": lambda: _simple(LEAF, replace(ROOT, ca=False)),
+    "root without basic constraints": lambda: _simple(LEAF, replace(ROOT, ca=None)),
+    "path longer than the root allows": lambda: _three(root=replace(ROOT, path_length=0)),
+    "root that may not sign": lambda: _simple(LEAF, replace(ROOT, key_usage=_usage(digital_signature=True))),
+    "leaf whose key may only agree": lambda: _simple(replace(LEAF, key_usage=_usage(key_agreement=True))),
+    "name outside of the root's constraints": lambda: _simple(
+        replace(LEAF, sans=("api.test",)), _constrained("other"), "api.test"
+    ),
+    "name within the root's constraints": lambda: _simple(
+        replace(LEAF, sans=("api.test",)), _constrained("test"), "api.test"
+    ),
+    "unknown critical extension": lambda: _simple(_unknown_extension(critical=True)),
+    "unknown extension": lambda: _simple(_unknown_extension(critical=False)),
+    "RSA 2048": lambda: _simple(LEAF, key=_rsa(2048)),
+    "RSA 1024": lambda: _simple(LEAF, key=_rsa(1024)),
+    "root of RSA 1024": _weak_root,
+    "Ed25519": lambda: _simple(LEAF, key=ed25519.Ed25519PrivateKey.generate()),
+    "P-521": lambda: _simple(LEAF, key=ec.generate_private_key(ec.SECP521R1())),
+    "bundle with a comment": lambda: _bundle(lambda pem: b"# my CA\n" + pem),
+    "bundle with a comment that is not ASCII": lambda: _bundle(lambda pem: "# Schlüssel von Zoë\n".encode() + pem),
+    "bundle with a comment in Latin-1": lambda: _bundle(lambda pem: "# Zoë\n".encode("latin-1") + pem),
+    "bundle with a key": lambda: _bundle(lambda pem: sign(ROOT).secret + pem),
+    "bundle with Windows line ends": lambda: _bundle(lambda pem: pem.replace(b"\n", b"\r\n")),
+    "bundle without last line end": lambda: _bundle(lambda pem: pem.rstrip()),
+    "bundle with a broken certificate first": lambda: _bundle(lambda pem: _broken_certificate() + pem),
+    "bundle with a broken certificate last": lambda: _bundle(lambda pem: pem + _broken_certificate()),
+    "bundle of one broken certificate": lambda: _bundle(lambda pem: _broken_certificate()),
+    "bundle of words": lambda: _bundle(lambda pem: b"no certificate\n"),
+    "bundle twice the same": lambda: _bundle(lambda pem: pem + pem),
+    "bundle with text before in the line": lambda: _bundle(lambda pem: b"ca: " + pem),
+    "bundle with PEM headers": lambda: _bundle(
+        lambda pem: pem.replace(b"CERTIFICATE-----\n", b"CERTIFICATE-----\nA: b\n\n", 1)
+    ),
+    "bundle of a trusted certificate": lambda: _bundle(lambda pem: pem.replace(b"CERTIFICATE", b"TRUSTED CERTIFICATE")),
+}
