@@ -340,6 +340,7 @@ class ServiceSpec(View, frozen=True, gc=False):
     traffic_distribution: str | None = None
     external_name: str = ""
     load_balancer_class: str | None = None
+    allocate_load_balancer_node_ports: bool | None = None
 
 
 class Service(Object, frozen=True, gc=False, kw_only=True):

@@ -19,11 +19,17 @@ class DeviceToleration(View, frozen=True, gc=False):
 
 
 class ExactDeviceRequest(View, frozen=True, gc=False):
+    device_class_name: str = ""
+    allocation_mode: str = ""
+    count: int = 1
     admin_access: bool = False
 
 
 class DeviceSubRequest(View, frozen=True, gc=False):
     name: str = ""
+    device_class_name: str = ""
+    allocation_mode: str = ""
+    count: int = 1
 
 
 class DeviceRequest(View, frozen=True, gc=False):
@@ -81,6 +87,16 @@ class ResourceClaim(Object, frozen=True, gc=False, kw_only=True):
 class TemplateMeta(View, frozen=True, gc=False):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+
+
+class DeviceClassSpec(View, frozen=True, gc=False):
+    """By which extended resource pods can ask for devices of the class."""
+
+    extended_resource_name: str | None = None
+
+
+class DeviceClass(Object, frozen=True, gc=False, kw_only=True):
+    spec: DeviceClassSpec = DeviceClassSpec()
 
 
 class ResourceClaimTemplateSpec(View, frozen=True, gc=False):
@@ -166,6 +182,7 @@ RESOURCE_CLAIMS = Resource(GVR(GROUP, "v1", "resourceclaims"), "ResourceClaim", 
 RESOURCE_CLAIM_TEMPLATES = Resource(
     GVR(GROUP, "v1", "resourceclaimtemplates"), "ResourceClaimTemplate", ResourceClaimTemplate
 )
+DEVICE_CLASSES = Resource(GVR(GROUP, "v1", "deviceclasses"), "DeviceClass", DeviceClass, namespaced=False)
 RESOURCE_SLICES = Resource(GVR(GROUP, "v1", "resourceslices"), "ResourceSlice", ResourceSlice, namespaced=False)
 DEVICE_TAINT_RULES = Resource(
     GVR(GROUP, "v1beta2", "devicetaintrules"), "DeviceTaintRule", DeviceTaintRule, namespaced=False

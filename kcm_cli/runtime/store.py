@@ -74,6 +74,10 @@ class Store(Generic[T]):
     def by_index(self, index: str, value: str) -> List[T]:
         return list(self._indexes[index].get(value, {}).values())
 
+    def count(self, index: str, value: str) -> int:
+        """How many objects are filed under a value."""
+        return len(self._indexes[index].get(value, ()))
+
     def index_values(self, index: str) -> List[str]:
         """All values under which something is filed."""
         return list(self._indexes[index])

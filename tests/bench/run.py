@@ -47,7 +47,7 @@ def with_sandbox(scenarios: list[str]) -> None:
         options = ["--nodes", "0", "--no-manager", "--port", str(PORT), "--token", "bench", "--kubeconfig", config]
         sandbox = subprocess.Popen([*kcm, "sandbox", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            _wait_for(sandbox, Path(config))
+            wait_for(sandbox, Path(config))
             time.sleep(SETTLE_S)
             clients = [f"--{who}kubeconfig={config}" for who in ("", "authentication-", "authorization-")]
             command = [*kcm, *clients, "--cert-dir", folder, *OPTIONS]
@@ -58,7 +58,7 @@ def with_sandbox(scenarios: list[str]) -> None:
             sandbox.wait(20)
 
 
-def _wait_for(sandbox: subprocess.Popen[bytes], config: Path) -> None:
+def wait_for(sandbox: subprocess.Popen[bytes], config: Path) -> None:
     """Until the sandbox has written its kubeconfig, which it does when it serves. Ends the program if it cannot."""
     deadline = time.monotonic() + START_S
     while not config.exists():

@@ -1,4 +1,4 @@
-"""resourcequota-controller: counts what quotas limit; admission charges what is added, this finds what is gone.
+"""resourcequota-controller: adds up what quotas limit; admission charges what is new, this finds what has gone.
 
 upstream: pkg/controller/resourcequota
 """
@@ -7,39 +7,62 @@ from kcm_cli.api.core import RESOURCE_QUOTAS, ResourceQuota
 from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
 from kcm_cli.controllers.resourcequota.monitors import Monitors
-from kcm_cli.controllers.resourcequota.snapshot import Snapshot
+from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.freshness import AGAIN_S, Freshness
-from kcm_cli.engine.resync import with_resync
+from kcm_cli.engine.resync import Together, with_resync
+from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.actions import Path, Update, Value
+from kcm_cli.planning.pod_resources import Amounts
+from kcm_cli.planning.quota.scopes import requirements
 from kcm_cli.runtime.store import NAMESPACE
 
 NOT_LISTED_S = 0.2
 """How soon a quota is tried again whose kinds are still being listed."""
 LISTING_S = 30.0
 """So long a kind may take; after that the others are counted without it."""
+PACE_S = 0.5
+"""A quota that is used less and less is written once in this time."""
 
 
 def build(context: ControllerContext) -> Runnable:
     config = context.config(ResourceQuotaConfig)
     controller = ResourceQuotaController(context)
-    worker = context.worker(
-        controller.queue, controller.sync, count=config.concurrent_syncs, waits_for=(controller.quotas,)
+    quotas, count = controller.quotas, config.concurrent_syncs
+    workers = Together(
+        (
+            context.worker(controller.queue, controller.sync, count=count, waits_for=(quotas,)),
+            context.worker(controller.urgent, controller.sync, count=count, waits_for=(quotas,)),
+            context.worker(controller.changes, controller.replenish, count=1, waits_for=(quotas,)),
+        )
     )
-    return with_resync(worker, controller.quotas, config.sync_period_s, controller.enqueue, context)
+    return with_resync(workers, quotas, config.sync_period_s, controller.enqueue, context)
 
 
 class ResourceQuotaController:
-    """Keys are quotas."""
+    """Keys are quotas. ``urgent``: the queue of those that cannot be enforced yet. Keys of ``changes`` say of which
+    kind something has become free, and in which namespace.
+    """
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._client = context.clock, context.client
         self.queue = context.queue("resourcequota_primary")
+        self.urgent = context.queue("resourcequota_priority")
+        self.changes = context.queue("resource_quota_controller_resource_changes")
         self.quotas = context.informers.get(RESOURCE_QUOTAS)
         self._fresh = Freshness(self.quotas)
-        self._monitors = Monitors(context, self._freed)
-        self.quotas.listen(on_add=self.enqueue, on_update=self._updated)
+        enabled = context.gates.enabled
+        features = Features(
+            extended_resources=enabled("DRAExtendedResource"),
+            pod_level_resources=enabled("PodLevelResources"),
+            given_to_pods=enabled("InPlacePodVerticalScaling"),
+            given_to_claims=enabled("RecoverVolumeExpansionFailure"),
+            attributes_class=enabled("VolumeAttributesClass"),
+        )
+        self._monitors = Monitors(context, features, self._freed)
+        self._looked: dict[str, float] = {}
+        self.quotas.listen(on_add=self._added, on_update=self._updated, on_delete=self._deleted)
 
     async def sync(self, key: str) -> float | None:
         quota = self.quotas.store.get(key)
@@ -47,29 +70,77 @@ class ResourceQuotaController:
             return None
         if self._fresh.stale(quota):
             return AGAIN_S
-        measured, counted = plan.kinds(quota)
+        names = tuple(quota.spec.hard or ())
+        if plan.asks_for_devices(names) and not await self._monitors.follow_classes():
+            return NOT_LISTED_S
+        measured = plan.measured_kinds(names, self._monitors.classes)
+        counted = plan.counted_kinds(names)
         listing = await self._monitors.follow(measured | counted)
         if listing and min(listing.values()) < LISTING_S:
             return NOT_LISTED_S
-        measured, counted = measured - listing.keys(), counted - listing.keys()
-        namespace = quota.namespace
-        counts = {kind: count for kind in counted if (count := self._monitors.count(kind, namespace)) is not None}
-        documents = {kind: self._monitors.documents(kind, namespace) for kind in measured}
-        used = plan.usage(Snapshot(quota, documents, counts), self._clock.now())
+        await self._monitors.fill(measured - listing.keys(), quota.namespace)
+        before, quota = quota, self._again(quota)
+        if quota is None or quota.spec != before.spec:
+            return None  # it was deleted, or its change has queued it again
+        self._looked[key] = self._clock.monotonic()
+        used = self._used(quota, measured - listing.keys(), counted - listing.keys())
         status = plan.new_status(quota, used)
         if status is not None:
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
             self._fresh.wrote(await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status")))
         return LISTING_S if listing else None
 
+    def _again(self, quota: ResourceQuota) -> ResourceQuota | None:
+        """A quota as it is now. The last of a namespace that was deleted while its objects were added up takes the
+        totals with it."""
+        if not self.quotas.store.count(NAMESPACE, quota.namespace):
+            self._monitors.forget(quota.namespace)
+        return self.quotas.store.get(quota.key)
+
+    def _used(
+        self, quota: ResourceQuota, measured: set[GroupResource], counted: set[GroupResource]
+    ) -> dict[str, Quantity]:
+        asked, namespace, names = requirements(quota), quota.namespace, quota.spec.hard or {}
+        parts: list[tuple[frozenset[str], Amounts]] = []
+        for kind in sorted(measured):
+            amounts = self._monitors.used(kind, namespace, asked)
+            if amounts is not None:
+                classes = self._monitors.classes
+                parts.append((frozenset(name for name in names if plan.covers(kind, name, classes)), amounts))
+        for kind in sorted(counted):
+            found = self._monitors.count(kind, namespace)
+            if found is not None:
+                parts.append((frozenset(plan.counted_names(kind)), plan.count_of(kind, found, scoped=bool(asked))))
+        return plan.usage(names, parts)
+
+    async def replenish(self, key: str) -> None:
+        """Queue the quotas of a namespace that limit a kind of which something has become free."""
+        namespace, _, named = key.partition("/")
+        plural, _, group = named.partition(".")
+        for quota in self.quotas.store.by_index(NAMESPACE, namespace):
+            hard = quota.status.hard or {}
+            if any(plan.covers((group, plural), name, self._monitors.classes) for name in hard):
+                due = self._looked.get(quota.key, float("-inf")) + PACE_S
+                self.queue.add_after(quota.key, due - self._clock.monotonic())
+
     def enqueue(self, quota: ResourceQuota) -> None:
         self.queue.add(quota.key)
+
+    def _added(self, quota: ResourceQuota) -> None:
+        queue = self.urgent if plan.is_urgent(quota, self._monitors.classes) else self.queue
+        queue.add(quota.key)
 
     def _updated(self, old: ResourceQuota, new: ResourceQuota) -> None:
         """What admission charges needs no counting; a changed limit does."""
         if old.spec != new.spec or new.status.used is None:
-            self.enqueue(new)
+            self._added(new)
 
-    def _freed(self, namespace: str) -> None:
-        for quota in self.quotas.store.by_index(NAMESPACE, namespace):
-            self.enqueue(quota)
+    def _deleted(self, quota: ResourceQuota) -> None:
+        self._looked.pop(quota.key, None)
+        if not self.quotas.store.count(NAMESPACE, quota.namespace):
+            self._monitors.forget(quota.namespace)
+
+    def _freed(self, kind: GroupResource, namespace: str) -> None:
+        if self.quotas.store.count(NAMESPACE, namespace):
+            group, plural = kind
+            self.changes.add(f"{namespace}/{plural}.{group}")

@@ -1,104 +1,180 @@
 """Follows the kinds that some quota limits, and no others.
 
-Kinds that are measured are held with what their measure needs, those that are only counted with their metadata.
-A kind is followed from the first quota that names it.
+Kinds that are measured are held with what their measure needs and added up in a ledger; those that are only counted
+are held with their metadata. A kind is followed from the first quota that names it.
+
+upstream: pkg/controller/resourcequota/resource_quota_monitor.go
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
-import msgspec
-
-from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES, Pod
-from kcm_cli.api.resource import GVR, Resource
-from kcm_cli.controllers.resourcequota.plan import frees
-from kcm_cli.controllers.resourcequota.snapshot import GroupResource
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES
+from kcm_cli.api.devices import DEVICE_CLASSES, RESOURCE_CLAIMS, DeviceClass
+from kcm_cli.api.resource import Resource
+from kcm_cli.controllers.resourcequota import plan
+from kcm_cli.controllers.resourcequota.ledger import Ledger, Lookups
+from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.machinery import codec
-from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
-from kcm_cli.planning.pod_totals import Tree
+from kcm_cli.planning.pod_resources import Amounts
+from kcm_cli.planning.quota.devices import BY_POD, CLAIM_KIND, DeviceClasses, by_pod, device_classes
+from kcm_cli.planning.quota.scopes import Requirement
 from kcm_cli.rest.mapper import Mapper, NoMatch
-from kcm_cli.runtime.informer import AnyInformer
+from kcm_cli.runtime.informer import AnyInformer, Informer
 from kcm_cli.runtime.store import NAMESPACE
 
-
-class ResourceClaim(Object, frozen=True, gc=False, kw_only=True):
-    """Measured by what its spec asks for."""
-
-    spec: Doc = msgspec.field(default_factory=dict)
-
-
 _MEASURED: dict[GroupResource, Resource[Any]] = {
-    ("", "pods"): PODS,
+    plan.POD_KIND: PODS,
     ("", "services"): SERVICES,
-    ("", "persistentvolumeclaims"): PERSISTENT_VOLUME_CLAIMS,
-    ("resource.k8s.io", "resourceclaims"): Resource(
-        GVR("resource.k8s.io", "v1", "resourceclaims"), "ResourceClaim", ResourceClaim
-    ),
+    plan.CLAIMS_KIND: PERSISTENT_VOLUME_CLAIMS,
+    CLAIM_KIND: RESOURCE_CLAIMS,
 }
+_CLASS_KIND: GroupResource = (DEVICE_CLASSES.gvr.group, DEVICE_CLASSES.plural)
+_VERBS = ("create", "list", "watch", "delete")
+"""What a kind must allow for quotas to count it."""
+_AT_ONCE = 50
+"""So many objects are measured before the loop turns."""
 
 
 class Monitors:
-    """``changed(namespace)`` is called where a quota may have become less used."""
+    """``changed(kind, namespace)`` is called where a quota may have become less used."""
 
-    def __init__(self, context: ControllerContext, changed: Callable[[str], None]) -> None:
-        self._context = context
+    def __init__(
+        self, context: ControllerContext, features: Features, changed: Callable[[GroupResource, str], None]
+    ) -> None:
+        self._context, self._features = context, features
         self._mapper = Mapper(context.client, context.clock)
         self._changed = changed
         self._followed: dict[GroupResource, AnyInformer] = {}
         self._since: dict[GroupResource, float] = {}
+        self._filled: set[tuple[GroupResource, str]] = set()
+        self._filling = asyncio.Lock()
+        self._classes: Informer[DeviceClass] | None = None
+        self.classes = DeviceClasses()
+        self.ledger = Ledger(Lookups(self._find, self._claims_of, lambda: self.classes), features)
 
-    async def follow(self, kinds: set[GroupResource]) -> dict[GroupResource, float]:
+    async def follow_classes(self) -> bool:
+        """Follow device classes; whether they are known by now, or will never be."""
+        if not self._features.extended_resources:
+            return True
+        if self._classes is None:
+            try:
+                await self._mapper.resource(*_CLASS_KIND)
+            except NoMatch:
+                return True
+            if self._classes is None:
+                self._classes = self._context.informers.get(DEVICE_CLASSES)
+                self._classes.listen(
+                    on_add=self._class_changed, on_update=self._class_updated, on_delete=self._class_changed
+                )
+                self._context.start_informers()
+        return self._classes.synced.is_set()
+
+    async def follow(self, kinds: Iterable[GroupResource]) -> dict[GroupResource, float]:
         """Follow these kinds; which of them are still being listed, and for how long. Unknown ones are left out."""
         now = self._context.clock.monotonic()
+        kinds = set(kinds)
         for kind in kinds - self._followed.keys():
-            informer = await self._informer(kind)
-            if informer is not None:
-                self._followed[kind] = informer
-                self._since[kind] = now
+            await self._follow(kind, now)
         self._context.start_informers()
         listing = [kind for kind in kinds if kind in self._followed and not self._followed[kind].synced.is_set()]
         return {kind: now - self._since[kind] for kind in listing}
 
-    def documents(self, kind: GroupResource, namespace: str) -> list[Tree]:
-        """The objects of a measured kind."""
-        informer = self._followed.get(kind)
-        return [document(obj) for obj in informer.store.by_index(NAMESPACE, namespace)] if informer else []
+    async def fill(self, kinds: Iterable[GroupResource], namespace: str) -> None:
+        """Add up what there is of these kinds, where that has not been done."""
+        wanted = {(kind, namespace) for kind in kinds if kind in self._followed}
+        if wanted <= self._filled:
+            return
+        async with self._filling:
+            while missing := wanted - self._filled:
+                await self._fill(min(missing)[0], namespace)
+
+    def used(self, kind: GroupResource, namespace: str, asked: tuple[Requirement, ...]) -> Amounts | None:
+        """What the objects of a measured kind use; None for a kind that is not served, or was not added up."""
+        if (kind, namespace) not in self._filled:
+            return None
+        return self.ledger.used(kind, namespace, asked, self._context.clock.now())
 
     def count(self, kind: GroupResource, namespace: str) -> int | None:
         """How many there are; None for a kind that is not served."""
         informer = self._followed.get(kind)
-        return len(informer.store.by_index(NAMESPACE, namespace)) if informer is not None else None
+        return informer.store.count(NAMESPACE, namespace) if informer is not None else None
 
-    async def _informer(self, kind: GroupResource) -> AnyInformer | None:
-        measured = _MEASURED.get(kind)
+    def forget(self, namespace: str) -> None:
+        """A namespace has no quotas any more."""
+        self.ledger.forget(namespace)
+        self._filled = {each for each in self._filled if each[1] != namespace}
+
+    async def _fill(self, kind: GroupResource, namespace: str) -> None:
+        """Changes meanwhile are added up, too: an object that is put twice counts once."""
+        store = self._followed[kind].store
+        classes = self.classes
+        self.ledger.keep(kind, namespace)
+        objects: list[Object] = store.by_index(NAMESPACE, namespace)
+        for index, obj in enumerate(objects):
+            if index % _AT_ONCE == _AT_ONCE - 1:
+                await asyncio.sleep(0)
+            if store.get(obj.key) is obj:
+                self.ledger.put(kind, obj, self._context.clock.now())
+        if self.ledger.keeps(kind, namespace) and (kind != CLAIM_KIND or classes is self.classes):
+            self._filled.add((kind, namespace))
+
+    async def _follow(self, kind: GroupResource, now: float) -> None:
         try:
             served = await self._mapper.resource(*kind)
         except NoMatch:
-            return None
+            return
+        if kind in self._followed or not served.namespaced or not served.supports(*_VERBS):
+            return
+        measured = _MEASURED.get(kind)
         informers = self._context.informers
-        if measured is not None:
+        if measured is None:
+            counted = informers.metadata(served.partial())
+            counted.listen(on_delete=lambda obj: self._changed(kind, obj.namespace))
+            self._followed[kind] = counted
+        else:
             informer: AnyInformer = informers.get(measured)
-            informer.listen(on_update=self._updated, on_delete=self._deleted)
-            return informer
-        if not served.namespaced or not served.supports("list", "watch"):
-            return None
-        informer = informers.metadata(served.partial())
-        informer.listen(on_delete=self._deleted)
-        return informer
+            if kind == CLAIM_KIND:
+                informer.store.add_index(BY_POD, by_pod)
+            self._followed[kind] = informer
+            informer.listen(
+                on_add=partial(self._added, kind),
+                on_update=partial(self._updated, kind),
+                on_delete=partial(self._deleted, kind),
+            )
+        self._since[kind] = now
 
-    def _updated(self, old: Object, new: Object) -> None:
-        if not (isinstance(old, Pod) and isinstance(new, Pod)) or frees(old, new, self._context.clock.now()):
-            self._changed(new.namespace)
+    def _added(self, kind: GroupResource, obj: Object) -> None:
+        self.ledger.put(kind, obj, self._context.clock.now())
 
-    def _deleted(self, obj: Object) -> None:
-        self._changed(obj.namespace)
+    def _updated(self, kind: GroupResource, old: Object, new: Object) -> None:
+        now = self._context.clock.now()
+        self.ledger.update(kind, old, new, now)
+        if plan.frees(kind, old, new, now):
+            self._changed(kind, new.namespace)
 
+    def _deleted(self, kind: GroupResource, obj: Object) -> None:
+        self.ledger.drop(kind, obj, self._context.clock.now())
+        self._changed(kind, obj.namespace)
 
-def document(obj: Object) -> Tree:
-    """What an object's measure reads."""
-    if obj.raw is not None:
-        return codec.decode_doc(obj.raw)
-    found: Tree = msgspec.to_builtins(obj)
-    return found
+    def _class_changed(self, obj: DeviceClass) -> None:
+        """Every claim may be charged otherwise: they are measured again when a quota is looked at."""
+        if self._classes is not None:
+            self.classes = device_classes(self._classes.store)
+            self._filled = {each for each in self._filled if each[0] != CLAIM_KIND}
+
+    def _class_updated(self, old: DeviceClass, new: DeviceClass) -> None:
+        if old.spec != new.spec:
+            self._class_changed(new)
+
+    def _find(self, kind: GroupResource, key: str) -> Object | None:
+        informer = self._followed.get(kind)
+        found: Object | None = informer.store.get(key) if informer is not None else None
+        return found
+
+    def _claims_of(self, uid: str) -> list[Object]:
+        informer = self._followed.get(CLAIM_KIND)
+        return informer.store.by_index(BY_POD, uid) if informer is not None else []

@@ -1,88 +1,212 @@
-"""How much of a quota is used.
+"""What a quota limits, how much of it is used, and what is written.
 
-upstream: pkg/controller/resourcequota/resource_quota_controller.go#syncResourceQuota
+upstream: pkg/controller/resourcequota/resource_quota_controller.go#syncResourceQuota,
+pkg/quota/v1/install/{registry,update_filter}.go
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
-from kcm_cli.api.core import Pod, ResourceQuota, ResourceQuotaStatus
-from kcm_cli.controllers.resourcequota.snapshot import GroupResource, Snapshot
-from kcm_cli.machinery.quantity import ZERO, Quantity, make, parse
+import msgspec
+
+from kcm_cli.api.core import PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaStatus, Service
+from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.quantity import ZERO, Quantity, is_quantity, make, parse
+from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.pod_totals import Tree
-from kcm_cli.planning.quota import pod_usage
-from kcm_cli.planning.quota.evaluators import EVALUATORS, Evaluator
+from kcm_cli.planning.quota import devices, pod_usage
+from kcm_cli.planning.quota.devices import CLAIM_KIND, DeviceClasses
+from kcm_cli.planning.quota.evaluators import EVALUATORS, attribute_classes
+from kcm_cli.planning.quota.scopes import NOWHERE, Profile
 
 COUNT = "count/"
+POD_KIND: GroupResource = ("", "pods")
+CLAIMS_KIND: GroupResource = ("", "persistentvolumeclaims")
 _PLAIN = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
+_IGNORED = frozenset(
+    {
+        ("", "bindings"),
+        ("", "componentstatuses"),
+        ("", "events"),
+        ("events.k8s.io", "events"),
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authorization.k8s.io", "localsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+    }
+)
+"""Kinds that quotas never limit: those that are not stored, and Events."""
+_RESOURCE_LISTS = frozenset({"requests", "limits", "overhead", "allocatedResources"})
 
 
-def kinds(quota: ResourceQuota) -> tuple[set[GroupResource], set[GroupResource]]:
-    """The kinds that a quota measures, and those that it only counts."""
-    hard = quota.spec.hard or {}
-    measured = {kind for kind, evaluator in EVALUATORS.items() if any(map(evaluator.covers, hard))}
-    counted = {kind for name in hard if (kind := _counted(name)) is not None and kind not in EVALUATORS}
-    return measured, counted
+def covers(kind: GroupResource, name: str, classes: DeviceClasses) -> bool:
+    """Whether a name of a quota is about objects of a kind."""
+    evaluator = EVALUATORS.get(kind)
+    if evaluator is None:
+        return counted_kind(name) == kind
+    return evaluator.covers(name) or (kind == CLAIM_KIND and devices.covers(name, classes))
 
 
-def _counted(name: str) -> GroupResource | None:
+def measured_kinds(names: Iterable[str], classes: DeviceClasses) -> set[GroupResource]:
+    """The kinds of which such names limit more than the number."""
+    names = tuple(names)
+    return {kind for kind in EVALUATORS if any(covers(kind, name, classes) for name in names)}
+
+
+def counted_kinds(names: Iterable[str]) -> set[GroupResource]:
+    """The kinds of which such names limit the number only."""
+    found = {counted_kind(name) for name in names}
+    return {kind for kind in found if kind is not None and kind not in EVALUATORS}
+
+
+def counted_kind(name: str) -> GroupResource | None:
+    """The kind whose objects a name counts; None for other names, and for kinds that quotas ignore."""
     if name in _PLAIN:
         return "", name
     if not name.startswith(COUNT):
         return None
     plural, _, group = name.removeprefix(COUNT).partition(".")
-    return group, plural
+    return None if (group, plural) in _IGNORED else (group, plural)
 
 
-def usage(snapshot: Snapshot, now: datetime) -> dict[str, Quantity]:
-    """What is used of everything that the quota limits; 0 where nothing is."""
-    hard = snapshot.quota.spec.hard or {}
-    total: dict[str, Quantity] = {}
-    for kind, docs in snapshot.measured.items():
-        evaluator = EVALUATORS[kind]
-        known = {name: ZERO for name in hard if evaluator.covers(name)}
-        for name, amount in _measured(evaluator, snapshot.quota, docs, now):
-            known[name] = known.get(name, ZERO) + amount
-        total |= known
-    scoped = bool(_requirements(snapshot.quota))  # what is only counted is in no scope
-    for (group, plural), found in snapshot.counted.items():
-        count = make(0 if scoped else found)
-        name = f"{COUNT}{plural}.{group}" if group else f"{COUNT}{plural}"
-        total |= {name: count} | ({plural: count} if not group and plural in _PLAIN else {})
-    return {name: amount for name, amount in total.items() if name in hard}
+def counted_names(kind: GroupResource) -> tuple[str, ...]:
+    """The names by which the objects of a kind are counted."""
+    group, plural = kind
+    if group:
+        return (f"{COUNT}{plural}.{group}",)
+    return (f"{COUNT}{plural}", plural) if plural in _PLAIN else (f"{COUNT}{plural}",)
 
 
-def _measured(
-    evaluator: Evaluator, quota: ResourceQuota, docs: Iterable[Tree], now: datetime
-) -> Iterable[tuple[str, Quantity]]:
-    requirements = _requirements(quota)
-    for doc in docs:
-        if all(evaluator.in_scope(doc, requirement) for requirement in requirements):
-            yield from evaluator.usage(doc, now).items()
+def asks_for_devices(names: Iterable[str]) -> bool:
+    """Whether a quota limits extended resources, which device classes may stand behind."""
+    return any(map(devices.is_extended, names))
 
 
-def _requirements(quota: ResourceQuota) -> list[Tree]:
-    found: list[Tree] = [{"scopeName": scope, "operator": "Exists"} for scope in quota.spec.scopes]
-    selector = quota.spec.scope_selector
-    for term in selector.match_expressions if selector is not None else ():
-        found.append({"scopeName": term.scope_name, "operator": term.operator, "values": list(term.values)})
+# -- one object
+
+
+def measure(kind: GroupResource, obj: Object, now: datetime, features: Features) -> tuple[Profile, Amounts]:
+    """In which scopes an object is, and what it uses. Amounts that cannot be read are left out."""
+    evaluator, doc = EVALUATORS[kind], _document(obj)
+    _leave_out(doc, kind, features)
+    try:
+        profile, usage = evaluator.profile(doc), evaluator.usage(doc, now)
+    except FormatError:
+        doc = _readable(doc)
+        if overdue_from(obj) is None:
+            doc["metadata"].pop("deletionTimestamp", None)
+        profile, usage = evaluator.profile(doc), evaluator.usage(doc, now)
+    return (profile if kind == POD_KIND or features.attributes_class else NOWHERE), usage
+
+
+def _leave_out(doc: Tree, kind: GroupResource, features: Features) -> None:
+    """Take out of a document what gates that are off do not count."""
+    if kind == POD_KIND:
+        if not features.pod_level_resources:
+            doc["spec"].pop("resources", None)
+        if not features.given_to_pods:
+            doc["status"].pop("containerStatuses", None)
+            doc["status"].pop("initContainerStatuses", None)
+    elif kind == CLAIMS_KIND and not features.given_to_claims:
+        doc["status"].pop("allocatedResources", None)
+
+
+def known_scopes(kind: GroupResource, features: Features) -> frozenset[str]:
+    """The scopes that objects of a kind can be in."""
+    return EVALUATORS[kind].scopes if kind == POD_KIND or features.attributes_class else frozenset()
+
+
+def _document(obj: Any) -> Tree:
+    """The parts of an object that its measure reads."""
+    found: Tree = {"metadata": msgspec.to_builtins(obj.metadata), "spec": msgspec.to_builtins(obj.spec)}
+    status = getattr(obj, "status", None)
+    if status is not None:
+        found["status"] = msgspec.to_builtins(status)
     return found
 
 
-def frees(old: Pod, new: Pod, now: datetime) -> bool:
-    """Whether a pod may count for less, or in other scopes, than before: over, given a deadline, or resized."""
-    if pod_usage.terminating(old.spec.active_deadline_seconds) != pod_usage.terminating(
-        new.spec.active_deadline_seconds
-    ):
-        return True
-    if _alive(old, now) and not _alive(new, now):
-        return True
-    return _resources(old) != _resources(new)
+def _readable(doc: Any) -> Any:
+    """A document without the quantities that cannot be read."""
+    if isinstance(doc, list | tuple):
+        return [_readable(each) for each in doc]
+    if not isinstance(doc, dict):
+        return doc
+    found = {key: _readable(value) for key, value in doc.items()}
+    for key in _RESOURCE_LISTS & found.keys():
+        if isinstance(found[key], Mapping):
+            found[key] = {name: amount for name, amount in found[key].items() if is_quantity(str(amount).strip())}
+    return found
+
+
+def measured_alike(old: Object, new: Object) -> bool:
+    """Whether two states of an object are certain to be measured the same, without measuring them."""
+    if isinstance(old, Pod) and isinstance(new, Pod):
+        one, other = old.status, new.status
+        return (
+            one.phase == other.phase
+            and old.metadata.deletion_timestamp == new.metadata.deletion_timestamp
+            and old.metadata.deletion_grace_period_seconds == new.metadata.deletion_grace_period_seconds
+            and one.qos_class == other.qos_class
+            and _given(old) == _given(new)
+            and _pending(old) == _pending(new)
+            and old.spec == new.spec
+        )
+    return False
+
+
+def frees(kind: GroupResource, old: Object, new: Object, now: datetime) -> bool:
+    """Whether an update may leave more of a quota than before, or count in another one: pods that have ended, were
+    given a deadline or are resized, services of another type, claims of another size or class.
+    """
+    if isinstance(old, Pod) and isinstance(new, Pod):
+        deadlines = old.spec.active_deadline_seconds, new.spec.active_deadline_seconds
+        if pod_usage.terminating(deadlines[0]) != pod_usage.terminating(deadlines[1]):
+            return True
+        return _resources(old) != _resources(new) or (_alive(old, now) and not _alive(new, now))
+    if isinstance(old, Service) and isinstance(new, Service):
+        return _service_type(old) != _service_type(new)
+    if isinstance(old, PersistentVolumeClaim) and isinstance(new, PersistentVolumeClaim):
+        return _claim_size(old) != _claim_size(new) or attribute_classes(_document(old)) != attribute_classes(
+            _document(new)
+        )
+    return False
 
 
 def _alive(pod: Pod, now: datetime) -> bool:
     meta = pod.metadata
-    return pod_usage.alive(pod.status.phase, meta.deletion_timestamp, meta.deletion_grace_period_seconds, now)
+    try:
+        return pod_usage.alive(pod.status.phase, meta.deletion_timestamp, meta.deletion_grace_period_seconds, now)
+    except FormatError:
+        return True
+
+
+def overdue_from(obj: Object) -> float | None:
+    """When an object stops being charged though nothing changes (seconds since 1970); None for never."""
+    if not isinstance(obj, Pod):
+        return None
+    try:
+        return pod_usage.overdue_from(obj.metadata.deletion_timestamp, obj.metadata.deletion_grace_period_seconds)
+    except FormatError:
+        return None
+
+
+def _given(pod: Pod) -> list[object]:
+    status = pod.status
+    return [
+        (each.name, each.resources, each.allocated_resources)
+        for each in (*status.container_statuses, *status.init_container_statuses)
+        if each.resources is not None
+    ]
+
+
+def _pending(pod: Pod) -> str:
+    found = (each.reason for each in pod.status.conditions if each.type == "PodResizePending")
+    return next(found, "")
 
 
 def _resources(pod: Pod) -> list[object]:
@@ -93,17 +217,63 @@ def _resources(pod: Pod) -> list[object]:
     return [spec.resources, *asked, *given]
 
 
+def _service_type(service: Service) -> str:
+    return service.spec.type if service.spec.type in ("NodePort", "LoadBalancer") else ""
+
+
+def _claim_size(claim: PersistentVolumeClaim) -> tuple[str | None, str | None]:
+    asked = claim.spec.resources.requests if claim.spec.resources is not None else None
+    return (asked or {}).get("storage"), (claim.status.allocated_resources or {}).get("storage")
+
+
+# -- one quota
+
+
+def usage(hard: Iterable[str], measured: Iterable[tuple[frozenset[str], Amounts]]) -> dict[str, Quantity]:
+    """What is used of the names that a quota limits. measured: of each kind the names that are about it, and what its
+    objects use; where several kinds are charged to a name, it is their sum.
+    """
+    names = frozenset(hard)
+    covered: frozenset[str] = frozenset()
+    total: dict[str, Quantity] = {}
+    for about, amounts in measured:
+        covered |= about
+        for name, amount in amounts.items():
+            if name in names:
+                total[name] = total[name] + amount if name in total else amount
+    return {name: total.get(name, ZERO) for name in sorted(names & covered)}
+
+
+def count_of(kind: GroupResource, found: int, *, scoped: bool) -> Amounts:
+    """The number of objects of a kind by the names for it; what is only counted is in no scope."""
+    return dict.fromkeys(counted_names(kind), make(0 if scoped else found))
+
+
+def is_urgent(quota: ResourceQuota, classes: DeviceClasses) -> bool:
+    """Whether a quota says too little to be enforced: of a limit, or of what is used of one that kcm measures."""
+    hard, status = quota.spec.hard or {}, quota.status
+    if not _same(hard, status.hard or {}):
+        return True
+    missing = [name for name in status.hard or {} if name not in (status.used or {})]
+    return bool(measured_kinds(missing, classes) or counted_kinds(missing))
+
+
 def new_status(quota: ResourceQuota, used: dict[str, Quantity]) -> ResourceQuotaStatus | None:
     """The status to write; None if it says so already. Names that nobody measures keep what was known of them."""
     hard = quota.spec.hard or {}
     before = {name: value for name, value in (quota.status.used or {}).items() if name in hard}
     after = before | {name: str(amount) for name, amount in used.items()}
     current = quota.status.used
-    if current is not None and quota.status.hard == quota.spec.hard and _same(current, after):
+    known = quota.status.hard
+    if current is not None and known is not None and _same(known, hard) and _same(current, after):
         return None
     return ResourceQuotaStatus(hard=quota.spec.hard, used=after)
 
 
-def _same(left: dict[str, str], right: dict[str, str]) -> bool:
+def _same(left: Mapping[str, str], right: Mapping[str, str]) -> bool:
     """Whether two lists of amounts are equal, however they are written."""
-    return left.keys() == right.keys() and all(parse(left[name]) == parse(right[name]) for name in left)
+    return left.keys() == right.keys() and all(_equal(left[name], right[name]) for name in left)
+
+
+def _equal(one: str, other: str) -> bool:
+    return one == other or (is_quantity(one) and is_quantity(other) and parse(one) == parse(other))

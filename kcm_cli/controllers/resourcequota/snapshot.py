@@ -1,18 +1,20 @@
-"""What the quota controller reads: a quota, and the objects of its namespace by group and plural."""
+"""How the quota controller names kinds, and which features it counts with."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kcm_cli.api.core import ResourceQuota
-from kcm_cli.planning.pod_totals import Tree
-
 GroupResource = tuple[str, str]
+"""A kind by its group and plural."""
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """``measured``: documents of the kinds that are measured; ``counted``: how many there are of the others."""
+class Features:
+    """Gates that decide what counts: DRAExtendedResource, PodLevelResources, InPlacePodVerticalScaling (what a node
+    has still given to a pod), RecoverVolumeExpansionFailure (what a claim has still been given),
+    VolumeAttributesClass.
+    """
 
-    quota: ResourceQuota
-    measured: Mapping[GroupResource, Sequence[Tree]]
-    counted: Mapping[GroupResource, int]
+    extended_resources: bool = True
+    pod_level_resources: bool = True
+    given_to_pods: bool = True
+    given_to_claims: bool = True
+    attributes_class: bool = True

@@ -1,5 +1,5 @@
 """What an object uses up of a quota, by kind: which writes count, which names of a quota are meant, how much,
-and in which scopes the object is.
+and in which scopes the object is. Device classes are charged in ``devices``, by more than the claim itself.
 
 upstream: pkg/quota/v1/evaluator/core, staging/src/k8s.io/apiserver/pkg/quota/v1/generic
 """
@@ -11,11 +11,12 @@ from datetime import datetime
 from kcm_cli.machinery.quantity import ZERO, Quantity, from_json, make
 from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota import pod_usage
+from kcm_cli.planning.quota.devices import CLAIM_KIND, DEVICES
+from kcm_cli.planning.quota.scopes import ATTRIBUTES_CLASS, NOWHERE, Profile, Requirement, matches
 from kcm_cli.planning.quota.write import Tree, Write
 
 ONE = make(1)
 _CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
-_DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 _ALIASES = frozenset({"configmaps", "resourcequotas", "replicationcontrollers", "secrets"})
 _SERVICES = ("count/services", "services", "services.nodeports", "services.loadbalancers")
 _CLAIMS = ("persistentvolumeclaims", "requests.storage")
@@ -27,17 +28,20 @@ _ALL_DEVICES = 32
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """The rules of one kind. problem: why an object cannot be measured against such names, or empty."""
+    """The rules of one kind. problem: why an object cannot be measured against such names, or empty. scopes: those
+    that such objects can be in; profile: those that one is in.
+    """
 
     counts: Callable[[Write], bool]
     covers: Callable[[str], bool]
     usage: Callable[[Tree, datetime], Amounts]
-    in_scope: Callable[[Tree, Tree], bool]
     problem: Callable[[Tree, Iterable[str]], str]
+    scopes: frozenset[str] = frozenset()
+    profile: Callable[[Tree], Profile] = lambda doc: NOWHERE
 
-
-def _no_scope(doc: Tree, requirement: Tree) -> bool:
-    return False
+    def in_scope(self, doc: Tree, asked: Iterable[Requirement]) -> bool:
+        """Whether an object meets a quota's requirements."""
+        return matches(self.profile(doc), asked, self.scopes)
 
 
 def _no_problem(doc: Tree, names: Iterable[str]) -> str:
@@ -57,7 +61,7 @@ def object_count(group: str, plural: str) -> Evaluator:
     name = f"count/{plural}.{group}" if group else f"count/{plural}"
     names = (name, plural) if not group and plural in _ALIASES else (name,)
     usage = dict.fromkeys(names, ONE)
-    return Evaluator(_created, names.__contains__, lambda doc, now: usage, _no_scope, _no_problem)
+    return Evaluator(_created, names.__contains__, lambda doc, now: usage, _no_problem)
 
 
 # Services
@@ -135,23 +139,15 @@ def attribute_classes(claim: Tree) -> set[str]:
     return {name for name in names if name}
 
 
-def _claim_in_scope(claim: Tree, requirement: Tree) -> bool:
-    scope = "VolumeAttributesClass"
-    if requirement.get("scopeName") != scope:
-        return False
-    classes = attribute_classes(claim)
-    if requirement.get("operator") == "Exists":
-        return bool(classes)
-    if not classes:
-        return pod_usage.scope_matches(requirement, {})
-    return any(pod_usage.scope_matches(requirement, {scope: name}) for name in classes)
+def _claim_profile(claim: Tree) -> Profile:
+    return frozenset((ATTRIBUTES_CLASS, name) for name in attribute_classes(claim))
 
 
 # Resource claims
 
 
 def _resource_claim_covers(name: str) -> bool:
-    return name == _RESOURCE_CLAIM_COUNT or name.endswith(_DEVICES_SUFFIX)
+    return name == _RESOURCE_CLAIM_COUNT or name.endswith(DEVICES)
 
 
 def _resource_claim_usage(claim: Tree, now: datetime) -> Amounts:
@@ -162,7 +158,7 @@ def _resource_claim_usage(claim: Tree, now: datetime) -> Amounts:
         chosen: Iterable[Tree] = request.get("firstAvailable") or ([exactly] if exactly else ())
         most: dict[str, int] = {}
         for each in chosen:
-            name = each.get("deviceClassName", "") + _DEVICES_SUFFIX
+            name = each.get("deviceClassName", "") + DEVICES
             most[name] = max(most.get(name, 0), _devices(each))
         for name, count in most.items():
             usage[name] = usage.get(name, ZERO) + make(count)
@@ -177,10 +173,12 @@ def _devices(request: Tree) -> int:
 
 
 EVALUATORS: Mapping[tuple[str, str], Evaluator] = {
-    ("", "pods"): Evaluator(pod_usage.counts, pod_usage.covers, pod_usage.usage, pod_usage.in_scope, pod_usage.problem),
-    ("", "services"): Evaluator(_written, _SERVICES.__contains__, _service_usage, _no_scope, _no_problem),
-    ("", "persistentvolumeclaims"): Evaluator(_claim_counts, _claim_covers, _claim_usage, _claim_in_scope, _no_problem),
-    ("resource.k8s.io", "resourceclaims"): Evaluator(
-        _written, _resource_claim_covers, _resource_claim_usage, _no_scope, _no_problem
+    ("", "pods"): Evaluator(
+        pod_usage.counts, pod_usage.covers, pod_usage.usage, pod_usage.problem, pod_usage.SCOPES, pod_usage.profile
     ),
+    ("", "services"): Evaluator(_written, _SERVICES.__contains__, _service_usage, _no_problem),
+    ("", "persistentvolumeclaims"): Evaluator(
+        _claim_counts, _claim_covers, _claim_usage, _no_problem, frozenset({ATTRIBUTES_CLASS}), _claim_profile
+    ),
+    CLAIM_KIND: Evaluator(_written, _resource_claim_covers, _resource_claim_usage, _no_problem),
 }

@@ -3,8 +3,8 @@
 upstream: pkg/quota/v1/evaluator/core/pods.go
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from kcm_cli.machinery import names as naming
 from kcm_cli.machinery.quantity import make
@@ -12,6 +12,8 @@ from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.pod_resources import Amounts, amounts_of, charged_amounts
 from kcm_cli.planning.pod_totals import supported
 from kcm_cli.planning.qos import qos_class
+from kcm_cli.planning.quota.devices import IMPLICIT, REQUESTS, is_extended
+from kcm_cli.planning.quota.scopes import PRIORITY_CLASS, Profile
 from kcm_cli.planning.quota.write import Tree, Write
 
 _ONE = make(1)
@@ -31,9 +33,18 @@ _NAMES = frozenset(
         "limits.ephemeral-storage",
     }
 )
+SCOPES = frozenset(
+    {
+        "Terminating",
+        "NotTerminating",
+        "BestEffort",
+        "NotBestEffort",
+        PRIORITY_CLASS,
+        "CrossNamespacePodAffinity",
+    }
+)
 _REQUIRED = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
-_HUGE, _REQUESTS = "hugepages-", "requests."
-_DEVICE_CLASS = "deviceclass.resource.kubernetes.io/"
+_HUGE = "hugepages-"
 
 
 def counts(attrs: Write) -> bool:
@@ -49,11 +60,7 @@ def counts(attrs: Write) -> bool:
 
 def covers(name: str) -> bool:
     """Whether a name of a quota is about pods."""
-    if name in _NAMES or name.startswith((_HUGE, _REQUESTS + _HUGE)):
-        return True
-    if not name.startswith(_REQUESTS):
-        return False
-    return not naming.is_native_resource(name) or name.startswith(_REQUESTS + _DEVICE_CLASS)
+    return name in _NAMES or name.startswith((_HUGE, REQUESTS + _HUGE)) or is_extended(name)
 
 
 def usage(pod: Tree, now: datetime) -> Amounts:
@@ -84,76 +91,55 @@ def problem(pod: Tree, names: Iterable[str]) -> str:
     return f"must specify {'; '.join(parts)}"
 
 
-def in_scope(pod: Tree, requirement: Tree) -> bool:
-    """Whether a pod is in a scope."""
+def profile(pod: Tree) -> Profile:
+    """The scopes that a pod is in."""
     spec: Tree = pod["spec"]
-    match requirement.get("scopeName"):
-        case "Terminating":
-            return _terminating(pod)
-        case "NotTerminating":
-            return not _terminating(pod)
-        case "BestEffort":
-            return qos_class(spec) == "BestEffort"
-        case "NotBestEffort":
-            return qos_class(spec) != "BestEffort"
-        case "PriorityClass":
-            name = spec.get("priorityClassName") or ""
-            if requirement.get("operator") == "Exists":
-                return bool(name)
-            return scope_matches(requirement, {"PriorityClass": name} if name else {})
-        case "CrossNamespacePodAffinity":
-            return any(
-                term.get("namespaces") or term.get("namespaceSelector") is not None for term in _affinity_terms(spec)
-            )
-    return False
-
-
-def scope_matches(requirement: Tree, values: Mapping[str, str]) -> bool:
-    """Whether the value of a scope is one that the requirement names."""
-    value = values.get(requirement.get("scopeName", ""))
-    wanted: list[str] = requirement.get("values") or []
-    match requirement.get("operator"):
-        case "In":
-            return value is not None and value in wanted
-        case "NotIn":
-            return value is None or value not in wanted
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-    return False
+    quality = (pod.get("status") or {}).get("qosClass") or qos_class(spec)
+    found = {
+        ("Terminating" if _terminating(pod) else "NotTerminating", ""),
+        ("BestEffort" if quality == "BestEffort" else "NotBestEffort", ""),
+    }
+    if name := spec.get("priorityClassName"):
+        found.add((PRIORITY_CLASS, name))
+    if any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in _affinity_terms(spec)):
+        found.add(("CrossNamespacePodAffinity", ""))
+    return frozenset(found)
 
 
 def _compute(requests: Amounts, limits: Amounts) -> Amounts:
     found: Amounts = {"pods": _ONE}
     for name in ("cpu", "memory", "ephemeral-storage"):
         if name in requests:
-            found[name] = found[f"{_REQUESTS}{name}"] = requests[name]
+            found[name] = found[f"{REQUESTS}{name}"] = requests[name]
         if name in limits:
             found[f"limits.{name}"] = limits[name]
     for name, amount in requests.items():
         if name.startswith(_HUGE):
-            found[name] = found[_REQUESTS + name] = amount
+            found[name] = found[REQUESTS + name] = amount
         elif _extended(name):
-            found[_REQUESTS + name] = amount
+            found[REQUESTS + name] = amount
     return found
 
 
 def _extended(name: str) -> bool:
-    if name.startswith(_DEVICE_CLASS):
+    if name.startswith(IMPLICIT):
         return True
-    if naming.is_native_resource(name) or name.startswith(_REQUESTS):
+    if naming.is_native_resource(name) or name.startswith(REQUESTS):
         return False
-    return not naming.qualified_name(_REQUESTS + name)
+    return not naming.qualified_name(REQUESTS + name)
 
 
 def alive(phase: str, deleted: str | None, grace_s: int | None, now: datetime) -> bool:
     """Whether a pod is charged for more than its existence: it has not ended, nor is its deletion overdue."""
     if phase in ("Failed", "Succeeded"):
         return False
-    if deleted is None or grace_s is None:
-        return True
-    return now <= parse_time(deleted) + timedelta(seconds=grace_s)
+    due_s = overdue_from(deleted, grace_s)
+    return due_s is None or now.timestamp() <= due_s
+
+
+def overdue_from(deleted: str | None, grace_s: int | None) -> float | None:
+    """When the deletion of a pod becomes overdue (seconds since 1970); None for a pod that is not being deleted."""
+    return parse_time(deleted).timestamp() + grace_s if deleted is not None and grace_s is not None else None
 
 
 def terminating(deadline_s: int | None) -> bool:

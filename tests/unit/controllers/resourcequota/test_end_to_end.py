@@ -6,10 +6,13 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.core import RESOURCE_QUOTAS
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
+from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.errors import Forbidden
-from kcm_cli.rest.transport import Transport
-from tests.unit.controllers.controlling import Faulty, controllers
+from kcm_cli.rest.transport import Request, Transport
+from tests.unit.controllers.controlling import Faulty, adds, controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.controllers.widgets import WIDGETS, serve_widgets
 from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
@@ -27,9 +30,9 @@ class Story:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def running(self, transport: Transport | None = None) -> Any:
+    def running(self, transport: Transport | None = None, **options: Any) -> Any:
         names = ["resourcequota-controller"]
-        return controllers(self.world, ResourceQuotaConfig(), names=names, transport=transport)
+        return controllers(self.world, ResourceQuotaConfig(), names=names, transport=transport, **options)
 
     async def quota(self, hard: dict[str, str], **spec: Any) -> None:
         await self.world.create(RESOURCE_QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": hard, **spec}})
@@ -216,5 +219,166 @@ def test_lost_requests_and_answers(play, seed):
             await world.wait(120)
             assert faulty.faults
             assert await story.used() == {"pods": "3", "requests.cpu": "300m"}
+
+    play(life)
+
+
+CHANGES = "resource_quota_controller_resource_changes"
+DEVICE_CLASSES = Resource(GVR("resource.k8s.io", "v1", "deviceclasses"), "DeviceClass", Object, namespaced=False)
+DEVICE_CLAIMS = Resource(GVR("resource.k8s.io", "v1", "resourceclaims"), "ResourceClaim", Object)
+IMPLICIT = "requests.deviceclass.resource.kubernetes.io/gpu"
+EXTENDED = "requests.example.com/gpu"
+
+
+async def device_claim(world: World, name: str, count: int, **metadata: Any) -> None:
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
+    await world.create(DEVICE_CLAIMS, {"metadata": {"name": name, **metadata}, "spec": spec})
+
+
+def test_claims_of_devices_are_charged_to_extended_resources(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await world.create(
+            DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+        )
+        await device_claim(world, "before", 2)
+        async with story.running():
+            await story.quota({EXTENDED: "6", IMPLICIT: "6", "pods": "9"})
+            await world.wait(5)
+            assert await story.used() == {EXTENDED: "2", IMPLICIT: "2", "pods": "0"}
+            await device_claim(world, "after", 3)  # charged by admission
+            await world.wait(305)  # and counted again, to the same
+            assert await story.used() == {EXTENDED: "5", IMPLICIT: "5", "pods": "0"}
+            with pytest.raises(Forbidden, match="exceeded quota: q"):
+                await device_claim(world, "much", 2)
+            pod = {
+                "name": "c",
+                "image": "i",
+                "resources": {key: {"example.com/gpu": "1"} for key in ("requests", "limits")},
+            }
+            await world.pod("p", {"containers": [pod], "terminationGracePeriodSeconds": 1})
+            await world.wait(305)
+            assert await story.used() == {EXTENDED: "6", IMPLICIT: "5", "pods": "1"}
+            owner = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": "p",
+                "uid": (await world.get(PODS, "p"))["metadata"]["uid"],
+            }
+            await device_claim(
+                world,
+                "of-p",
+                1,
+                annotations={"resource.kubernetes.io/extended-resource-claim": "true"},
+                ownerReferences=[owner | {"controller": True}],
+            )  # the pod has paid for the extended resource, not for the one of the class by itself
+            await world.wait(305)
+            assert await story.used() == {EXTENDED: "6", IMPLICIT: "6", "pods": "1"}
+            await world.delete(DEVICE_CLAIMS, "after")
+            await world.wait(5)
+            assert await story.used() == {EXTENDED: "3", IMPLICIT: "3", "pods": "1"}
+
+    play(life)
+
+
+def test_without_the_gate_claims_are_charged_by_class_only(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        by_class = "gpu.deviceclass.resource.k8s.io/devices"
+        await world.create(
+            DEVICE_CLASSES, {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
+        )
+        await device_claim(world, "c", 2)
+        async with story.running(gates=[("", "DRAExtendedResource=false")]):
+            await story.quota({EXTENDED: "6", by_class: "6"})
+            await world.wait(5)
+            assert await story.used() == {EXTENDED: "0", by_class: "2"}
+
+    play(life)
+
+
+def test_events_are_not_followed(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        asked: list[str] = []
+        transport = Refusing(world.server.transport(), lambda request: bool(asked.append(request.path)))
+        async with story.running(transport):
+            await story.quota({"pods": "3", "count/events": "3", "count/events.events.k8s.io": "3"})
+            await world.wait(5)
+            assert await story.used() == {"pods": "0"}
+            assert not [path for path in asked if path.endswith("/events")]
+
+    play(life)
+
+
+def test_only_quotas_that_are_concerned_are_counted_again(play):
+    async def life(world: World) -> None:
+        story, metrics = Story(world), Registry()
+
+        async with story.running(metrics=metrics):
+            await story.quota({"pods": "9"})
+            await world.create(RESOURCE_QUOTAS, {"metadata": {"name": "s"}, "spec": {"hard": {"services": "9"}}})
+            await world.wait(5)
+            assert adds(metrics, "resourcequota_priority") >= 2  # again while their kinds were being listed
+            ports = [{"port": 80}]
+            await world.create(SERVICES, {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": ports}})
+            await world.patch(SERVICES, "a", {"metadata": {"labels": {"a": "b"}}})
+            await world.wait(5)
+            assert (
+                adds(metrics, "resource_quota_controller_resource_changes")
+                == adds(metrics, "resourcequota_primary")
+                == 0
+            )
+            await world.patch(SERVICES, "a", {"spec": {"type": "ClusterIP", "ports": [{"port": 80, "nodePort": None}]}})
+            await world.wait(5)
+            assert (
+                adds(metrics, "resource_quota_controller_resource_changes")
+                == adds(metrics, "resourcequota_primary")
+                == 1
+            )
+
+    play(life)
+
+
+def test_a_quota_that_is_freed_again_and_again_is_not_written_each_time(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        writes: list[str] = []
+
+        def noted(request: Request) -> bool:
+            if request.method == "PUT":
+                writes.append(request.path)
+            return False
+
+        async with story.running(Refusing(world.server.transport(), noted)):
+            for number in range(30):
+                await world.create(CONFIG_MAPS, {"metadata": {"name": f"c{number}"}})
+            await story.quota({"configmaps": "90"})
+            await world.wait(5)
+            assert len(writes) == 1
+            for number in range(20):
+                await world.delete(CONFIG_MAPS, f"c{number}")
+                await world.wait(0.05)
+            await world.wait(2)
+            assert await story.used() == {"configmaps": "10"}
+            assert 2 <= len(writes) <= 5
+
+    play(life)
+
+
+def test_what_is_kept_of_a_namespace_goes_with_its_last_quota(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.pod("p")
+            await story.quota({"pods": "9"})
+            await world.wait(5)
+            await world.delete(RESOURCE_QUOTAS, "q")
+            await story.pod("p2")
+            await world.wait(5)
+            await story.quota({"pods": "9"})
+            await world.wait(5)
+            assert await story.used() == {"pods": "2"}
 
     play(life)

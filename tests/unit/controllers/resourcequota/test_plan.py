@@ -7,16 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.api.core import PODS, RESOURCE_QUOTAS, Pod, ResourceQuota
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_QUOTAS, SERVICES, Pod, ResourceQuota
+from kcm_cli.api.resource import Resource
 from kcm_cli.controllers.resourcequota import plan
-from kcm_cli.controllers.resourcequota.monitors import document
-from kcm_cli.controllers.resourcequota.snapshot import GroupResource, Snapshot
+from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.quantity import parse
+from kcm_cli.machinery.quantity import Quantity, parse
 from kcm_cli.planning.quota import pod_usage
+from kcm_cli.planning.quota.charges import Charges, Totals
+from kcm_cli.planning.quota.devices import DeviceClasses
+from kcm_cli.planning.quota.scopes import matches, requirements
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PODS_KIND, SERVICES_KIND = ("", "pods"), ("", "services")
+NO_CLASSES = DeviceClasses()
+
+
+def used_of(subject: ResourceQuota, pods: list[dict[str, Any]]) -> dict[str, Quantity]:
+    """What pods use of a quota."""
+    totals, charges = Totals(), Charges()
+    for number, doc in enumerate(pods):
+        profile, amounts = plan.measure(PODS_KIND, PODS.decode(codec.encode(doc)), NOW, Features())
+        totals.put(str(number), charges.make(profile, amounts))
+    asked, hard = requirements(subject), subject.spec.hard or {}
+    found = totals.used(lambda profile: matches(profile, asked, pod_usage.SCOPES))
+    return plan.usage(hard, [(frozenset(filter(pod_usage.covers, hard)), found)])
 
 
 def quota(hard: dict[str, str] | None = None, status: dict[str, Any] | None = None, **spec: Any) -> ResourceQuota:
@@ -45,10 +60,12 @@ def pod(cpu: str = "", phase: str = "Running", **spec: Any) -> dict[str, Any]:
         pytest.param(["count/widgets.a.b.c"], set(), {("a.b.c", "widgets")}, id="of a group with dots"),
         pytest.param(["requests.example.com/gpu"], {PODS_KIND}, set(), id="extended resource"),
         pytest.param(["example.com/unknown"], set(), set(), id="what nobody knows"),
+        pytest.param(["count/events", "count/events.events.k8s.io", "count/bindings"], set(), set(),
+                     id="what quotas never count"),
     ],
 )  # fmt: skip
 def test_kinds(names: list[str], measured: set[GroupResource], counted: set[GroupResource]) -> None:
-    assert plan.kinds(quota(dict.fromkeys(names, "1"))) == (measured, counted)
+    assert (plan.measured_kinds(names, NO_CLASSES), plan.counted_kinds(names)) == (measured, counted)
 
 
 CASES = [
@@ -73,7 +90,7 @@ CASES = [
 def test_usage_of_pods(
     hard: dict[str, str], spec: dict[str, Any], pods: list[dict[str, Any]], expected: dict[str, str]
 ) -> None:
-    used = plan.usage(Snapshot(quota(hard, **spec), {PODS_KIND: pods}, {}), NOW)
+    used = used_of(quota(hard, **spec), pods)
     assert {name: str(amount) for name, amount in used.items()} == expected
 
 
@@ -93,7 +110,11 @@ def test_usage_of_pods(
 def test_counts(
     hard: list[str], spec: dict[str, Any], counted: dict[GroupResource, int], expected: dict[str, str]
 ) -> None:
-    used = plan.usage(Snapshot(quota(dict.fromkeys(hard, "9"), **spec), {}, counted), NOW)
+    scoped = bool(requirements(quota({}, **spec)))
+    parts = [
+        (frozenset(plan.counted_names(kind)), plan.count_of(kind, n, scoped=scoped)) for kind, n in counted.items()
+    ]
+    used = plan.usage(hard, parts)
     assert {name: str(amount) for name, amount in used.items()} == expected
 
 
@@ -161,7 +182,67 @@ DELETED = {"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeco
     ],
 )  # fmt: skip
 def test_what_frees(old: Pod, new: Pod, expected: bool) -> None:
-    assert plan.frees(old, new, NOW) is expected
+    assert plan.frees(PODS_KIND, old, new, NOW) is expected
+    if expected:
+        assert not plan.measured_alike(old, new)
+
+
+def changed(resource: Resource[Any], old: dict[str, Any], new: dict[str, Any]) -> bool:
+    one, other = (resource.decode(codec.encode({"metadata": {"name": "x"}, **doc})) for doc in (old, new))
+    return plan.frees(("", resource.plural), one, other, NOW)
+
+
+def test_services_free_something_by_their_type_only() -> None:
+    def service(type_: str, ports: int = 1) -> dict[str, Any]:
+        return {"spec": {"type": type_, "ports": [{"port": n + 1} for n in range(ports)]}}
+
+    assert not changed(SERVICES, service("NodePort", 3), service("NodePort", 1))
+    assert not changed(SERVICES, service("ClusterIP"), service("ExternalName"))
+    assert changed(SERVICES, service("NodePort"), service("ClusterIP"))
+    assert changed(SERVICES, service("LoadBalancer"), service("NodePort"))
+
+
+def test_claims_free_something_by_size_and_class() -> None:
+    def claim(size: str = "1Gi", **status: Any) -> dict[str, Any]:
+        return {"spec": {"resources": {"requests": {"storage": size}}}, "status": status}
+
+    assert not changed(PERSISTENT_VOLUME_CLAIMS, claim(), claim(phase="Bound"))
+    assert changed(PERSISTENT_VOLUME_CLAIMS, claim("2Gi"), claim("1Gi"))
+    assert changed(PERSISTENT_VOLUME_CLAIMS, claim(allocatedResources={"storage": "2Gi"}), claim())
+    assert changed(PERSISTENT_VOLUME_CLAIMS, claim(currentVolumeAttributesClassName="a"), claim())
+
+
+@pytest.mark.parametrize(
+    ("hard", "status", "expected"),
+    [
+        pytest.param({"pods": "1"}, {}, True, id="never counted"),
+        pytest.param({"pods": "1"}, {"hard": {"pods": "1"}, "used": {"pods": "0"}}, False, id="counted"),
+        pytest.param({"cpu": "1"}, {"hard": {"cpu": "1000m"}, "used": {"cpu": "0"}}, False, id="written otherwise"),
+        pytest.param({"pods": "2"}, {"hard": {"pods": "1"}, "used": {"pods": "0"}}, True, id="another limit"),
+        pytest.param({"pods": "1", "services": "1"}, {"hard": {"pods": "1", "services": "1"}, "used": {"pods": "0"}},
+                     True, id="one was never counted"),
+        pytest.param({"a/b": "1"}, {"hard": {"a/b": "1"}, "used": {}}, False, id="what nobody can count"),
+    ],
+)  # fmt: skip
+def test_which_quotas_are_urgent(hard: dict[str, str], status: dict[str, Any], expected: bool) -> None:
+    assert plan.is_urgent(quota(hard, status), NO_CLASSES) is expected
+
+
+def test_amounts_that_cannot_be_read_leave_the_others() -> None:
+    bad = {"requests": {"cpu": "1", "memory": "lots"}}
+    docs = [pod("2"), {**pod(), "spec": {"containers": [{"name": "c", "resources": bad}], "overhead": {"cpu": "?"}}}]
+    found = used_of(quota({"pods": "9", "requests.cpu": "9", "requests.memory": "9"}), docs)
+    assert {name: str(amount) for name, amount in found.items()} == {
+        "pods": "2", "requests.cpu": "3", "requests.memory": "0"}  # fmt: skip
+    undated = {**pod("4"), "metadata": {"name": "p", "deletionTimestamp": "?", "deletionGracePeriodSeconds": 3}}
+    assert used_of(quota({"requests.cpu": "9"}), [undated]) == {"requests.cpu": parse("4")}
+    assert plan.new_status(quota({"cpu": "x"}, {"hard": {"cpu": "x"}, "used": {"cpu": "y"}}), {"cpu": parse("1")})
+
+
+def test_several_kinds_that_are_charged_to_a_name_add_up() -> None:
+    name = "requests.example.com/gpu"
+    parts = [(frozenset({name}), {name: parse("2")}), (frozenset({name}), {name: parse("3"), "other": parse("1")})]
+    assert plan.usage([name], parts) == {name: parse("5")}
 
 
 # -- properties
@@ -218,17 +299,21 @@ documents = st.builds(
     resources,
     st.booleans(),
 )  # fmt: skip
-SCOPES = ["Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity"]
 
 
 @given(documents)
 def test_a_cached_pod_has_all_that_its_measure_reads(doc: dict[str, Any]) -> None:
     """The view that the cache holds drops most of a pod, and nothing that a quota counts."""
-    cached = document(PODS.decode(codec.encode(doc)))
-    assert pod_usage.usage(cached, NOW) == pod_usage.usage(doc, NOW)
-    for scope in SCOPES:
-        requirement = {"scopeName": scope, "operator": "Exists"}
-        assert pod_usage.in_scope(cached, requirement) == pod_usage.in_scope(doc, requirement), scope
+    cached = PODS.decode(codec.encode(doc))
+    expected = pod_usage.profile(doc), pod_usage.usage(doc, NOW)
+    assert plan.measure(PODS_KIND, cached, NOW, Features()) == expected
+
+
+@given(documents, documents)
+def test_pods_that_are_certain_to_be_measured_alike_are(old: dict[str, Any], new: dict[str, Any]) -> None:
+    one, other = PODS.decode(codec.encode(old)), PODS.decode(codec.encode(new))
+    if plan.measured_alike(one, other):
+        assert plan.measure(PODS_KIND, one, NOW, Features()) == plan.measure(PODS_KIND, other, NOW, Features())
 
 
 @given(st.lists(documents, max_size=4), st.lists(documents, max_size=4))
@@ -236,8 +321,29 @@ def test_usage_adds_up(some: list[dict[str, Any]], others: list[dict[str, Any]])
     subject = quota(dict.fromkeys(["pods", "count/pods", "requests.cpu", "limits.memory", "hugepages-2Mi"], "9"))
 
     def used(pods: list[dict[str, Any]]) -> dict[str, Any]:
-        return plan.usage(Snapshot(subject, {PODS_KIND: pods}, {}), NOW)
+        return used_of(subject, pods)
 
     both, first, second = used(some + others), used(some), used(others)
     assert both == {name: first[name] + second[name] for name in both}
     assert both == used(others + some)
+
+
+@pytest.mark.parametrize(
+    ("gate", "expected"),
+    [
+        ({}, {"requests.cpu": "5", "requests.storage": "3"}),
+        ({"pod_level_resources": False}, {"requests.cpu": "2", "requests.storage": "3"}),
+        ({"pod_level_resources": False, "given_to_pods": False}, {"requests.cpu": "1", "requests.storage": "3"}),
+        ({"given_to_claims": False}, {"requests.cpu": "5", "requests.storage": "1"}),
+    ],
+)
+def test_what_gates_leave_out(gate: dict[str, bool], expected: dict[str, str]) -> None:
+    both = pod("1", resources={"requests": {"cpu": "5"}})
+    both["status"] |= given_to("2")
+    claim = {"metadata": {}, "spec": {"resources": {"requests": {"storage": "1"}}}}
+    claim["status"] = {"allocatedResources": {"storage": "3"}}
+    found: dict[str, Quantity] = {}
+    for resource, doc in ((PODS, both), (PERSISTENT_VOLUME_CLAIMS, claim)):
+        obj = resource.decode(codec.encode(doc))
+        found |= plan.measure(("", resource.plural), obj, NOW, Features(**gate))[1]
+    assert {name: str(found[name]) for name in expected} == expected

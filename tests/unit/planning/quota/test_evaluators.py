@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.planning.quota.evaluators import EVALUATORS, object_count
+from kcm_cli.planning.quota.scopes import Requirement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PODS, SERVICES = EVALUATORS["", "pods"], EVALUATORS["", "services"]
@@ -192,8 +193,8 @@ def test_claims(doc: dict[str, Any], expected: dict[str, str]) -> None:
     assert used(CLAIMS, doc) == expected
 
 
-def scope(operator: str, *values: str, name: str = "VolumeAttributesClass") -> dict[str, Any]:
-    return {"scopeName": name, "operator": operator, "values": list(values)}
+def scope(operator: str, *values: str, name: str = "VolumeAttributesClass") -> Requirement:
+    return Requirement(name, operator, values)
 
 
 FAST = claim(volumeAttributesClassName="fast")
@@ -219,8 +220,8 @@ MOVING = claim(volumeAttributesClassName="fast", status={"currentVolumeAttribute
         pytest.param(FAST, scope("In", "fast", name="BestEffort"), False, id="another scope"),
     ],
 )
-def test_claims_in_scope(doc: dict[str, Any], requirement: dict[str, Any], expected: bool) -> None:
-    assert CLAIMS.in_scope(doc, requirement) is expected
+def test_claims_in_scope(doc: dict[str, Any], requirement: Requirement, expected: bool) -> None:
+    assert CLAIMS.in_scope(doc, [requirement]) is expected
 
 
 def request(name: str = "gpu", **fields: Any) -> dict[str, Any]:
@@ -300,7 +301,7 @@ def test_what_is_only_counted(group: str, plural: str, expected: dict[str, str])
     evaluator = object_count(group, plural)
     assert used(evaluator, {}) == expected
     assert all(evaluator.covers(name) for name in expected) and not evaluator.covers("pods")
-    assert not evaluator.in_scope({}, scope("Exists"))
+    assert not evaluator.in_scope({}, [scope("Exists")])
     assert evaluator.problem({}, ["pods"]) == ""
 
 

@@ -7,15 +7,18 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.quantity import ZERO
 from kcm_cli.planning.pod_resources import Amounts, amounts_of
+from kcm_cli.planning.quota.devices import CLAIM_KIND
 from kcm_cli.planning.quota.evaluators import EVALUATORS, Evaluator, object_count
+from kcm_cli.planning.quota.scopes import Requirement
 from kcm_cli.sandbox.apiserver.admission.denial import denied
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
+from kcm_cli.sandbox.apiserver.admission.quota.devices import Devices
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
@@ -41,6 +44,7 @@ class ResourceQuotas:
         self._clock = clock
         self._quotas = Lister(store, QUOTAS)
         self._counters: dict[tuple[str, str], Evaluator] = {}
+        self._devices = Devices(store)
 
     # atomic: no await
     def validate(self, attrs: Attributes) -> None:
@@ -65,7 +69,18 @@ class ResourceQuotas:
         found = EVALUATORS.get(key) or self._counters.get(key)
         if found is None:
             found = self._counters[key] = object_count(*key)
+        if key == CLAIM_KIND:
+            return self._with_devices(attrs.namespace, found)
         return found
+
+    def _with_devices(self, namespace: str, claims: Evaluator) -> Evaluator:
+        """The evaluator of claims, with the extended resources that stand for device classes."""
+        known = self._devices
+        return replace(
+            claims,
+            covers=lambda name: claims.covers(name) or known.covers(name),
+            usage=lambda doc, now: known.with_extended(doc, namespace, claims.usage(doc, now), now),
+        )
 
     def _charges(self, attrs: Attributes, evaluator: Evaluator) -> list[_Charge]:
         """Raises ApiError if any quota refuses."""
@@ -110,14 +125,15 @@ def _meant(quota: Tree, evaluator: Evaluator, doc: Tree) -> bool:
     """Whether a quota is about this object."""
     if not any(evaluator.covers(name) for name in _hard(quota)):
         return False
-    return all(evaluator.in_scope(doc, requirement) for requirement in _requirements(quota))
+    return evaluator.in_scope(doc, _requirements(quota))
 
 
-def _requirements(quota: Tree) -> Iterable[Tree]:
+def _requirements(quota: Tree) -> Iterable[Requirement]:
     spec: Tree = quota.get("spec") or {}
     for scope in spec.get("scopes") or ():
-        yield {"scopeName": scope, "operator": "Exists"}
-    yield from (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+        yield Requirement(scope)
+    for term in (spec.get("scopeSelector") or {}).get("matchExpressions") or ():
+        yield Requirement(term.get("scopeName", ""), term.get("operator", ""), tuple(term.get("values") or ()))
 
 
 def _check_known(attrs: Attributes, evaluator: Evaluator, stored: Stored, doc: Tree) -> None:

@@ -1,0 +1,140 @@
+"""What the objects of the namespaces with quotas use, brought up to date with every change.
+
+Only namespaces that a quota has asked about are kept. Each object is measured when it appears or changes; what it
+costs to look at a quota does not depend on how many objects there are.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from kcm_cli.api.core import Pod
+from kcm_cli.controllers.resourcequota import plan
+from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.pod_resources import Amounts
+from kcm_cli.planning.quota import devices
+from kcm_cli.planning.quota.charges import Charge, Charges, Totals
+from kcm_cli.planning.quota.devices import CLAIM_KIND, DeviceClasses
+from kcm_cli.planning.quota.scopes import Requirement, matches
+
+
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """``find``: an object of a kind by its key. ``claims_of``: the claims that were made for a pod, by its uid.
+    ``classes``: the device classes."""
+
+    find: Callable[[GroupResource, str], Object | None]
+    claims_of: Callable[[str], Iterable[Object]]
+    classes: Callable[[], DeviceClasses]
+
+
+class Ledger:
+    """The totals of every measured kind in every namespace that is kept."""
+
+    def __init__(self, lookups: Lookups, features: Features) -> None:
+        self._look = lookups
+        self._features = features
+        self._charges = Charges()
+        self._totals: dict[str, dict[GroupResource, Totals]] = {}
+        self._due: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+
+    def keeps(self, kind: GroupResource, namespace: str) -> bool:
+        """Whether the objects of a kind in a namespace are added up."""
+        return kind in self._totals.get(namespace, {})
+
+    def keep(self, kind: GroupResource, namespace: str) -> None:
+        """From now on changes there count; what is there already has to be ``put``."""
+        self._totals.setdefault(namespace, {}).setdefault(kind, Totals())
+
+    def forget(self, namespace: str) -> None:
+        """No quota asks any more."""
+        self._totals.pop(namespace, None)
+        self._due.pop(namespace, None)
+
+    def kept(self, kind: GroupResource) -> list[str]:
+        """The namespaces in which the objects of a kind are added up."""
+        return [namespace for namespace, kinds in self._totals.items() if kind in kinds]
+
+    def put(self, kind: GroupResource, obj: Object, now: datetime) -> None:
+        """An object is there, or has changed."""
+        totals = self._totals.get(obj.namespace, {}).get(kind)
+        if totals is None:
+            return
+        changed = totals.put(obj.key, self._charge(kind, obj, now))
+        due = plan.overdue_from(obj)
+        if due is not None and due >= now.timestamp():
+            heapq.heappush(self._due[obj.namespace], (due, obj.key))
+        if changed or kind == CLAIM_KIND:
+            self._put_claims(kind, obj, now)
+
+    def update(self, kind: GroupResource, old: Object, new: Object, now: datetime) -> None:
+        """An object has changed; only what counts is measured."""
+        if not self.keeps(kind, new.namespace):
+            return
+        if not plan.measured_alike(old, new):
+            self.put(kind, new, now)
+        if _names_another_claim(old, new):
+            self._put_claims(kind, new, now)
+
+    def drop(self, kind: GroupResource, obj: Object, now: datetime) -> None:
+        """An object was deleted."""
+        totals = self._totals.get(obj.namespace, {}).get(kind)
+        if totals is not None and totals.drop(obj.key):
+            self._put_claims(kind, obj, now)
+
+    def used(self, kind: GroupResource, namespace: str, asked: tuple[Requirement, ...], now: datetime) -> Amounts:
+        """What the objects of a kind use that meet all requirements."""
+        self._expire(namespace, now)
+        known = plan.known_scopes(kind, self._features)
+        totals = self._totals.get(namespace, {}).get(kind)
+        return totals.used(lambda profile: matches(profile, asked, known)) if totals is not None else {}
+
+    def _charge(self, kind: GroupResource, obj: Object, now: datetime) -> Charge:
+        profile, usage = plan.measure(kind, obj, now, self._features)
+        if kind == CLAIM_KIND and self._features.extended_resources:
+            usage = devices.with_extended(usage, self._look.classes(), self._paid(obj, now))
+        return self._charges.make(profile, usage)
+
+    def _paid(self, claim: Object, now: datetime) -> Amounts:
+        """What the pod for which a claim was made is charged with, as far as that goes off the claim."""
+        owner = devices.pod_of(claim)
+        if owner is None:
+            return {}
+        pod = self._look.find(plan.POD_KIND, f"{claim.namespace}/{owner.name}")
+        if not isinstance(pod, Pod) or not devices.pays_for(pod, claim, self._look.claims_of(owner.uid)):
+            return {}
+        return plan.measure(plan.POD_KIND, pod, now, self._features)[1]
+
+    def _put_claims(self, kind: GroupResource, obj: Object, now: datetime) -> None:
+        """The charge of a claim depends on the pod that it was made for, and on the pod's other claims."""
+        if not self._features.extended_resources or not self.keeps(CLAIM_KIND, obj.namespace):
+            return
+        uid = obj.uid
+        if kind == CLAIM_KIND:
+            owner = devices.pod_of(obj)
+            if owner is None:
+                return
+            uid = owner.uid
+        totals = self._totals[obj.namespace][CLAIM_KIND]
+        for claim in self._look.claims_of(uid):
+            if claim.key != obj.key and totals.get(claim.key) is not None:
+                totals.put(claim.key, self._charge(CLAIM_KIND, claim, now))
+
+    def _expire(self, namespace: str, now: datetime) -> None:
+        """Measure the pods again whose deletion is overdue by now."""
+        due = self._due.get(namespace)
+        while due and due[0][0] < now.timestamp():
+            _, key = heapq.heappop(due)
+            pod = self._look.find(plan.POD_KIND, key)
+            if pod is not None:
+                self.put(plan.POD_KIND, pod, now)
+
+
+def _names_another_claim(old: Object, new: Object) -> bool:
+    """Whether a pod says of another claim that it was made for it."""
+    if not isinstance(old, Pod) or not isinstance(new, Pod):
+        return False
+    return old.status.extended_resource_claim_status != new.status.extended_resource_claim_status
