@@ -17,3 +17,17 @@ class Lease(Object, frozen=True, gc=False, kw_only=True):
 
 
 LEASES = Resource(GVR("coordination.k8s.io", "v1", "leases"), "Lease", Lease)
+
+
+class LeaseCandidateSpec(View, frozen=True, gc=False):
+    ping_time: str | None = None
+    renew_time: str | None = None
+
+
+class LeaseCandidate(Object, frozen=True, gc=False, kw_only=True):
+    spec: LeaseCandidateSpec = msgspec.field(default_factory=LeaseCandidateSpec)
+
+
+LEASE_CANDIDATES = Resource(
+    GVR("coordination.k8s.io", "v1beta1", "leasecandidates"), "LeaseCandidate", LeaseCandidate, keeps_raw=True
+)

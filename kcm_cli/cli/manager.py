@@ -39,9 +39,19 @@ def run_manager(parsed: Parsed) -> int:
     try:
         config = complete(parsed, known_of(all_controllers()))
     except ConfigError as error:
-        return fail(error.problems)
+        return _refuse(error)
     target = str(parsed.values.get("write-config-to", ""))
     return _write(config, target) if target else _start(config)
+
+
+def _refuse(error: ConfigError) -> int:
+    """In the log where that is JSON, for those who read it by machine."""
+    if error.logs is None or error.logs.format != "json":
+        return fail(error.problems)
+    logs.setup(error.logs)
+    for problem in error.problems:
+        log.error("command failed", extra={"fields": {"err": problem}})
+    return 1
 
 
 def fail(problems: tuple[str, ...] | list[str]) -> int:

@@ -43,6 +43,16 @@ def verbosity_of(level: int) -> int:
     return next((v for v, known in enumerate(_LEVELS) if known <= level), len(_LEVELS) - 1)
 
 
+class KRef(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An object in a log line: ``namespace/name`` as text, ``{"name": ..., "namespace": ...}`` as JSON."""
+
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
 def fields_of(record: logging.LogRecord) -> Mapping[str, object]:
     """The key/value pairs of a record."""
     fields = getattr(record, "fields", None)

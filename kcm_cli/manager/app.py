@@ -1,4 +1,4 @@
-"""The manager as a process: signals, exit codes, and one clear line for what made it impossible.
+"""The manager as a process: signals, exit codes, and one log line for what made it impossible.
 
 ``run`` is the process; ``manage`` is the same without signals and exits, for those who bring their own loop.
 """
@@ -9,7 +9,6 @@ import logging
 import os
 import random
 import signal
-import sys
 from collections.abc import Callable
 
 import uvloop
@@ -42,7 +41,7 @@ async def manage(
     watched: Callable[[Observability], None] | None = None,
     place: Place | None = None,
 ) -> int:
-    """Run a manager on this loop until ``stop``; the exit code. What is wrong is one line on standard error.
+    """Run a manager on this loop until ``stop``; the exit code. What is wrong is one line of the log.
 
     ``abandon`` is called with a reason, on another thread, when this process has to stop acting at once; ``watched``
     with what the manager shows of itself, before it runs.
@@ -92,7 +91,7 @@ def exit_now(why: str) -> None:
 
 def _report(error: BaseException) -> int:
     if isinstance(error, _EXPLAINED):
-        sys.stderr.write(f"Error: {' '.join(str(error).split())}\n")
+        log.error("command failed", extra={"fields": {"err": " ".join(str(error).split())}})
     else:
-        log.error("The manager ended with an error", extra={"fields": {"err": str(error)}}, exc_info=error)
+        log.error("command failed", extra={"fields": {"err": str(error)}}, exc_info=error)
     return 1

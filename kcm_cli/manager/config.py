@@ -24,10 +24,14 @@ from kcm_cli.manager.validation import problems_of
 
 
 class ConfigError(Exception):
-    """The command line or the configuration file cannot be used; one line for each thing that is wrong."""
+    """The command line or the configuration file cannot be used; one line for each thing that is wrong.
 
-    def __init__(self, problems: Sequence[str]) -> None:
+    logs: how to log them; None where the flags themselves cannot be read.
+    """
+
+    def __init__(self, problems: Sequence[str], logs: LogsConfig | None = None) -> None:
         self.problems = tuple(problems)
+        self.logs = logs
         super().__init__("; ".join(self.problems))
 
 
@@ -84,7 +88,7 @@ def complete(parsed: Parsed, known: KnownControllers) -> Config:
     problems += [*version.problems(), *resolved.problems, *problems_of(tree, resolved.gates, known)]
     gates = resolved.gates
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError(problems, None if parsed.problems else tree.logs)
     component = _completed(tree, known)
     controllers = selected(component.generic.controllers, known)
     return Config(

@@ -1,8 +1,8 @@
 """Builds and runs the controllers that the configuration asks for.
 
 Order: the service account token controller first (others wait for the tokens that it makes), then all listeners are
-registered, then the shared informers start, then the controllers, in random order with --controller-start-interval
-between them. When ``stop`` is set they end in reverse order.
+registered, then the shared informers start, then the controllers, each after one to two times
+--controller-start-interval. When ``stop`` is set they end in reverse order.
 
 upstream: cmd/kube-controller-manager/app/controllermanager.go#BuildControllers, RunControllers
 """
@@ -88,9 +88,7 @@ async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
 
     tasks = Tasks(failed)
     try:
-        await _Start(run, tasks).all()
-        if run.observer is not None:
-            run.observer.all_started()
+        _Start(run, tasks).all()
         await stop.wait()
     finally:
         await tasks.stop()
@@ -109,10 +107,13 @@ class _Start:
         run.show_caches(partial(_states, self._informers))
         self._names = EventNames(run.clock)
         self._writers: dict[str, EventWriter] = {}
+        self._waiting: set[str] = set()
 
-    async def all(self) -> None:
+    def all(self) -> None:
+        """Make all controllers, then start them."""
         first = [descriptor for descriptor in self._run.chosen if descriptor.starts_first]
         rest = [descriptor for descriptor in self._run.chosen if not descriptor.starts_first]
+        self._waiting.update(descriptor.name for descriptor in self._run.chosen)
         for descriptor in first:
             self._start(descriptor, self._build(descriptor))
         self._informers.start(self._tasks)
@@ -120,27 +121,32 @@ class _Start:
         self._run.rng.shuffle(built)
         self._informers.start(self._tasks)
         for descriptor, runnable in built:
-            if self._run.start_interval_s > 0:
-                await self._run.clock.sleep(self._run.start_interval_s * (1.0 + self._run.rng.random()))
             self._start(descriptor, runnable)
+        self._report_all_started()
 
     def _build(self, descriptor: Descriptor) -> Runnable | None:
         runnable = descriptor.build(self._context(descriptor))
         if runnable is None:
-            log.info("Skipping controller", extra={"fields": {"controller": descriptor.name}})
+            log.info("Warning: skipping controller", extra={"fields": {"controller": descriptor.name}})
         elif self._run.observer is not None:
             self._run.observer.built(descriptor.name)
         return runnable
 
     def _start(self, descriptor: Descriptor, runnable: Runnable | None) -> None:
-        if runnable is not None:
-            log.info("Started controller", extra={"fields": {"controller": descriptor.name}})
+        if runnable is None:
+            self._waiting.discard(descriptor.name)
+        else:
             self._tasks.start(descriptor.name, self._running(descriptor.name, runnable))
 
     async def _running(self, name: str, runnable: Runnable) -> None:
         observer, stopped = self._run.observer, False
+        if self._run.start_interval_s > 0:
+            await self._run.clock.sleep(self._run.start_interval_s * (1.0 + self._run.rng.random()))
+        log.log(V1, "Controller starting...", extra={"fields": {"controller": name}})
         if observer is not None:
             observer.started(name)
+        self._waiting.discard(name)
+        self._report_all_started()
         try:
             await runnable.run()
         except asyncio.CancelledError:
@@ -150,6 +156,10 @@ class _Start:
             log.log(V1, "Controller terminated", extra={"fields": {"controller": name}})
             if observer is not None:
                 observer.ended(name, stopped=stopped)
+
+    def _report_all_started(self) -> None:
+        if not self._waiting and self._run.observer is not None:
+            self._run.observer.all_started()
 
     def _context(self, descriptor: Descriptor) -> ControllerContext:
         run = self._run
@@ -202,14 +212,23 @@ def choose(
     gates: Gates,
     served: frozenset[str],
 ) -> tuple[Descriptor, ...]:
-    """The descriptors to run. ``selected`` has the names of those that are asked for."""
+    """The descriptors to run, and a log line for each of the others. ``selected``: the names that are asked for."""
     chosen: list[Descriptor] = []
     for descriptor in descriptors:
+        fields: dict[str, object] = {"controller": descriptor.name}
         if not descriptor.starts_first and descriptor.name not in selected:
+            log.info("Warning: controller is disabled", extra={"fields": fields})
             continue
-        if descriptor.cloud_only or not all(gates.enabled(gate) for gate in descriptor.gates):
+        if not all(gates.enabled(gate) for gate in descriptor.gates):
+            more = {**fields, "requiredFeatureGates": descriptor.gates}
+            log.info("Controller is disabled by a feature gate", extra={"fields": more})
+        elif descriptor.cloud_only:
+            log.info("Skipping a cloud provider controller", extra={"fields": fields})
+        elif descriptor.requires and not served.intersection(descriptor.requires):
+            more = {**fields, "resources": descriptor.requires}
+            log.info("No known version of the API is served", extra={"fields": more})
+        else:
+            chosen.append(descriptor)
             continue
-        if descriptor.requires and not served.intersection(descriptor.requires):
-            continue
-        chosen.append(descriptor)
+        log.info("Warning: skipping controller", extra={"fields": fields})
     return tuple(chosen)

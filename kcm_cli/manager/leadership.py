@@ -15,6 +15,7 @@ from kcm_cli.component.leader_config import LeaderElectionConfig
 from kcm_cli.component.metrics import Registry
 from kcm_cli.manager.loop_thread import LoopThread
 from kcm_cli.rest.client import Client
+from kcm_cli.runtime.events import ObjectRecorder
 from kcm_cli.runtime.leader import ElectionConfig, Elector, LeaseLock
 from kcm_cli.runtime.loop_monitor import LoopMonitor
 from kcm_cli.runtime.tasks import Tasks
@@ -40,8 +41,9 @@ class Election:
             lease_duration_s=settings.lease_duration_s,
             renew_deadline_s=settings.renew_deadline_s,
             retry_period_s=settings.retry_period_s,
+            coordinated=shared.coordinated,
         )
-        lock = LeaseLock(shared.client, self._config.namespace, name)
+        lock = LeaseLock(shared.client, self._config.namespace, name, shared.recorder.emit)
         self._elector = Elector(self._config, lock, shared.clock, shared.rng, shared.registry)
         self._tasks = Tasks(lambda task, error: shared.lost(f"{task}: {error}"))
 
@@ -57,9 +59,9 @@ class Election:
         """The health check. Any thread."""
         return self._elector.check(self._shared.clock.monotonic())
 
-    async def release(self) -> bool:
-        """Give the lease up, now that all work has ended; whether that worked."""
-        return await self._shared.thread.call(self._release())
+    async def release(self, within_s: float) -> bool:
+        """Give the lease up, now that all work has ended; whether that worked within the time."""
+        return await self._shared.thread.call(self._release(within_s))
 
     async def _acquire(self) -> None:
         await self._elector.acquire()
@@ -68,9 +70,9 @@ class Election:
     async def _hold(self) -> None:
         self._shared.lost(await self._elector.hold(self._alive))
 
-    async def _release(self) -> bool:
+    async def _release(self, within_s: float) -> bool:
         await self._tasks.stop()
-        return await self._elector.release()
+        return await self._elector.release(within_s)
 
     def _alive(self) -> bool:
         stalled_s = self._shared.monitor.stalled_s(self._shared.clock.monotonic())
@@ -82,11 +84,16 @@ class Election:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elections:
-    """What all elections of a process share. ``lost`` is called on the control thread, with the reason."""
+    """What all elections of a process share. ``lost`` is called on the control thread, with the reason.
+
+    ``coordinated``: the API server chooses the holder (gate CoordinatedLeaderElection).
+    """
 
     identity: str
     settings: LeaderElectionConfig
+    coordinated: bool
     client: Client
+    recorder: ObjectRecorder
     thread: LoopThread
     monitor: LoopMonitor
     clock: Clock

@@ -1,4 +1,4 @@
-"""One life of a manager: serve, wait for the API server, lead, run controllers, and the way back.
+"""One life of a manager: serve, lead, wait for the API server, run controllers, and the way back.
 
 Two loops: the controllers' (on which ``Manager.run`` runs) and the control thread's, with the server and the election.
 
@@ -16,6 +16,10 @@ from dataclasses import dataclass
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.descriptor import Descriptor
+from kcm_cli.machinery.durations import format_duration
+from kcm_cli.manager.candidate import HEALTH_CHECK as INFORMER_SYNC
+from kcm_cli.manager.candidate import QUEUE as CANDIDATE_QUEUE
+from kcm_cli.manager.candidate import Candidate
 from kcm_cli.manager.config import Config
 from kcm_cli.manager.config_controllers import known_of, selected
 from kcm_cli.manager.connections import Connections, Dial, check, connect, delegates, election_client
@@ -27,12 +31,14 @@ from kcm_cli.manager.loop_thread import LoopThread
 from kcm_cli.manager.migration import DEFAULT_LEADERS, DEFAULT_NAME, Lock, locks
 from kcm_cli.manager.notify import READY, STOPPING, notify
 from kcm_cli.manager.observability import Observability
+from kcm_cli.manager.running import MANAGER
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.server import Server, ServerConfig
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.discovery import discover
+from kcm_cli.rest.discovery import resources_of
 from kcm_cli.rest.probe import wait_until_healthy
 from kcm_cli.rest.session import Session
+from kcm_cli.runtime.events import EventNames, EventWriter
 from kcm_cli.runtime.leader import HEALTH_CHECK
 from kcm_cli.runtime.loop_monitor import SWITCH_INTERVAL_S, LoopMonitor
 from kcm_cli.runtime.tasks import Stopped, Tasks, innermost, unless
@@ -40,6 +46,10 @@ from kcm_cli.runtime.tasks import Stopped, Tasks, innermost, unless
 log = logging.getLogger(__name__)
 
 _SERVER_END_S = 3.0
+_LEAST_RELEASE_S = 2.0
+"""A release may take so long even where the controllers have used up the time of the stop."""
+_FLUSH_S = 1.0
+_REPORT_S = 5.0
 RELEASE_GATE = "ControllerManagerReleaseLeaderElectionLockOnExit"
 
 
@@ -90,6 +100,8 @@ class Manager:
         self._failure: BaseException | None = None
         self._first_started = asyncio.Event()
         self._control_clients: list[Client] = []
+        self._events: EventWriter | None = None
+        self._stop_until: float | None = None
 
     @property
     def observability(self) -> Observability:
@@ -104,7 +116,7 @@ class Manager:
         self._thread.start()
         serving: Future[None] | None = None
         try:
-            asked = await self._thread.call(delegates(self._config, self._clock, self._show.rest))
+            asked = await unless(self._stop, self._thread.call(delegates(self._config, self._clock, self._show.rest)))
             self._control_clients += [one for one in (asked.authentication, asked.authorization) if one is not None]
             serving = self._thread.submit(server.serve(asked, self._rng))
             self._watch(serving)
@@ -113,6 +125,8 @@ class Manager:
                 self._tasks.start("loop monitor", self._monitor.run())
             notify(READY)
             await self._lead()
+        except Stopped:
+            pass  # before the election
         finally:
             notify(STOPPING)
             await self._tasks.stop()
@@ -122,6 +136,8 @@ class Manager:
 
     async def _close(self, server: Server, serving: "Future[None] | None") -> None:
         """End the server, the connections of its thread, and the thread."""
+        if self._events is not None:
+            await asyncio.wait([asyncio.wrap_future(self._thread.submit(self._events.flush()))], timeout=_FLUSH_S)
         if serving is not None:
             await self._thread.call(server.stop())
             await asyncio.wait([asyncio.wrap_future(serving)], timeout=_SERVER_END_S)
@@ -149,7 +165,9 @@ class Manager:
         if not generic.leader_election.enabled:
             await self._work(None, lambda lock: lock is not Lock.ELSEWHERE or not generic.leader_migration_enabled)
             return
-        elections = await self._elections()
+        elections = await unless(self._stop, self._elections())
+        if elections.coordinated:
+            self._stand(elections)
         main = Election(generic.leader_election.resource_name, elections)
         self._show.health.add(HEALTH_CHECK, main.check)
         if not generic.leader_migration_enabled:
@@ -167,14 +185,16 @@ class Manager:
             await self._work(migration, lambda lock: lock is Lock.MIGRATION, first=False)
 
     async def _elections(self) -> Elections:
-        if self._config.gates.enabled("CoordinatedLeaderElection"):
-            log.warning("CoordinatedLeaderElection is not built: this process takes part in the ordinary election")
         client = await self._thread.call(election_client(self._config, self._clock, self._show.rest))
         self._control_clients.append(client)
+        events = self._events = EventWriter(client, EventNames(self._clock), self._clock, self._rng)
+        self._watch(self._thread.submit(events.run()))
         return Elections(
             identity=new_identity(self._rng),
             settings=self._config.component.generic.leader_election,
+            coordinated=self._config.gates.enabled("CoordinatedLeaderElection"),
             client=client,
+            recorder=events.recorder(MANAGER, level=logging.INFO),
             thread=self._thread,
             monitor=self._monitor,
             clock=self._clock,
@@ -183,37 +203,46 @@ class Manager:
             lost=self._lost,
         )
 
+    def _stand(self, elections: Elections) -> None:
+        """Be a candidate among whom the API server chooses."""
+        config, clock = self._config, self._clock
+        candidate = Candidate(elections.client, elections.identity, MANAGER, config.version, clock, self._rng)
+        self._show.health.add(INFORMER_SYNC, candidate.check)
+        metrics = self._show.workqueues.queue(CANDIDATE_QUEUE, clock.monotonic)
+        self._watch(self._thread.submit(candidate.run(metrics)))
+
     async def _work(self, election: Election | None, wanted: Callable[[Lock], bool], *, first: bool = True) -> None:
         """Run the controllers that belong under one lock, once it is held; then release it."""
         safe = election.safe if election is not None else None
-        connections = await connect(self._config, self._clock, self._show.rest, safe, self._place.dial)
-        try:
-            await self._work_with(connections, election, wanted, first=first)
-        except Stopped:
-            log.info("Requested to terminate before leading")
-        finally:
-            await connections.close()
+        with contextlib.suppress(Stopped):
+            connections = await unless(
+                self._stop, connect(self._config, self._clock, self._show.rest, safe, self._place.dial)
+            )
+            try:
+                await self._work_with(connections, election, wanted, first=first)
+            finally:
+                await connections.close()
 
     async def _work_with(
         self, connections: Connections, election: Election | None, wanted: Callable[[Lock], bool], *, first: bool
     ) -> None:
-        probe = connections.root.client("kube-controller-manager")
-        await unless(self._stop, wait_until_healthy(probe, self._clock))
         try:
             if election is not None:
                 await unless(self._stop, election.acquire())
+            probe = connections.root.client(MANAGER)
+            await unless(self._stop, wait_until_healthy(probe, self._clock))
             await self._controllers(connections, wanted, first=first)
         except ShutdownTimeout:
             election = None  # a controller may still act: nobody else may lead yet
             raise
         finally:
             if election is not None and self._config.gates.enabled(RELEASE_GATE):
-                await election.release()
+                left_s = self._left_to_stop_s()
+                await election.release(float("inf") if left_s is None else max(left_s, _LEAST_RELEASE_S))
 
     async def _controllers(self, connections: Connections, wanted: Callable[[Lock], bool], *, first: bool) -> None:
         config, generic = self._config, self._config.component.generic
-        discovery = await discover(connections.root.discovery_client("controller-discovery"))
-        served = frozenset(f"{one.gvr.group_version}/{one.gvr.plural}" for one in discovery.all())
+        served = await unless(self._stop, self._served(connections))
         run = RunContext(
             chosen=self._chosen(served, wanted, first=first),
             clients=connections.controllers,
@@ -237,13 +266,45 @@ class Manager:
         await unless_done(self._stop, work)
         await self._wind_up(work)
 
+    async def _served(self, connections: Connections) -> frozenset[str]:
+        """What is served of the APIs that controllers require, as group/version/plural. Raises ApiError,
+        TransportError: as upstream, a controller that cannot know whether to run ends the start."""
+        client, gates = connections.root.discovery_client("controller-discovery"), self._config.gates
+        required = {
+            api.rpartition("/")[0]
+            for one in all_controllers()
+            if one.name in self._config.controllers and all(gates.enabled(gate) for gate in one.gates)
+            for api in one.requires
+        }
+        found = [await resources_of(client, *group_version.split("/")) for group_version in sorted(required)]
+        return frozenset(f"{one.gvr.group_version}/{one.gvr.plural}" for served in found for one in served)
+
     async def _wind_up(self, work: asyncio.Task[None]) -> None:
         """Wait for the controllers' end. Raises ShutdownTimeout if they take too long."""
-        timeout_s = self._config.shutdown_timeout_s or None
-        done, _ = await asyncio.wait([work], timeout=timeout_s)
-        if not done:
-            raise ShutdownTimeout("controller shutdown timeout reached")
+        limit_s, running = self._config.shutdown_timeout_s, self._show.running.names
+        while not work.done():
+            left_s = self._left_to_stop_s()
+            if left_s is not None and left_s <= 0:
+                fields = {"timeout": format_duration(limit_s), "runningControllers": sorted(running)}
+                log.info("Controller shutdown timeout reached", extra={"fields": fields})
+                raise ShutdownTimeout("controller shutdown timeout reached")
+            await asyncio.wait([work], timeout=_REPORT_S if left_s is None else min(left_s, limit_s / 3))
+            if not work.done():
+                fields = {"runningControllers": sorted(running)}
+                log.info("Still waiting for some controllers to terminate...", extra={"fields": fields})
         work.result()
+
+    def _left_to_stop_s(self) -> float | None:
+        """What is left of --controller-shutdown-timeout since the stop was first noticed; None for no limit.
+
+        Controllers and the release of the lease share it, so that the whole stop has one bound.
+        """
+        if not self._config.shutdown_timeout_s:
+            return None
+        now = self._clock.monotonic()
+        if self._stop_until is None:
+            self._stop_until = now + self._config.shutdown_timeout_s
+        return self._stop_until - now
 
     def _chosen(self, served: frozenset[str], wanted: Callable[[Lock], bool], *, first: bool) -> tuple[Descriptor, ...]:
         generic, everything = self._config.component.generic, all_controllers()

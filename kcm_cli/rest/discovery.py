@@ -201,13 +201,19 @@ def _plain_groups(core: Response | None, named: Response | None) -> tuple[Group,
     return tuple(groups)
 
 
+async def resources_of(client: Client, group: str, version: str) -> tuple[ServedResource, ...]:
+    """The resources of one version, none where it is not served. Raises ApiError, TransportError, codec.DecodeError."""
+    try:
+        body = await client.call(Request("GET", GVR(group, version, "").base))
+    except NotFound:
+        return ()
+    return plain(group, version, codec.decode(body, _PlainResources).resources or ())
+
+
 async def _fetch_version(client: Client, group: str, version: str) -> tuple[ServedResource, ...] | str:
     """The resources of a version, or why they could not be had."""
     try:
-        body = await client.call(Request("GET", GVR(group, version, "").base))
-        return plain(group, version, codec.decode(body, _PlainResources).resources or ())
-    except NotFound:
-        return ()
+        return await resources_of(client, group, version)
     except (ApiError, TransportError, codec.DecodeError) as error:
         return str(error)
 

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.link import Link
 from tests.places import REFERENCE
 from tests.processes import END_S, KCM, Processes, ask, free_port, until
 
@@ -188,6 +190,81 @@ def nowhere(document: dict) -> None:
     document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{free_port()}"
 
 
+@pytest.fixture
+def link(cluster: Cluster) -> Iterator[Link]:
+    """What lies between a manager and its API server."""
+    with Link(int(cluster.url.rpartition(":")[2])) as found:
+        yield found
+
+
+@pytest.fixture
+def over(cluster: Cluster, link: Link, tmp_path: Path) -> Path:
+    """A kubeconfig that goes over the link."""
+
+    def moved(document: dict) -> None:
+        document["clusters"][0]["cluster"]["server"] = link.url
+
+    return with_changes(cluster, tmp_path / "over", moved)
+
+
+def test_started_before_its_api_server_it_serves_waits_and_leads(
+    start: Callable[..., Manager], link: Link, over: Path
+) -> None:
+    manager = start(kubeconfig=over)
+    until(manager.healthy)
+    until(lambda: manager.log.read_text().count("Error retrieving") > 3)
+    link.hang()
+    until(manager.healthy)
+    link.join()
+    until(manager.leads)
+    assert manager.end() == 0
+
+
+@pytest.mark.parametrize("state", ["cut", "hang"])
+def test_sigterm_ends_the_wait_for_an_api_server(
+    start: Callable[..., Manager], link: Link, over: Path, state: str
+) -> None:
+    getattr(link, state)()
+    manager = start(kubeconfig=over)
+    until(manager.healthy)
+    started = time.monotonic()
+    assert manager.end() == 0
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("state", ["cut", "hang"])
+def test_sigterm_of_a_leader_does_not_wait_for_a_lost_api_server(
+    start: Callable[..., Manager], link: Link, over: Path, state: str
+) -> None:
+    link.join()
+    manager = start("--leader-elect-renew-deadline=2500ms", kubeconfig=over)
+    until(manager.leads)
+    getattr(link, state)()
+    started = time.monotonic()
+    assert manager.end() in (0, 1)  # 1: it noticed first that the lease is lost
+    assert time.monotonic() - started < 10
+
+
+def test_a_leader_that_loses_its_api_server_ends(start: Callable[..., Manager], link: Link, over: Path) -> None:
+    link.join()
+    manager = start(kubeconfig=over)
+    until(manager.leads)
+    link.hang()
+    assert manager.process.wait(END_S) == 1
+    assert "leaderelection lost" in manager.log.read_text()
+
+
+def test_errors_are_json_lines_where_the_log_is(
+    cluster: Cluster, start: Callable[..., Manager], tmp_path: Path
+) -> None:
+    failing = start("--logging-format=json", "--leader-elect=false", kubeconfig=tmp_path / "missing")
+    refused = start("--logging-format=json", "--tls-cert-file=/tmp/x.pem")
+    for manager in (failing, refused):
+        assert manager.process.wait(END_S) == 1
+        last = [json.loads(line) for line in manager.log.read_text().splitlines()][-1]
+        assert last["msg"] == "command failed" and last["err"]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -200,15 +277,15 @@ def nowhere(document: dict) -> None:
 def test_a_kubeconfig_that_does_not_work_is_one_clear_line(
     cluster: Cluster, start: Callable[..., Manager], tmp_path: Path, change: Callable[[dict], None], words: str
 ) -> None:
-    manager = start(kubeconfig=with_changes(cluster, tmp_path / "kc", change))
+    manager = start("--leader-elect=false", kubeconfig=with_changes(cluster, tmp_path / "kc", change))
     assert manager.process.wait(20) == 1
     assert_one_error(manager, words)
 
 
-def test_no_api_server_is_one_clear_line_and_no_endless_wait(
+def test_without_election_no_api_server_is_one_clear_line_and_no_endless_wait(
     cluster: Cluster, start: Callable[..., Manager], tmp_path: Path
 ) -> None:
-    manager = start(kubeconfig=with_changes(cluster, tmp_path / "kc", nowhere))
+    manager = start("--leader-elect=false", kubeconfig=with_changes(cluster, tmp_path / "kc", nowhere))
     assert manager.process.wait(60) == 1
     assert_one_error(manager, "cannot be reached")
 
@@ -236,7 +313,7 @@ def test_a_certificate_without_key(start: Callable[..., Manager]) -> None:
 
 def assert_one_error(manager: Manager, words: str) -> None:
     lines = manager.log.read_text().splitlines()
-    errors = [line for line in lines if line.startswith("Error: ")]
+    errors = [line for line in lines if line.startswith("Error: ") or '"command failed" err=' in line]
     assert len(errors) == 1, lines
     assert words in errors[0]
     assert not any("Traceback" in line for line in lines)

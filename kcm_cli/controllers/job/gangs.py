@@ -24,7 +24,6 @@ from kcm_cli.runtime.informer import AnyInformer, Informer
 
 log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
-_API = f"{WORKLOADS.api_version}/{WORKLOADS.gvr.plural}"
 _OWNER = "owner by name"
 """Index of Workloads by the key of their Job, and of PodGroups by the key of their Workload."""
 
@@ -34,8 +33,6 @@ class Gangs:
 
     def __init__(self, context: ControllerContext) -> None:
         self._recorder = context.recorder
-        if context.served and _API not in context.served:
-            log.warning("No Job is worked on before this is served", extra={"fields": {"resource": _API}})
         workloads, groups = context.informers.get(WORKLOADS), context.informers.get(POD_GROUPS)
         workloads.store.add_index(_OWNER, lambda workload: (gang.job_of(workload),))
         groups.store.add_index(_OWNER, lambda group: (gang.workload_key_of(group),))

@@ -12,7 +12,7 @@ import random
 from zlib import crc32
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.logs import V5
+from kcm_cli.component.logs import V3, V5, KRef
 from kcm_cli.machinery.codec import DecodeError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Notice
@@ -41,9 +41,9 @@ class EventWriter:
         self._rng = rng
         self._lanes: list[_Lane] = [asyncio.Queue(QUEUE) for _ in range(LANES)]
 
-    def recorder(self, component: str) -> "ObjectRecorder":
-        """A recorder whose Events name this source."""
-        return ObjectRecorder(self, Source(component))
+    def recorder(self, component: str, *, level: int = V3) -> "ObjectRecorder":
+        """A recorder whose Events name this source, and are logged at this level."""
+        return ObjectRecorder(self, Source(component), level)
 
     def put(self, correlator: Correlator, source: Source, notice: Notice) -> None:
         event = Emitted(source, notice, self._names.of(notice.ref), format_time(self._clock.now()))
@@ -58,12 +58,20 @@ class EventWriter:
             for lane in self._lanes:
                 group.create_task(self._run(lane))
 
+    async def flush(self) -> None:
+        """Wait until all that was queued is written or given up."""
+        for lane in self._lanes:
+            await lane.join()
+
     async def _run(self, lane: "_Lane") -> None:
         while True:
             correlator, event = await lane.get()
-            decision = correlator.decide(event, self._clock.monotonic())
-            if decision is not None:
-                await self._deliver(event, decision)
+            try:
+                decision = correlator.decide(event, self._clock.monotonic())
+                if decision is not None:
+                    await self._deliver(event, decision)
+            finally:
+                lane.task_done()
 
     async def _deliver(self, event: Emitted, decision: Decision) -> None:
         for attempt in range(ATTEMPTS):
@@ -96,11 +104,27 @@ _Lane = asyncio.Queue[tuple[Correlator, Emitted]]
 class ObjectRecorder:
     """Emits the Events of one source (a controller)."""
 
-    def __init__(self, writer: EventWriter, source: Source) -> None:
+    def __init__(self, writer: EventWriter, source: Source, level: int) -> None:
         self._writer = writer
         self._source = source
+        self._level = level
         self._correlator = Correlator()
 
     def emit(self, notice: Notice) -> None:
         """Queue an Event; returns at once."""
+        if log.isEnabledFor(self._level):
+            log.log(self._level, "Event occurred", extra={"fields": _occurred(notice)})
         self._writer.put(self._correlator, self._source, notice)
+
+
+def _occurred(notice: Notice) -> dict[str, object]:
+    ref = notice.ref
+    return {
+        "object": KRef(ref.name, ref.namespace),
+        "fieldPath": ref.field_path,
+        "kind": ref.kind,
+        "apiVersion": ref.api_version,
+        "type": notice.type,
+        "reason": notice.reason,
+        "message": notice.message,
+    }

@@ -10,7 +10,10 @@ JITTER_FACTOR = 1.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionConfig:
-    """One election. Durations in seconds; ``identity`` is unique to the process."""
+    """One election. Durations in seconds; ``identity`` is unique to the process.
+
+    ``coordinated``: the API server chooses among the LeaseCandidates (gate CoordinatedLeaderElection).
+    """
 
     identity: str
     name: str = "kube-controller-manager"
@@ -18,6 +21,7 @@ class ElectionConfig:
     lease_duration_s: float = 15.0
     renew_deadline_s: float = 10.0
     retry_period_s: float = 2.0
+    coordinated: bool = False
 
     @property
     def duration_s(self) -> int:

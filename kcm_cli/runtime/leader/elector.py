@@ -17,18 +17,29 @@ from collections.abc import Callable
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
-from kcm_cli.machinery.times import format_micro_time, format_time
+from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.leader.config import JITTER_FACTOR, ElectionConfig
 from kcm_cli.runtime.leader.lock import Lock
-from kcm_cli.runtime.leader.record import Claim, Held, Observation, Record, decide, observe, released
+from kcm_cli.runtime.leader.record import (
+    Claim,
+    Held,
+    Observation,
+    Record,
+    decide,
+    decide_coordinated,
+    observe,
+    released,
+)
 
 log = logging.getLogger(__name__)
 
 _FAILURES = (ApiError, TransportError, TimeoutError)
 HEALTH_CHECK = "leaderElection"
 HEALTH_TOLERANCE_S = 20.0
+_READING, _CREATING = "Error retrieving lease lock", "Error initially creating lease lock"
+_UPDATING = "Failed to update lease"
 
 
 class Elector:
@@ -48,6 +59,7 @@ class Elector:
         self._rng = rng
         self._known: Observation | None = None
         self._seen_holder: str | None = None
+        self._failing = _READING
         self._safe_until = float("-inf")
         self._status = metrics.gauge(
             "leader_election_master_status", "Whether this process holds the lease.", labels=("name",)
@@ -90,6 +102,7 @@ class Elector:
         log.info("Attempting to acquire leader lease...", extra=self._fields())
         while not await self._attempt():
             await self._clock.sleep(period_s * (1.0 + self._rng.random() * JITTER_FACTOR))
+        self._lock.record_event(f"{self._config.identity} became leader")
         self._status.set(1.0)
         log.info("Successfully acquired lease", extra=self._fields())
 
@@ -98,7 +111,6 @@ class Elector:
 
         why it was lost. ``alive``: may we go on leading at all.
         """
-        await self._tell("became leader")
         why = ""
         while not why:
             await self._clock.sleep(self._config.retry_period_s)
@@ -108,15 +120,15 @@ class Elector:
         log.info("Failed to renew lease", extra=self._fields(err=why))
         return why
 
-    async def release(self) -> bool:
-        """Give the lease up so that another may take it at once; whether that worked. Call it once the work is
-        over: from here on others may act."""
+    async def release(self, within_s: float = float("inf")) -> bool:
+        """Give the lease up so that another may take it at once; whether that worked within the time (the renew
+        deadline at most). Call it once the work is over: from here on others may act."""
         self._status.set(0.0)
         self._safe_until = float("-inf")
         if not self.leads:
             return True
         try:
-            async with asyncio.timeout(self._config.renew_deadline_s):
+            async with asyncio.timeout(min(within_s, self._config.renew_deadline_s)):
                 while True:
                     try:
                         return await self._release()
@@ -137,7 +149,7 @@ class Elector:
         record = released(current, format_micro_time(self._clock.now()))
         await self._lock.update(record)
         self._known = Observation(record, now)
-        await self._tell("stopped leading")
+        self._lock.record_event(f"{self._config.identity} stopped leading")
         return True
 
     async def _renew(self, alive: Callable[[], bool]) -> str:
@@ -163,7 +175,7 @@ class Elector:
             async with asyncio.timeout(min(limit_s, self._config.request_timeout_s * 3)):
                 worked = await self._keep_fast() or await self._read_and_claim()
         except _FAILURES as error:
-            log.error("Error updating lease", extra=self._fields(err=_text(error)))
+            log.error(self._failing, extra=self._fields(err=_text(error)))
             worked = False
         if worked:
             self._safe_until = started + self._config.duration_s
@@ -173,7 +185,7 @@ class Elector:
     async def _keep_fast(self) -> bool:
         """Renew without reading, on the assumption that nobody touched the lease."""
         known = self._known
-        if known is None or not self.leads or not known.valid(self._clock.monotonic()):
+        if self._config.coordinated or known is None or not self.leads or not known.valid(self._clock.monotonic()):
             return False
         claim = decide(known, self._mine(), self._clock.monotonic())
         if not isinstance(claim, Claim):
@@ -189,14 +201,19 @@ class Elector:
         return True
 
     async def _read_and_claim(self) -> bool:
+        self._failing = _READING
         async with asyncio.timeout(self._config.request_timeout_s):
             current = await self._lock.get()
         now = self._clock.monotonic()
+        coordinated = self._config.coordinated
+        if current is None and coordinated:
+            log.info("Lease lock not found", extra=self._fields())
+            return False
         if current is None:
             await self._make()
             return True
         self._known = observe(self._known, current, now)
-        verdict = decide(self._known, self._mine(), now)
+        verdict = (decide_coordinated if coordinated else decide)(self._known, self._mine(), now)
         if isinstance(verdict, Held):
             log.debug("Lease is held by and has not yet expired", extra=self._fields(holder=verdict.holder))
             return False
@@ -207,12 +224,14 @@ class Elector:
 
     async def _make(self) -> None:
         record, now = self._mine(), self._clock.monotonic()
+        self._failing = _CREATING
         async with asyncio.timeout(self._config.request_timeout_s):
             await self._lock.create(record)
         self._known = Observation(record, now)
 
     async def _write(self, record: Record) -> None:
         now = self._clock.monotonic()
+        self._failing = _UPDATING
         async with asyncio.timeout(self._config.request_timeout_s):
             await self._lock.update(record)
         self._known = Observation(record, now)
@@ -220,16 +239,6 @@ class Elector:
     def _mine(self) -> Record:
         now = format_micro_time(self._clock.now())
         return Record(self._config.identity, self._config.duration_s, now, now)
-
-    async def _tell(self, what: str) -> None:
-        """The event is a courtesy: the election does not wait long for it and does not fail with it."""
-        now = self._clock.now()
-        name = f"{self._config.name}.{int(now.timestamp() * 1e9):x}"
-        try:
-            async with asyncio.timeout(1.0):
-                await self._lock.tell(f"{self._config.identity} {what}", name, format_time(now))
-        except _FAILURES as error:
-            log.warning("Could not record the election event", extra=self._fields(err=_text(error)))
 
     def _report_holder(self) -> None:
         if self.holder != self._seen_holder:

@@ -1,4 +1,4 @@
-"""The Lease as a lock: read it, make it, change it if nobody else did meanwhile, say on it what happened.
+"""The Lease as a lock: read it, make it, change it if nobody else did meanwhile, record Events about it.
 
 Only the fields of the election are written; whatever else the Lease carries stays. Optimistic: an update
 names the resourceVersion that this process saw last.
@@ -6,20 +6,20 @@ names the resourceVersion that this process saw last.
 upstream: staging/src/k8s.io/client-go/tools/leaderelection/resourcelock/leaselock.go
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import View
+from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.transport import Request
 from kcm_cli.runtime.leader.record import LeaseSpec, Record, from_spec, to_spec
 
 LEASES = GVR("coordination.k8s.io", "v1", "leases")
-EVENTS = GVR("", "v1", "events")
-COMPONENT = "kube-controller-manager"
 
 
 class Lock(Protocol):
@@ -34,8 +34,8 @@ class Lock(Protocol):
     async def update(self, record: Record) -> None:
         """Write the record. Raises Conflict if the lease changed since it was last read or written here."""
 
-    async def tell(self, message: str, event_name: str, now_text: str) -> None:
-        """Record an event about the lease."""
+    def record_event(self, message: str) -> None:
+        """Emit an Event about the lease; returns at once."""
 
 
 class _Lease(View, frozen=True, gc=False):
@@ -43,12 +43,13 @@ class _Lease(View, frozen=True, gc=False):
 
 
 class LeaseLock:
-    """A Lease on an API server, through a client of its own."""
+    """A Lease on an API server, through a client of its own. ``emit``: queues an Event."""
 
-    def __init__(self, client: Client, namespace: str, name: str) -> None:
+    def __init__(self, client: Client, namespace: str, name: str, emit: Callable[[Notice], None]) -> None:
         self._client = client
         self._namespace = namespace
         self._name = name
+        self._emit = emit
         self._doc: Doc | None = None
 
     def __str__(self) -> str:
@@ -81,9 +82,13 @@ class LeaseLock:
         doc: Doc = {**self._doc, "spec": {**kept, **to_spec(record)}}
         self._keep(await self._send("PUT", LEASES.path(self._namespace, self._name), doc))
 
-    async def tell(self, message: str, event_name: str, now_text: str) -> None:
-        """Record a LeaderElection event about the lease."""
-        await self._send("POST", EVENTS.path(self._namespace), self._event(message, event_name, now_text))
+    def record_event(self, message: str) -> None:
+        """Emit a LeaderElection Event about the lease; returns at once."""
+        metadata = self._doc.get("metadata") if self._doc is not None else None
+        lease = metadata if isinstance(metadata, dict) else {}
+        uid, version = str(lease.get("uid", "")), str(lease.get("resourceVersion", ""))
+        ref = EventRef(LEASES.group_version, "Lease", self._namespace, self._name, uid, version)
+        self._emit(Notice(ref, "Normal", "LeaderElection", message))
 
     async def _send(self, method: str, path: str, doc: Doc) -> bytes:
         headers = {"content-type": "application/json"}
@@ -92,29 +97,3 @@ class LeaseLock:
     def _keep(self, body: bytes) -> Record:
         self._doc = codec.decode_doc(body)
         return from_spec(codec.decode(body, _Lease).spec)
-
-    def _event(self, message: str, event_name: str, now_text: str) -> Doc:
-        metadata = self._doc.get("metadata") if self._doc is not None else None
-        lease = metadata if isinstance(metadata, dict) else {}
-        return {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"name": event_name, "namespace": self._namespace},
-            "involvedObject": {
-                "kind": "Lease",
-                "apiVersion": LEASES.group_version,
-                "namespace": self._namespace,
-                "name": self._name,
-                "uid": lease.get("uid", ""),
-                "resourceVersion": lease.get("resourceVersion", ""),
-            },
-            "reason": "LeaderElection",
-            "message": message,
-            "type": "Normal",
-            "source": {"component": COMPONENT},
-            "reportingComponent": COMPONENT,
-            "reportingInstance": "",
-            "firstTimestamp": now_text,
-            "lastTimestamp": now_text,
-            "count": 1,
-        }

@@ -20,18 +20,24 @@ class LeaseSpec(View, frozen=True, gc=False):
     acquire_time: str | None = None
     renew_time: str | None = None
     lease_transitions: int | None = None
+    strategy: str | None = None
     preferred_holder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Who leads, until when, since when. Times are RFC 3339 with microseconds."""
+    """Who leads, until when, since when. Times are RFC 3339 with microseconds.
+
+    ``strategy``, ``preferred_holder``: set by the API server under coordinated leader election, read here only.
+    """
 
     holder: str
     duration_s: int
     acquire_time: str
     renew_time: str
     transitions: int = 0
+    strategy: str = ""
+    preferred_holder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,15 @@ def decide(known: Observation, mine: Record, now: float) -> Held | Claim:
     return Claim(replace(mine, transitions=current.transitions + 1), renews=False)
 
 
+def decide_coordinated(known: Observation, mine: Record, now: float) -> Held | Claim:
+    """The same under coordinated leader election: the API server names the holder, who renews until the lease has
+    expired or another holder is preferred (end of term)."""
+    current = known.record
+    if current.holder == mine.holder and known.valid(now) and not current.preferred_holder:
+        return decide(known, mine, now)
+    return Held(current.holder)
+
+
 def released(current: Record, now_text: str) -> Record:
     """The record that gives the lease up: no holder, and the shortest duration."""
     return Record("", 1, now_text, now_text, current.transitions)
@@ -94,11 +109,13 @@ def from_spec(spec: LeaseSpec) -> Record:
         spec.acquire_time or "",
         spec.renew_time or "",
         spec.lease_transitions or 0,
+        spec.strategy or "",
+        spec.preferred_holder or "",
     )
 
 
 def to_spec(record: Record) -> Doc:
-    """The fields of a LeaseSpec."""
+    """The fields of a LeaseSpec that a holder writes."""
     return {
         "acquireTime": record.acquire_time,
         "holderIdentity": record.holder,

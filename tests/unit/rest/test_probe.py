@@ -55,8 +55,8 @@ def test_an_empty_list_may_have_null_items(script, answer):
 GIVING_UP = {
     "refused": (lambda failure: Unreachable("GET https://x: connection refused"), 10, "connection refused"),
     "500": (lambda failure: failure(500, "InternalError"), 10, "not healthy (500): told InternalError"),
-    "expired token": (lambda failure: failure(401, "Unauthorized"), 2, "expired"),
-    "wrong CA": (lambda failure: Untrusted("certificate"), 2, "certificate-authority"),
+    "expired token": (lambda failure: failure(401, "Unauthorized"), 10, "expired"),
+    "wrong CA": (lambda failure: Untrusted("certificate"), 10, "certificate-authority"),
     "no rights": (lambda failure: failure(403, "Forbidden"), 10, "403"),
 }
 

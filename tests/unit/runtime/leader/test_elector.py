@@ -12,6 +12,7 @@ import pytest
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
+from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
@@ -25,7 +26,7 @@ class LeaseServer:
     """Serves one Lease as an API server does. ``down``: refuses connections. ``delay_s``: answers late."""
 
     lease: dict | None = None
-    events: list[dict] = field(default_factory=list)
+    events: list[Notice] = field(default_factory=list)
     writes: list[tuple[float, str]] = field(default_factory=list)
     down: set[str] = field(default_factory=set)
     delay_s: float = 0.0
@@ -35,9 +36,6 @@ class LeaseServer:
         return Wire(self, name)
 
     def answer(self, request: Request) -> tuple[int, dict]:
-        if request.path.endswith("/events"):
-            self.events.append(json.loads(request.body))
-            return 201, self.events[-1]
         if request.method == "GET":
             return (200, self.lease) if self.lease else (404, {**STATUS, "reason": "NotFound", "code": 404})
         doc = json.loads(request.body)
@@ -80,11 +78,11 @@ class Wire:
         return None
 
 
-def elector(server: LeaseServer, name: str, registry: Registry | None = None) -> Elector:
+def elector(server: LeaseServer, name: str, registry: Registry | None = None, *, coordinated: bool = False) -> Elector:
     clock = LoopClock()
     client = Client(server.for_user(name), limiter=Unlimited(), user_agent="t", clock=clock)
-    config = ElectionConfig(identity=name)
-    lock = LeaseLock(client, config.namespace, config.name)
+    config = ElectionConfig(identity=name, coordinated=coordinated)
+    lock = LeaseLock(client, config.namespace, config.name, server.events.append)
     return Elector(config, lock, clock, random.Random(name), registry or Registry())
 
 
@@ -121,9 +119,8 @@ def test_the_leader_renews_without_reading_and_says_so_in_an_event() -> None:
         assert 'leader_election_master_status{name="kube-controller-manager"} 1\n' in text
         assert "leader_election_slowpath_total{" not in text
         event = server.events[0]
-        assert (event["reason"], event["message"]) == ("LeaderElection", "one became leader")
-        assert event["involvedObject"]["kind"] == "Lease"
-        assert event["involvedObject"]["uid"] == "u1"
+        assert (event.reason, event.message) == ("LeaderElection", "one became leader")
+        assert (event.ref.kind, event.ref.uid, event.ref.resource_version) == ("Lease", "u1", "1")
         task.cancel()
 
     virtual.run(main())
@@ -174,6 +171,7 @@ def test_a_released_lease_is_taken_at_once() -> None:
         await wait
         assert now() - released_at <= 2.0 * 2.2
         assert not one.leads
+        assert [event.message for event in server.events[:2]] == ["one became leader", "one stopped leading"]
 
     virtual.run(main())
 
@@ -296,6 +294,65 @@ def test_health_fails_only_for_a_leader_long_past_its_lease() -> None:
         await asyncio.sleep(0.2)
         assert one.check(now()) == "failed election to renew leadership on lease kube-controller-manager"
         assert two.check(now()) is None
+
+    virtual.run(main())
+
+
+def test_a_release_ends_within_its_time() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = elector(server, "one")
+        await one.acquire()
+        server.delay_s = 60.0
+        started = now()
+        assert not await one.release(3.0)
+        assert now() - started == pytest.approx(3.0)
+
+    virtual.run(main())
+
+
+def lease_of(holder: str, **spec: object) -> dict:
+    return {
+        "metadata": {"name": "kube-controller-manager", "uid": "u1"},
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 5, "strategy": "OldestEmulationVersion", **spec},
+    }
+
+
+def test_a_coordinated_elector_takes_no_lease_that_does_not_name_it() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = elector(server, "one", coordinated=True)
+        wait = asyncio.create_task(one.acquire())
+        await asyncio.sleep(30)
+        assert server.lease is None
+        server.store(lease_of("two"))
+        await asyncio.sleep(30)  # expired long since
+        assert [holder for _, holder in server.writes] == ["two"]
+        server.store(lease_of("one"))
+        await asyncio.sleep(5)
+        assert wait.done() and one.leads
+        assert server.lease["spec"]["strategy"] == "OldestEmulationVersion"
+        assert server.lease["spec"]["leaseDurationSeconds"] == 15
+
+    virtual.run(main())
+
+
+def test_a_coordinated_leader_renews_until_another_is_preferred() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        server.store(lease_of("one"))
+        one = elector(server, "one", coordinated=True)
+        await one.acquire()
+        hold = asyncio.create_task(one.hold())
+        await asyncio.sleep(60)
+        assert not hold.done()
+        lease = json.loads(json.dumps(server.lease))
+        lease["spec"]["preferredHolder"] = "two"
+        server.store(lease)
+        writes = len(server.writes)
+        assert await hold == "timed out waiting for the condition"
+        assert len(server.writes) == writes
+        assert now() < one.safe_until or one.safe_until == float("-inf")
 
     virtual.run(main())
 
