@@ -116,6 +116,12 @@ def test_rolling(sets: list[tuple[str, str, int, int]], expected: dict[str, int]
     assert sizes(planned(deployment(), *found)) == expected
 
 
+def test_unhealthy_and_surplus_pods_of_a_replica_set_go_with_one_update() -> None:
+    made = planned(deployment(), replica_set("old", "v1", 8, 6), replica_set("new", "v2", 5, 5, revision=2))
+    assert sizes(made) == {"old": 3}
+    assert sum(isinstance(action, Update) for stage in made.stages for action in stage.actions) == 1
+
+
 def test_pods_that_a_smaller_size_will_remove_do_not_count_as_available() -> None:
     """A ReplicaSet that was just scaled down still reports the pods that are about to go."""
     old = replica_set("old", "v1", 6, 8, desired=7, most=10)

@@ -1,0 +1,169 @@
+"""Differences from upstream on purpose (docs/deviations.md) that show in what a controller sends, on virtual time."""
+
+import json
+import random
+
+import pytest
+
+from kcm_cli.api.apps import DAEMON_SETS, DEPLOYMENTS
+from kcm_cli.api.batch import CRON_JOBS, JOBS
+from kcm_cli.controllers.cronjob.config import CronJobConfig
+from kcm_cli.controllers.daemonset import controller as daemonset
+from kcm_cli.controllers.daemonset.config import DaemonSetConfig
+from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.job.config import JobConfig
+from kcm_cli.controllers.persistentvolume_binder import controller as binder
+from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
+from kcm_cli.controllers.persistentvolume_binder.host_paths import HostPaths
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.rest.transport import Request
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.storageversion_garbage_collector.test_end_to_end import (
+    LEASES,
+    SYSTEM,
+    add,
+    prepare,
+    servers,
+)
+from tests.unit.controllers.storageversion_garbage_collector.test_end_to_end import running as collecting
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play
+
+__all__ = ["certificates", "play"]
+TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+SELECTED = {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE}
+
+
+class Recording(Refusing):
+    """Keeps each request with the time at which it was sent."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.server.transport(), lambda request: False, self._keep)
+        self._clock = world.clock
+        self.sent: list[tuple[float, Request]] = []
+
+    async def _keep(self, request: Request) -> None:
+        self.sent.append((self._clock.monotonic(), request))
+
+    def times(self, method: str, suffix: str) -> list[float]:
+        return [at for at, request in self.sent if request.method == method and request.path.endswith(suffix)]
+
+
+def test_the_status_of_a_large_daemonset_is_not_written_at_every_sync(play, monkeypatch):
+    monkeypatch.setattr(daemonset, "REPORT_PAUSE_PER_POD_S", 1.0)  # three nodes for hundreds
+
+    async def life(world: World) -> None:
+        sent = Recording(world)
+        async with controllers(world, DaemonSetConfig(), names=["daemonset-controller"], transport=sent):
+            await world.create(DAEMON_SETS, {"metadata": {"name": "d"}, "spec": SELECTED})
+            await world.wait(60)
+            for number in range(20):
+                pod = (await world.items(PODS))[number % 3]["metadata"]["name"]
+                await world.delete(PODS, pod, grace_s=0)
+                await world.wait(0.05)
+            await world.wait(60)
+            writes = sent.times("PUT", "/daemonsets/d/status")
+            assert len(writes) > 3
+            pauses = [after - before for before, after in zip(writes, writes[1:], strict=False)]
+            assert min(pauses) >= daemonset.REPORT_PAUSE_S
+            assert (await world.get(DAEMON_SETS, "d"))["status"]["numberReady"] == 3
+
+    play(life)
+
+
+def test_every_deletion_of_a_pod_or_job_names_the_object_that_was_meant(play):
+    async def life(world: World) -> None:
+        sent = Recording(world)
+        configs = (DeploymentConfig(), ReplicaSetConfig(), DaemonSetConfig(), JobConfig(), CronJobConfig())
+        names = ("deployment", "replicaset", "daemonset", "job", "cronjob")
+        async with controllers(world, *configs, names=[f"{name}-controller" for name in names], transport=sent):
+            await world.create(DEPLOYMENTS, {"metadata": {"name": "a"}, "spec": SELECTED | {"replicas": 3}})
+            await world.create(DAEMON_SETS, {"metadata": {"name": "d"}, "spec": SELECTED})
+            run = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+            never = {"annotations": {"sandbox.kcm.dev/run-time": "never"}}
+            job = {"template": {"metadata": never, "spec": run}, "parallelism": 3, "completions": 3}
+            await world.create(JOBS, {"metadata": {"name": "j"}, "spec": job})
+            cron = {"schedule": "* * * * *", "concurrencyPolicy": "Replace", "jobTemplate": {"spec": job}}
+            await world.create(CRON_JOBS, {"metadata": {"name": "c"}, "spec": cron})
+            await world.wait(150)
+            await world.patch(DEPLOYMENTS, "a", {"spec": {"replicas": 1}})
+            await world.patch(JOBS, "j", {"spec": {"suspend": True}})
+            changed = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "j"}]}}
+            await world.patch(DAEMON_SETS, "d", {"spec": {"template": changed}})
+            await world.wait(60)
+        deletions = [request for _, request in sent.sent if request.method == "DELETE"]
+        assert {request.path.rsplit("/", 2)[1] for request in deletions} == {"pods", "jobs"}
+        for request in deletions:
+            assert json.loads(request.body)["preconditions"]["uid"], request.path
+
+    play(life)
+
+
+def test_a_cronjob_that_replaces_its_jobs_asks_for_none_of_them(play):
+    async def life(world: World) -> None:
+        sent = Recording(world)
+        async with controllers(world, CronJobConfig(), names=["cronjob-controller"], transport=sent):
+            run = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+            job = {"spec": {"template": {"spec": run}}}
+            spec = {"schedule": "* * * * *", "concurrencyPolicy": "Replace", "jobTemplate": job}
+            await world.create(CRON_JOBS, {"metadata": {"name": "c"}, "spec": spec})
+            await world.wait(200)
+        deleted = [request for _, request in sent.sent if request.method == "DELETE"]
+        assert len(deleted) == 2
+        assert [request for _, request in sent.sent if request.method == "GET" and "/jobs/" in request.path] == []
+
+    play(life)
+
+
+def test_entries_stay_while_the_lease_of_their_server_cannot_be_read(play):
+    async def life(world: World) -> None:
+        await prepare(world)
+        asked = []
+
+        def refuses(request: Request) -> bool:
+            watching = dict(request.query).get("watch") == "true" or request.path.endswith("/leases")
+            if watching and "leases" in request.path:
+                return world.clock.monotonic() > 100
+            if request.path.endswith("/leases/new") and len(asked) < 3:
+                asked.append(request)
+                return True
+            return False
+
+        async with collecting(world, Refusing(world.server.transport(), refuses)):
+            await world.wait(700)
+            labels = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
+            await world.create(LEASES, {"metadata": {"name": "new", "labels": labels}, "spec": {}}, SYSTEM)
+            await add(world, "x", "new")
+            await world.wait(60)
+            assert (len(asked), await servers(world)) == (3, {"x": ["new"]})
+
+    play(life, nodes=0)
+
+
+def test_volumes_are_looked_at_again_with_a_pause_where_the_period_is_zero(play, monkeypatch):
+    passes, resync = [0], binder.VolumeBinder.resync
+
+    async def counted(controller: binder.VolumeBinder) -> None:
+        passes[0] += 1
+        if passes[0] > 1000:
+            pytest.fail("there is no pause: virtual time does not go on")
+        await resync(controller)
+
+    monkeypatch.setattr(binder.VolumeBinder, "resync", counted)
+
+    async def life(world: World) -> None:
+        config = PersistentVolumeBinderConfig(sync_period_s=0.0)
+        async with controllers(world, config, names=["persistentvolume-binder-controller"]):
+            await world.wait(5)
+        assert 10 < passes[0] < 100
+
+    play(life)
+
+
+@pytest.mark.parametrize("path", ["/data/tmp/x", "/tmp/../etc", "/tmp/"])
+def test_only_what_is_under_tmp_is_deleted(play, path):
+    async def life(world: World) -> None:
+        with pytest.raises(OSError, match="host_path deleter only supports"):
+            await HostPaths(random.Random(1), simulated=True).delete(path)
+
+    play(life)
