@@ -91,7 +91,7 @@ async def delegates(config: Config, clock: Clock, metrics: RestClientMetrics) ->
 def anonymous(access: Access) -> Access:
     """The same server, without showing who we are."""
     tls = access.tls.anonymous if access.tls is not None else None
-    return replace(access, tls=tls, credentials=ANONYMOUS, impersonation=())
+    return replace(access, tls=tls, credentials=ANONYMOUS, certificate=lambda: None, impersonation=())
 
 
 def host_of(access: Access) -> str:
@@ -101,7 +101,7 @@ def host_of(access: Access) -> str:
 
 async def _access(config: Config, clock: Clock, metrics: RestClientMetrics) -> Access:
     path = config.component.generic.client_connection.kubeconfig
-    return await accesses.load(path=path, master=config.master, clock=clock, called=metrics.exec_plugin.called)
+    return await accesses.load(path=path, master=config.master, clock=clock, metrics=metrics.exec_plugin)
 
 
 def _dialed(dial: Dial, access: Access, clock: Clock, metrics: RestClientMetrics) -> Transport:
@@ -112,7 +112,7 @@ def _dialed(dial: Dial, access: Access, clock: Clock, metrics: RestClientMetrics
 
 async def _delegate(config: Config, path: str, clock: Clock, metrics: RestClientMetrics) -> Client | None:
     try:
-        access = await accesses.load(path=path, master="", clock=clock, called=metrics.exec_plugin.called)
+        access = await accesses.load(path=path, master="", clock=clock, metrics=metrics.exec_plugin)
     except NotInCluster:
         if path:
             raise

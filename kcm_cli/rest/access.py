@@ -1,7 +1,7 @@
 """Where the API server is, whom to trust, and who we are: from a kubeconfig or from a pod's service account.
 
-kubernetes-asyncio runs plugins and providers (see ``plugins``). The rest is read here: its loader would bring 14 MiB
-of modules into every manager, for what are then a few fields.
+Not by a client library's loader: that would bring 14 MiB of modules into every manager, for what are a few fields.
+Exec plugins are configured here and run when credentials are needed (see ``plugins``).
 
 upstream: staging/src/k8s.io/client-go/tools/clientcmd, staging/src/k8s.io/client-go/rest/config.go
 """
@@ -9,18 +9,21 @@ upstream: staging/src/k8s.io/client-go/tools/clientcmd, staging/src/k8s.io/clien
 import base64
 import binascii
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from kcm_cli.component.clock import Clock, LoopClock
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest import kubeconfig, plugins
-from kcm_cli.rest.credentials import ANONYMOUS, Credentials, Fixed, basic, bearer, from_file, read_token
+from kcm_cli.rest.credentials import ANONYMOUS, Credentials, Fixed, Renewing, basic, bearer, from_file, read_token
 from kcm_cli.rest.errors import AccessError, KubeconfigError, NotInCluster
+from kcm_cli.rest.metrics import NO_PLUGIN_METRICS, PluginMetrics
 from kcm_cli.rest.proxies import environment_proxy
 from kcm_cli.rest.tls import TLSFiles
 
+_PLUGIN_CONFIG = "client.authentication.k8s.io/exec"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -29,7 +32,8 @@ class Access:
     """One way to one API server.
 
     server: URL, with a path where the server lives below one. tls: None if and only if the server's scheme is http.
-    proxy: URL of an HTTP or SOCKS5 proxy. impersonation: headers that every request carries.
+    proxy: URL of an HTTP or SOCKS5 proxy. certificate: the certificate and key (PEM) of the moment, over those of
+    ``tls``; None for those. impersonation: headers that every request carries.
     """
 
     server: str
@@ -37,6 +41,7 @@ class Access:
     server_name: str = ""
     proxy: str = ""
     credentials: Credentials = field(default_factory=lambda: ANONYMOUS)
+    certificate: Callable[[], tuple[bytes, bytes] | None] = lambda: None
     impersonation: tuple[tuple[str, str], ...] = ()
 
 
@@ -46,17 +51,17 @@ async def load(
     master: str,
     clock: Clock,
     environ: Mapping[str, str] = os.environ,
-    called: plugins.Called = plugins.uncounted,
+    metrics: PluginMetrics = NO_PLUGIN_METRICS,
 ) -> Access:
     """What --kubeconfig and --master say; without either, what a pod finds. Raises AccessError.
 
-    called: told of each run of a credential plugin.
+    metrics: told of credential plugins.
     """
     if not path and not master:
         return _in_cluster(clock, environ)
     if not path:
         return _by_address(with_scheme(master, tls=False), environ)
-    return await _from_kubeconfig(kubeconfig.read(Path(path), server=master), clock, environ, called)
+    return await _from_kubeconfig(kubeconfig.read(Path(path), server=master), clock, environ, metrics)
 
 
 def check(*, path: str, master: str, environ: Mapping[str, str] = os.environ) -> None:
@@ -101,7 +106,7 @@ def _in_cluster(clock: Clock, environ: Mapping[str, str]) -> Access:
 
 
 async def _from_kubeconfig(
-    chosen: kubeconfig.Chosen, clock: Clock, environ: Mapping[str, str], called: plugins.Called
+    chosen: kubeconfig.Chosen, clock: Clock, environ: Mapping[str, str], metrics: PluginMetrics
 ) -> Access:
     cluster, user = chosen.cluster, chosen.user
     trusts = cluster.certificate_authority or cluster.certificate_authority_data
@@ -110,21 +115,35 @@ async def _from_kubeconfig(
     if not server.startswith("https://"):  # nothing secret goes over plain HTTP
         return Access(server, proxy=proxy, impersonation=_impersonation(user))
     files = _tls_files(chosen)
-    if user.exec is not None or user.auth_provider is not None:
-        shown = await plugins.ask(chosen, server, clock, called)
-        credentials = shown.credentials
-        if shown.cert_data:
-            files = replace(files.anonymous, cert_data=shown.cert_data, key_data=shown.key_data)
-    else:
-        credentials = _credentials(chosen, clock)
-    return Access(
+    access = Access(
         server,
         files,
         server_name=cluster.tls_server_name,
         proxy=proxy,
-        credentials=credentials,
+        credentials=_credentials(chosen, clock),
         impersonation=_impersonation(user),
     )
+    if user.exec is None or files.shows or access.credentials is not ANONYMOUS:
+        return access
+    plugin = plugins.plugin(chosen, _known_to_plugins(access, cluster), clock, metrics, environ)
+    renewing = Renewing(plugin.source(), clock)
+    return replace(access, credentials=renewing, certificate=lambda: renewing.certificate)
+
+
+def _known_to_plugins(access: Access, cluster: kubeconfig.Cluster) -> Doc:
+    """client.authentication.k8s.io Cluster."""
+    files = access.tls or TLSFiles()
+    ca_data = files.ca_data or (files.ca_file.read_bytes() if files.ca_file is not None else b"")
+    config = next((one.extension for one in cluster.extensions or () if one.name == _PLUGIN_CONFIG), None)
+    optional: Doc = {
+        "tls-server-name": cluster.tls_server_name,
+        "insecure-skip-tls-verify": cluster.insecure_skip_tls_verify,
+        "certificate-authority-data": base64.b64encode(ca_data).decode(),
+        "proxy-url": cluster.proxy_url,
+        "disable-compression": cluster.disable_compression,
+        "config": config,
+    }
+    return {"server": access.server, **{key: value for key, value in optional.items() if value}}
 
 
 def _tls_files(chosen: kubeconfig.Chosen) -> TLSFiles:

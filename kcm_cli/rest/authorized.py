@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from kcm_cli.rest.credentials import Credentials
+from kcm_cli.rest.credentials import Credentials, Lease
 from kcm_cli.rest.errors import CredentialsError
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
 
@@ -23,21 +23,17 @@ class Authorized:
         self._credentials = credentials
 
     async def send(self, request: Request) -> Response:
-        header = self._credentials.current()
-        if header is None:
-            header = await self._renew(request)
-        response = await self._transport.send(_with(request, header))
-        if response.status == 401 and (renewed := await self._instead_of(header)):
+        lease = self._credentials.current() or await self._renew(request)
+        response = await self._transport.send(_with(request, lease))
+        if response.status == 401 and (renewed := await self._instead_of(lease)):
             return await self._transport.send(_with(request, renewed))
         return response
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
-        header = self._credentials.current()
-        if header is None:
-            header = await self._renew(request)
-        async with self._transport.stream(_with(request, header)) as stream:
-            renewed = await self._instead_of(header) if stream.status == 401 else None
+        lease = self._credentials.current() or await self._renew(request)
+        async with self._transport.stream(_with(request, lease)) as stream:
+            renewed = await self._instead_of(lease) if stream.status == 401 else None
             if renewed is None:
                 yield stream
                 return
@@ -47,25 +43,25 @@ class Authorized:
     async def close(self) -> None:
         await self._transport.close()
 
-    async def _renew(self, request: Request) -> str:
+    async def _renew(self, request: Request) -> Lease:
         try:
             return await self._credentials.renew()
         except CredentialsError as error:
             raise Unreachable(f"{request.method} {request.path}: no credentials: {error}") from error
 
-    async def _instead_of(self, header: str) -> str | None:
+    async def _instead_of(self, lease: Lease) -> Lease | None:
         """Credentials in place of rejected ones, where there are others."""
-        self._credentials.reject(header)
+        self._credentials.reject(lease)
         try:
             renewed = await self._credentials.renew()
         except CredentialsError as error:
             log.warning("Credentials were rejected and cannot be renewed", extra={"fields": {"err": str(error)}})
             return None
-        return renewed if renewed != header else None
+        return renewed if renewed != lease else None
 
 
-def _with(request: Request, header: str) -> Request:
-    if not header:
+def _with(request: Request, lease: Lease) -> Request:
+    if not lease.header:
         return request
-    headers = {**request.headers, "authorization": header}
+    headers = {**request.headers, "authorization": lease.header}
     return Request(request.method, request.path, request.query, headers, request.body, request.timeout_s)

@@ -10,7 +10,7 @@ import asyncio
 import base64
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -23,96 +23,96 @@ FILE_PERIOD_S = 50.0
 """How long a token file is believed: the kubelet renews it long before the token ends."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A header, or a certificate and its key (PEM), or both, and for how long to use them (None: until rejected)."""
+
+    header: str
+    lifetime_s: float | None = field(default=None, compare=False)
+    certificate: tuple[bytes, bytes] | None = field(default=None, repr=False)
+
+
 class Credentials(Protocol):
     """Gives the Authorization header of requests; an empty text stands for none."""
 
-    def current(self) -> str | None:
-        """The header, or None where it must be renewed first. No I/O."""
+    def current(self) -> Lease | None:
+        """What to use, or None where it must be renewed first. No I/O."""
 
-    async def renew(self) -> str:
-        """A header that can be used now. Raises CredentialsError."""
+    async def renew(self) -> Lease:
+        """What can be used now. Raises CredentialsError."""
 
-    def reject(self, header: str) -> None:
-        """The server did not accept this header (401)."""
+    def reject(self, lease: Lease) -> None:
+        """The server did not accept this lease (401)."""
 
 
 class Fixed:
     """A header that never changes."""
 
     def __init__(self, header: str = "") -> None:
-        self._header = header
+        self._lease = Lease(header)
 
-    def current(self) -> str | None:
-        return self._header
+    def current(self) -> Lease | None:
+        return self._lease
 
-    async def renew(self) -> str:
-        return self._header
+    async def renew(self) -> Lease:
+        return self._lease
 
-    def reject(self, header: str) -> None:
+    def reject(self, lease: Lease) -> None:
         return None
 
 
 ANONYMOUS = Fixed()
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """A header and for how long it may be used (None: until it is rejected)."""
-
-    header: str
-    lifetime_s: float | None
-
-
 Source = Callable[[], Awaitable[Lease]]
 
 
 class Renewing:
-    """A header from a source that is asked again when the lease ends or the server rejects it."""
+    """A lease from a source that is asked again when the lease ends or the server rejects it."""
 
-    def __init__(self, source: Source, clock: Clock, first: Lease | None = None) -> None:
+    def __init__(self, source: Source, clock: Clock) -> None:
         self._source = source
         self._clock = clock
-        self._header = ""
+        self._lease: Lease | None = None
+        self._certificate: tuple[bytes, bytes] | None = None
         self._until = float("-inf")
         self._lock = asyncio.Lock()
         self._failure: CredentialsError | None = None
         self._failed_at = float("-inf")
-        if first is not None:
-            self._take(first)
 
-    def current(self) -> str | None:
-        return self._header if self._clock.monotonic() < self._until else None
+    @property
+    def certificate(self) -> tuple[bytes, bytes] | None:
+        """The certificate and key (PEM) that were had last."""
+        return self._certificate
 
-    async def renew(self) -> str:
+    def current(self) -> Lease | None:
+        return self._lease if self._clock.monotonic() < self._until else None
+
+    async def renew(self) -> Lease:
         asked = self._clock.monotonic()
         async with self._lock:
-            header = self.current()
-            if header is not None:
-                return header
+            lease = self.current()
+            if lease is not None:
+                return lease
             if self._failure is not None and self._failed_at > asked:
-                raise self._failure  # of the renewal that this one has waited for
+                raise self._failure
             return await self._renew()
 
-    def reject(self, header: str) -> None:
-        if header == self._header:
-            self._header, self._until = "", float("-inf")
+    def reject(self, lease: Lease) -> None:
+        if lease is self._lease:
+            self._lease, self._until = None, float("-inf")
 
-    async def _renew(self) -> str:
+    async def _renew(self) -> Lease:
         try:
             lease = await self._source()
         except CredentialsError as error:
-            if not self._header:
+            if self._lease is None:
                 self._failure, self._failed_at = error, self._clock.monotonic()
                 raise
             log.error("Unable to rotate token", extra={"fields": {"err": str(error)}})
-            return self._header
-        self._take(lease)
-        return lease.header
-
-    def _take(self, lease: Lease) -> None:
-        self._header = lease.header
-        now = self._clock.monotonic()
-        self._until = float("inf") if lease.lifetime_s is None else now + lease.lifetime_s
+            return self._lease
+        self._lease, self._certificate = lease, lease.certificate
+        lifetime_s = float("inf") if lease.lifetime_s is None else lease.lifetime_s
+        self._until = self._clock.monotonic() + lifetime_s
+        return lease
 
 
 def bearer(token: str) -> str:

@@ -15,11 +15,21 @@ from kcm_cli.rest.errors import AccessError, KubeconfigError
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+_MODES = ("Never", "IfAvailable", "Always")
+_OLD_PLUGINS = ("client.authentication.k8s.io/v1alpha1", "client.authentication.k8s.io/v1beta1")
+"""Versions in which interactiveMode is IfAvailable by default."""
+
 
 class Named(msgspec.Struct, frozen=True):
     """Base of the entries of the lists."""
 
     name: str
+
+
+class Extension(Named, frozen=True):
+    """Something that others keep in the file."""
+
+    extension: Any = None
 
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
@@ -31,22 +41,26 @@ class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     insecure_skip_tls_verify: bool = False
     tls_server_name: str = ""
     proxy_url: str = ""
+    disable_compression: bool = False
+    extensions: list[Extension] | None = None
 
 
 class Exec(msgspec.Struct, frozen=True, rename="camel"):
-    """A plugin that gives credentials."""
+    """A plugin that gives credentials. ``interactive_mode``: Never, IfAvailable or Always."""
 
     command: str = ""
     api_version: str = ""
     args: list[str] | None = None
     env: list[dict[str, str]] | None = None
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: str = ""
 
 
 class Provider(msgspec.Struct, frozen=True):
-    """A built-in way to tokens: oidc or gcp."""
+    """A built-in way to tokens (oidc, gcp, azure), none of which kube-controller-manager has."""
 
     name: str = ""
-    config: dict[str, Any] | None = None
 
 
 class User(msgspec.Struct, frozen=True, rename="kebab"):
@@ -165,12 +179,6 @@ def _choose(path: Path, config: Kubeconfig, name: str, server: str) -> Chosen:
     return chosen
 
 
-def plugin_parts(user: User) -> Doc:
-    """The plugin or provider of a user, as it stands in the file."""
-    only = User(token=user.token, exec=user.exec, auth_provider=user.auth_provider)
-    return {key: value for key, value in msgspec.to_builtins(only).items() if value}
-
-
 def _check(chosen: Chosen) -> None:
     cluster, user = chosen.cluster, chosen.user
     faults = []
@@ -188,9 +196,25 @@ def _check(chosen: Chosen) -> None:
         faults.append("the user has a client certificate without client-key")
     if user.token and user.username:
         faults.append("the user has both a token and a username")
-    if user.exec is not None and not (user.exec.command and user.exec.api_version):
-        faults.append("the user's exec plugin needs command and apiVersion")
+    if user.exec is not None:
+        faults.extend(_faults(user.exec))
+    if user.auth_provider is not None:
+        both = " beside an exec plugin" if user.exec is not None else ""
+        faults.append(f'no auth provider found for name "{user.auth_provider.name}"{both}')
     if not user.impersonate and (user.impersonate_uid or user.impersonate_groups or user.impersonate_extra):
         faults.append("as-uid, as-groups and as-user-extra need as")
     if faults:
         raise KubeconfigError(f"{chosen}: {'; '.join(faults)}")
+
+
+def _faults(plugin: Exec) -> list[str]:
+    found = []
+    if not (plugin.command and plugin.api_version):
+        found.append("the user's exec plugin needs command and apiVersion")
+    if not all(variable.get("name") for variable in plugin.env or ()):
+        found.append("the environment variables of the user's exec plugin need names")
+    if not plugin.interactive_mode and plugin.api_version not in _OLD_PLUGINS:
+        found.append("the user's exec plugin needs interactiveMode (Never, IfAvailable or Always)")
+    elif plugin.interactive_mode not in ("", *_MODES):
+        found.append(f'the user\'s exec plugin has an invalid interactiveMode "{plugin.interactive_mode}"')
+    return found

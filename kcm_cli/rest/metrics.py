@@ -53,3 +53,32 @@ class NoSessionMetrics:
 
 
 NO_SESSION_METRICS = NoSessionMetrics()
+
+
+class PluginMetrics(Protocol):
+    """Told about exec credential plugins, on any thread."""
+
+    def called(self, code: int, status: str) -> None:
+        """A plugin has run: its exit code (1 where it has none), and how that ended."""
+
+    def shows(self, plugin: object, ends_s: float | None) -> None:
+        """A plugin's certificate, with the Unix time of its end; None where it gives none."""
+
+    def rotated(self, age_s: float) -> None:
+        """A certificate of that age was replaced."""
+
+
+class NoPluginMetrics:
+    """Counts nothing."""
+
+    def called(self, code: int, status: str) -> None:
+        return None
+
+    def shows(self, plugin: object, ends_s: float | None) -> None:
+        return None
+
+    def rotated(self, age_s: float) -> None:
+        return None
+
+
+NO_PLUGIN_METRICS = NoPluginMetrics()

@@ -1,114 +1,286 @@
-"""Credentials from exec plugins and from the oidc and gcp providers, which kubernetes-asyncio runs.
+"""Exec credential plugins: a command prints a token, a client certificate, or both.
 
-What it leaves open is added: renewal by the plugin's expiry, certificates that are kept in memory only.
+A plugin runs when credentials are needed for the first time, shortly before they expire, and when the server rejects
+them (401). One run at a time, whichever loops ask; all who wait share its outcome. It gets the environment, its own
+variables, and KUBERNETES_EXEC_INFO; what it writes to stderr goes to this process's stderr. A plugin that is not done
+after TIMEOUT_S is killed. Certificates and keys are never written to disk for longer than OpenSSL takes to read them.
+
+The auth providers (oidc, gcp, azure) are not in kube-controller-manager, and not here either.
+
+upstream: staging/src/k8s.io/client-go/plugin/pkg/client/auth/exec, tools/clientcmd/{loader,client_config}.go
 """
 
+import asyncio
+import os
 import re
-import tempfile
-from collections.abc import Awaitable, Callable
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from datetime import datetime
 from typing import Any
+from weakref import WeakValueDictionary
+
+import yaml
+from cryptography import x509
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.rest import asyncio_config, kubeconfig
-from kcm_cli.rest.credentials import Credentials, Fixed, Lease, Renewing
-from kcm_cli.rest.errors import CredentialsError, one_line
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.meta import View
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.rest.credentials import Lease, Source, bearer
+from kcm_cli.rest.errors import CredentialsError, KubeconfigError, TLSFilesError, one_line
+from kcm_cli.rest.kubeconfig import Chosen, Exec
+from kcm_cli.rest.metrics import PluginMetrics
+from kcm_cli.rest.tls import TLSFiles, client_context
 
-Called = Callable[[int, str], None]
-"""Is told of each run of an exec plugin: its exit code (1 where it has none), and how it ended."""
+API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+INFO = "KUBERNETES_EXEC_INFO"
+TIMEOUT_S = 60.0
+EARLY_S = 30.0
+"""So long before their end credentials are renewed; a tenth of their lifetime where that is less."""
+_MOST_BYTES = 4 * 1024 * 1024
+_NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
 
-_EXIT_CODE = re.compile(r"exec: process returned (-?\d+)")
+
+class _Status(View, frozen=True, gc=False):
+    expiration_timestamp: str | None = None
+    token: str | None = None
+    client_certificate_data: str | None = None
+    client_key_data: str | None = None
 
 
-def uncounted(code: int, status: str) -> None:
-    """Counts nothing."""
+class ExecCredential(View, frozen=True, gc=False):
+    """client.authentication.k8s.io ExecCredential, as plugins print it."""
 
-
-PROVIDER_PERIOD_S = 60.0
-"""How often the oidc and gcp providers look whether their token still holds."""
+    api_version: str | None = None
+    kind: str | None = None
+    status: _Status | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What a plugin or provider has us show to the server: a header, or a certificate and its key (PEM)."""
+class _Given:
+    """What a run gave. ``ends``: None for credentials that do not expire."""
 
-    credentials: Credentials
-    cert_data: bytes = b""
-    key_data: bytes = field(default=b"", repr=False)
+    header: str
+    certificate: tuple[bytes, bytes] | None = field(repr=False)
+    ends: datetime | None
+
+    def usable(self, now: datetime) -> bool:
+        return self.ends is None or now <= self.ends
 
 
-async def ask(chosen: kubeconfig.Chosen, server: str, clock: Clock, called: Called = uncounted) -> Shown:
-    """Run the user's plugin or provider for the server's URL. Raises CredentialsError."""
-    if chosen.user.exec is None:
-        called = uncounted
-    modules = asyncio_config.load()
-    with tempfile.TemporaryDirectory(prefix="kcm-") as folder, modules.own_temp_files():
-        loader = modules.KubeConfigLoader(
-            config_dict=_document(chosen, server), config_base_path=str(chosen.folder), temp_file_path=folder
-        )
+class Plugin:
+    """One plugin for one cluster. Raises KubeconfigError for settings that can never work."""
+
+    def __init__(
+        self, chosen: Chosen, cluster: codec.Doc, clock: Clock, metrics: PluginMetrics, environ: Mapping[str, str]
+    ) -> None:
+        """``cluster``: what the plugin may know of it."""
+        spec = self._spec = chosen.user.exec or Exec()
+        if spec.api_version not in API_VERSIONS:
+            raise KubeconfigError(f'{chosen}: exec plugin: invalid apiVersion "{spec.api_version}"')
+        self._command = str(chosen.folder / spec.command) if os.sep in spec.command else spec.command
+        self._cluster = cluster
+        self._environ = environ
+        self._clock = clock
+        self._metrics = metrics
+        self._lock = threading.Lock()
+        self._given: _Given | None = None
+
+    def source(self) -> Source:
+        """Asks for a lease after the other, for one user."""
+        last: Lease | None = None
+
+        async def other() -> Lease:
+            nonlocal last
+            last = await self.lease(last)
+            return last
+
+        return other
+
+    async def lease(self, last: Lease | None) -> Lease:
+        """Credentials other than the rejected or expired ``last``. Raises CredentialsError."""
+        run = _Run()
         try:
-            await _counted(modules, loader.load_and_set(modules.Configuration()), called)
-        except (modules.ConfigException, OSError, ValueError, KeyError) as error:
-            raise CredentialsError(f"{chosen}: {one_line(error)}") from error
-        credentials = _credentials(modules, loader, chosen, clock, called)
-        return Shown(credentials, _content(loader, "cert_file"), _content(loader, "key_file"))
+            given = await asyncio.to_thread(self._other, last, run)
+        except asyncio.CancelledError:
+            run.kill()
+            raise
+        return Lease(given.header, self._lifetime_s(given, last), given.certificate)
+
+    def _lifetime_s(self, given: _Given, last: Lease | None) -> float | None:
+        if given.ends is None:
+            return None
+        left_s = (given.ends - self._clock.now()).total_seconds()
+        # A plugin that keeps its credentials to their end must not be asked for others all the time.
+        again = last is not None and (given.header, given.certificate) == (last.header, last.certificate)
+        return left_s if again else left_s - min(EARLY_S, left_s / 10)
+
+    def _other(self, last: Lease | None, run: "_Run") -> _Given:
+        """On a thread: what another loop got meanwhile, or what a new run gives."""
+        with self._lock:
+            known = self._given
+            if known is not None and known.usable(self._clock.now()):
+                shared = last is None or (known.header, known.certificate) != (last.header, last.certificate)
+                if shared:
+                    return known
+            given = self._read(self._run(run))
+            self._measure(given, known)
+            self._given = given
+            return given
+
+    def _measure(self, given: _Given, before: _Given | None) -> None:
+        certificate = _certificate(given)
+        old = _certificate(before) if before is not None and before.certificate != given.certificate else None
+        if old is not None:
+            self._metrics.rotated((self._clock.now() - old.not_valid_before_utc).total_seconds())
+        self._metrics.shows(self, None if certificate is None else certificate.not_valid_after_utc.timestamp())
+
+    def _run(self, run: "_Run") -> bytes:
+        interactive = self._interactive()
+        spec: codec.Doc = {"cluster": self._cluster} if self._spec.provide_cluster_info else {}
+        info = {"kind": "ExecCredential", "apiVersion": self._spec.api_version}
+        own = {variable["name"]: variable.get("value", "") for variable in self._spec.env or ()}
+        env = {
+            **self._environ,
+            **own,
+            INFO: codec.encode({**info, "spec": {**spec, "interactive": interactive}}).decode(),
+        }
+        command = shutil.which(self._command, path=self._environ.get("PATH", os.defpath))
+        if command is None or not os.path.isabs(command):
+            self._metrics.called(1, "plugin_not_found_error")
+            hint = _NOT_TEXT.sub("", self._spec.install_hint)
+            text = f"exec: executable {self._command} not found"
+            raise CredentialsError(f"{text}: {' '.join(hint.split())}" if hint else text)
+        try:
+            code, out = run.run([command, *(self._spec.args or ())], env, interactive=interactive)
+        except OSError as error:
+            self._metrics.called(1, "plugin_not_found_error")
+            raise CredentialsError(f"exec: {self._command}: {error.strerror}") from error
+        self._metrics.called(code, "plugin_execution_error" if code else "no_error")
+        if run.late:
+            raise CredentialsError(f"exec: executable {self._command} was not done within {TIMEOUT_S:.0f}s")
+        if code:
+            raise CredentialsError(f"exec: executable {self._command} failed with exit code {code}")
+        return out
+
+    def _interactive(self) -> bool:
+        terminal = sys.stdin is not None and sys.stdin.isatty()
+        if self._spec.interactive_mode == "Always" and not terminal:
+            raise CredentialsError("exec plugin cannot support interactive mode: standard input is not a terminal")
+        return terminal and self._spec.interactive_mode != "Never"
+
+    def _read(self, out: bytes) -> _Given:
+        try:
+            credential = _decode(out)
+            status = credential.status
+            ends = parse_time(status.expiration_timestamp) if status and status.expiration_timestamp else None
+        except (codec.DecodeError, FormatError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+            raise CredentialsError(f"exec plugin: decoding stdout: {one_line(error)}") from error
+        if credential.api_version != self._spec.api_version or credential.kind != "ExecCredential":
+            raise CredentialsError(
+                f"exec plugin is configured to use API version {self._spec.api_version}, plugin returned version "
+                f"{credential.api_version or '(none)'} {credential.kind or ''}".rstrip()
+            )
+        if status is None:
+            raise CredentialsError("exec plugin didn't return a status field")
+        token, cert, key = status.token or "", status.client_certificate_data or "", status.client_key_data or ""
+        if not token and not cert and not key:
+            raise CredentialsError("exec plugin didn't return a token or cert/key pair")
+        if bool(cert) != bool(key):
+            raise CredentialsError("exec plugin returned only certificate or key, not both")
+        return _Given(bearer(token) if token else "", _pair(cert, key), ends)
 
 
-def _document(chosen: kubeconfig.Chosen, server: str) -> dict[str, Any]:
-    """A kubeconfig with nothing but the way to credentials."""
-    parts = kubeconfig.plugin_parts(chosen.user)
-    return {
-        "current-context": "kcm",
-        "contexts": [{"name": "kcm", "context": {"cluster": "kcm", "user": "kcm"}}],
-        "clusters": [{"name": "kcm", "cluster": {"server": server}}],
-        "users": [{"name": "kcm", "user": parts}],
-    }
+class _Run:
+    """One process, which may be killed from another thread."""
+
+    def __init__(self) -> None:
+        self.late = False
+        self._guard = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._killed = False
+        self._group = False
+
+    def run(self, command: list[str], env: Mapping[str, str], *, interactive: bool) -> tuple[int, bytes]:
+        """The exit code and what was printed. Raises OSError."""
+        with self._guard:
+            if self._killed:
+                raise CredentialsError("exec: nobody waits any more")
+            stdin = None if interactive else subprocess.DEVNULL
+            self._group = not interactive  # the terminal belongs to our own group
+            self._process = process = subprocess.Popen(
+                command, env=env, stdin=stdin, stdout=subprocess.PIPE, start_new_session=self._group
+            )
+        timer = threading.Timer(TIMEOUT_S, self._too_late)
+        timer.daemon = True
+        timer.start()
+        try:
+            with process:
+                assert process.stdout is not None
+                out = process.stdout.read(_MOST_BYTES)
+                if len(out) == _MOST_BYTES:
+                    self.kill()
+                code = process.wait()
+        finally:
+            timer.cancel()
+        return (code if code >= 0 else -1), out
+
+    def kill(self) -> None:
+        """End the process and those that it started; a run that has not begun does not begin."""
+        with self._guard:
+            self._killed = True
+            if self._process is None or self._process.poll() is not None:
+                return
+            if self._group:
+                os.killpg(self._process.pid, 9)
+            else:
+                self._process.kill()
+
+    def _too_late(self) -> None:
+        self.late = True
+        self.kill()
 
 
-def _content(loader: Any, name: str) -> bytes:
-    path = getattr(loader, name, None)
-    return Path(path).read_bytes() if path else b""
+_known: "WeakValueDictionary[object, Plugin]" = WeakValueDictionary()
+_known_guard = threading.Lock()
 
 
-async def _counted(modules: asyncio_config.ConfigModules, run: Awaitable[object], called: Called) -> None:
-    """Wait for a run of a plugin, and tell how the process ended; what it printed is another matter."""
+def plugin(
+    chosen: Chosen, cluster: codec.Doc, clock: Clock, metrics: PluginMetrics, environ: Mapping[str, str] = os.environ
+) -> Plugin:
+    """The plugin for these settings: one for all loops of a process that ask for the same. Raises KubeconfigError."""
+    key = (codec.encode([chosen.user.exec, cluster]), chosen.folder, metrics, frozenset(environ.items()))
+    with _known_guard:
+        found = _known.get(key)
+        if found is None:
+            found = _known[key] = Plugin(chosen, cluster, clock, metrics, environ)
+        return found
+
+
+def _decode(out: bytes) -> ExecCredential:
+    """JSON, or YAML where it does not begin with a brace."""
+    if out.lstrip().startswith(b"{"):
+        return codec.decode(out, ExecCredential)
+    doc: Any = yaml.load(out.decode(), yaml.BaseLoader)
+    return codec.decode(codec.encode(doc), ExecCredential)
+
+
+def _certificate(given: _Given) -> x509.Certificate | None:
+    return x509.load_pem_x509_certificates(given.certificate[0])[0] if given.certificate is not None else None
+
+
+def _pair(cert: str, key: str) -> tuple[bytes, bytes] | None:
+    if not cert:
+        return None
+    pair = cert.encode(), key.encode()
     try:
-        await run
-    except OSError:
-        called(1, "plugin_not_found_error")
-        raise
-    except modules.ConfigException as error:
-        code = _EXIT_CODE.search(str(error))
-        called(int(code[1]) if code else 0, "plugin_execution_error" if code else "no_error")
-        raise
-    called(0, "no_error")
-
-
-def _credentials(
-    modules: asyncio_config.ConfigModules, loader: Any, chosen: kubeconfig.Chosen, clock: Clock, called: Called
-) -> Credentials:
-    if chosen.user.exec is not None:
-        return _renewed(modules, loader, lambda: _counted(modules, loader.load_from_exec_plugin(), called), clock)
-    if loader.provider == "oidc":
-        return _renewed(modules, loader, loader._load_oid_token, clock)
-    if loader.provider == "gcp":
-        return _renewed(modules, loader, loader.load_gcp_token, clock)
-    return Fixed(getattr(loader, "token", ""))
-
-
-def _renewed(modules: asyncio_config.ConfigModules, loader: Any, again: Any, clock: Clock) -> Renewing:
-    def lease() -> Lease:
-        expiry = getattr(loader, "exec_plugin_expiry", None)
-        left = None if expiry is None else (expiry - clock.now()).total_seconds()
-        return Lease(getattr(loader, "token", ""), left if loader.provider is None else PROVIDER_PERIOD_S)
-
-    async def source() -> Lease:
-        vars(loader).pop("exec_plugin_expiry", None)  # it would keep a token that the server rejected
-        try:
-            await again()
-        except (modules.ConfigException, OSError, ValueError, KeyError) as error:
-            raise CredentialsError(one_line(error)) from error
-        return lease()
-
-    return Renewing(source, clock, lease())
+        client_context(TLSFiles(cert_data=pair[0], key_data=pair[1], insecure=True))
+        x509.load_pem_x509_certificates(pair[0])
+    except (TLSFilesError, ValueError) as error:
+        raise CredentialsError(f"exec plugin: failed parsing client key/certificate: {error}") from error
+    return pair

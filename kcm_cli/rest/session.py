@@ -49,7 +49,7 @@ class Session:
         most_connections: int = MOST_CONNECTIONS,
     ) -> None:
         self.access = access
-        self._ssl = ReloadedContext(access.tls, clock, metrics) if access.tls is not None else None
+        self._ssl = ReloadedContext(access.tls, clock, metrics, access.certificate) if access.tls is not None else None
         self._slots = Slots(min(connections, most_connections), most_connections, clock)
         self._dialer = Dialer(access, clock, metrics)
         self._encoder = Encoder(access)

@@ -16,7 +16,7 @@ import logging
 import re
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,6 +55,11 @@ class TLSFiles:
         return replace(self, cert_file=None, cert_data=b"", key_file=None, key_data=b"")
 
     @property
+    def shows(self) -> bool:
+        """Whether there is a client certificate."""
+        return bool(self.cert_data) or self.cert_file is not None
+
+    @property
     def watches_ca(self) -> bool:
         """Whether trust depends on a file."""
         return self.ca_file is not None and not self.ca_data and not self.insecure
@@ -65,10 +70,21 @@ class TLSFiles:
 
 
 class ReloadedContext:
-    """The context of some files, made anew when one of them has changed. Raises TLSFilesError when made."""
+    """The context of some files, made anew when one of them has changed. Raises TLSFilesError when made.
 
-    def __init__(self, files: TLSFiles, clock: Clock, metrics: SessionMetrics = NO_SESSION_METRICS) -> None:
+    certificate: the client's certificate and key (PEM) of the moment; None for those of the files.
+    """
+
+    def __init__(
+        self,
+        files: TLSFiles,
+        clock: Clock,
+        metrics: SessionMetrics = NO_SESSION_METRICS,
+        certificate: Callable[[], tuple[bytes, bytes] | None] = lambda: None,
+    ) -> None:
         self._files = files
+        self._certificate = certificate
+        self._shown: tuple[bytes, bytes] | None = None
         self._clock = clock
         self._metrics = metrics
         self._stamps = files.stamps()
@@ -81,14 +97,23 @@ class ReloadedContext:
         if now - self._looked >= FILES_PERIOD_S:
             self._looked = now
             self._look()
+        shown = self._certificate()
+        if shown != self._shown:
+            self._shown = shown
+            self._context = client_context(self._all())
         return self._context
+
+    def _all(self) -> TLSFiles:
+        if self._shown is None:
+            return self._files
+        return replace(self._files.anonymous, cert_data=self._shown[0], key_data=self._shown[1])
 
     def _look(self) -> None:
         stamps = self._files.stamps()
         ca_changed = stamps[0] != self._stamps[0]
         try:
             if stamps != self._stamps:
-                self._context = client_context(self._files)
+                self._context = client_context(self._all())
         except TLSFilesError as error:
             log.warning("Cannot reload certificates", extra={"fields": {"err": str(error)}})
             if error.ca:
@@ -107,7 +132,7 @@ def client_context(files: TLSFiles) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     else:
         _trust(context, files)
-    if files.cert_data or files.cert_file is not None:
+    if files.shows:
         _show(context, files)
     return context
 

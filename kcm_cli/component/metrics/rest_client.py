@@ -3,8 +3,12 @@
 upstream: staging/src/k8s.io/component-base/metrics/prometheus/restclient/metrics.go
 """
 
+import time
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from prometheus_client.samples import Sample
 
 from kcm_cli.component.metrics.instruments import Counter, Description, Family, Gauge, Histogram
 from kcm_cli.component.metrics.registry import Registry
@@ -116,7 +120,7 @@ class RestClientMetrics:
             labels=("code", "host", "verb"),
         )
         self.transport = TransportMetrics.register(registry)
-        self.exec_plugin = ExecPluginMetrics.register(registry)
+        self.exec_plugin = ExecPluginMetrics(registry)
 
     def host(self, host: str) -> HostMetrics:
         """The metrics of requests to a host (``10.0.0.1:6443``)."""
@@ -180,41 +184,60 @@ class TransportMetrics:
         )
 
 
-@dataclass(frozen=True, slots=True)
+class TimeLeft(Gauge):
+    """Seconds until the first of several Unix times, computed when it is read; +Inf without any."""
+
+    __slots__ = ("ends",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends: dict[int, float] = {}
+
+    def samples(self, name: str, labels: dict[str, str]) -> Iterator[Sample]:
+        first = min(list(self.ends.values()), default=None)
+        yield Sample(name, labels, float("inf") if first is None else first - time.time())
+
+
 class ExecPluginMetrics:
-    """Runs of credential plugins. Labels: call_status, code."""
+    """Runs of credential plugins, and the certificates that they gave."""
 
-    calls: Family[Counter]
-
-    def called(self, code: int, status: str) -> None:
-        """A plugin has run: its exit code, and how that ended."""
-        self.calls.labels(status, str(code)).inc()
-
-    @classmethod
-    def register(cls, registry: Registry) -> "ExecPluginMetrics":
+    def __init__(self, registry: Registry) -> None:
         """Declare the families."""
-        registry.register(
+        self._left = registry.register(
             Description(
                 "rest_client_exec_plugin_ttl_seconds",
                 "gauge",
-                f"Seconds until the first certificate of a credential plugin expires. Always +Inf. {_STILL}",
+                "Seconds until the first certificate of a credential plugin expires. +Inf where none is shown.",
             ),
-            Gauge,
-        ).labels().set(float("inf"))
+            TimeLeft,
+        ).labels()
         registry.counter(
             "rest_client_exec_plugin_policy_call_total",
             f"How often a credential plugin was checked against the policy. {_STILL}",
             labels=("allowed", "denied"),
         )
-        registry.histogram(
+        self._ages = registry.histogram(
             "rest_client_exec_plugin_certificate_rotation_age",
-            f"Seconds that a credential plugin's certificate was used before the next one came. {_STILL}",
+            "Seconds since a credential plugin's certificate became valid, when the next one replaced it.",
             _AGES,
         ).labels()
-        return cls(
-            registry.counter(
-                "rest_client_exec_plugin_call_total",
-                "How often a credential plugin ran, by outcome and exit code.",
-                labels=("call_status", "code"),
-            )
+        self.calls = registry.counter(
+            "rest_client_exec_plugin_call_total",
+            "How often a credential plugin ran, by outcome and exit code.",
+            labels=("call_status", "code"),
         )
+
+    def called(self, code: int, status: str) -> None:
+        """A plugin has run: its exit code, and how that ended."""
+        self.calls.labels(status, str(code)).inc()
+
+    def shows(self, plugin: object, ends_s: float | None) -> None:
+        """A plugin's certificate, with the Unix time of its end; None where it gives none."""
+        if ends_s is None:
+            self._left.ends.pop(id(plugin), None)
+        else:
+            self._left.ends[id(plugin)] = ends_s
+
+    def rotated(self, age_s: float) -> None:
+        """A certificate of that age was replaced."""
+        self._ages.observe(age_s)

@@ -10,7 +10,9 @@ import pytest
 from kcm_cli.api.core import PODS
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest.access import Access
+from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import Client
+from kcm_cli.rest.credentials import Lease, Renewing
 from kcm_cli.rest.errors import TLSFilesError
 from kcm_cli.rest.metrics import NO_SESSION_METRICS
 from kcm_cli.rest.pool import KEEPALIVE_S
@@ -359,6 +361,38 @@ def test_a_client_certificate_is_shown_unless_anonymous(run, serving, authority,
             assert [asked.peer for asked in server.asked] == ["jane", ""]
 
     run(main())
+
+
+def test_a_certificate_of_the_moment_is_shown_and_replaced_after_a_401(run, serving, authority, plain):
+    """As exec plugins give them."""
+
+    async def main():
+        given = iter(["jane", "joan"])
+
+        async def source():
+            cert, key = authority.issue(next(given))
+            return Lease("", None, (cert.read_bytes(), key.read_bytes()))
+
+        renewing = Renewing(source, LoopClock())
+        async with (
+            serving(authority.issue("server", "127.0.0.1"), client_ca=authority.path) as server,
+            session(server, TLSFiles(ca_file=authority.path), certificate=lambda: renewing.certificate) as made,
+        ):
+            user = Authorized(made, renewing)
+            assert (await user.send(GET)).status == 200
+            server.answer = only_for("joan", plain)
+            assert (await user.send(GET)).status == 200
+            assert [asked.peer for asked in server.asked] == ["jane", "jane", "joan"]
+            assert server.connections == 2
+
+    run(main())
+
+
+def only_for(name, plain):
+    async def answer(asked, writer):
+        await plain(b"{}", "200 OK" if asked.peer == name else "401 Unauthorized")(asked, writer)
+
+    return answer
 
 
 def test_changed_certificate_files_are_used(run, serving, authority):

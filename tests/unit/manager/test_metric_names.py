@@ -29,9 +29,7 @@ UNUSED = {"volume-plugins": "the plugins of nodes are not used"} | {
 STILL = {
     "hidden_metrics_total": "nothing is hidden",
     "informer_queued_items": "there is no queue between a watch and its listeners",
-    "rest_client_exec_plugin_certificate_rotation_age": "plugins that show certificates are asked once",
     "rest_client_exec_plugin_policy_call_total": "the original's has two labels, is given one, and never moves either",
-    "rest_client_exec_plugin_ttl_seconds": "plugins that show certificates are asked once",
     "rest_client_transport_cache_gc_calls_total": "it is about the cache of Go's client library",
     "rest_client_transport_cert_rotation_gc_calls_total": "it is about the cache of Go's client library",
 }

@@ -35,12 +35,12 @@ def test_a_lease_is_used_until_it_ends():
     async def run():
         renewing = Renewing(Tokens(), LoopClock())
         assert renewing.current() is None
-        assert await renewing.renew() == "t1"
+        assert (await renewing.renew()).header == "t1"
         await asyncio.sleep(9.9)
-        assert renewing.current() == "t1"
+        assert renewing.current().header == "t1"
         await asyncio.sleep(0.2)
         assert renewing.current() is None
-        assert await renewing.renew() == "t2"
+        assert (await renewing.renew()).header == "t2"
 
     virtual.run(run())
 
@@ -49,7 +49,7 @@ def test_many_who_wait_cause_one_renewal():
     async def run():
         tokens = Tokens(delay_s=1.0)
         renewing = Renewing(tokens, LoopClock())
-        assert set(await asyncio.gather(*(renewing.renew() for _ in range(20)))) == {"t1"}
+        assert set(await asyncio.gather(*(renewing.renew() for _ in range(20)))) == {Lease("t1")}
 
     virtual.run(run())
 
@@ -63,7 +63,7 @@ def test_those_who_wait_share_a_failure():
         assert {type(outcome) for outcome in outcomes} == {CredentialsError}
         assert LoopClock().monotonic() == 3.0
         tokens.failing = False
-        assert await renewing.renew() == "t1"
+        assert (await renewing.renew()).header == "t1"
 
     virtual.run(run())
 
@@ -75,7 +75,7 @@ def test_an_old_value_stays_in_use_when_renewing_fails():
         await renewing.renew()
         tokens.failing = True
         await asyncio.sleep(11)
-        assert await renewing.renew() == "t1"
+        assert (await renewing.renew()).header == "t1"
 
     virtual.run(run())
 
@@ -85,9 +85,9 @@ def test_a_rejected_value_is_not_used_again():
         tokens = Tokens(lifetime_s=None)
         renewing = Renewing(tokens, LoopClock())
         await renewing.renew()
-        renewing.reject("t0")
-        assert renewing.current() == "t1"
-        renewing.reject("t1")
+        renewing.reject(Lease("t1"))
+        assert renewing.current().header == "t1"
+        renewing.reject(renewing.current())
         assert renewing.current() is None
         tokens.failing = True
         with pytest.raises(CredentialsError):
@@ -101,12 +101,12 @@ def test_a_token_file_is_read_again(tmp_path):
         path = tmp_path / "token"
         path.write_text("one\n")
         credentials = from_file(path, LoopClock())
-        assert await credentials.renew() == "Bearer one"
+        assert (await credentials.renew()).header == "Bearer one"
         path.write_text("two\n")
-        assert credentials.current() == "Bearer one"
+        assert credentials.current().header == "Bearer one"
         await asyncio.sleep(FILE_PERIOD_S)
         assert credentials.current() is None
-        assert await credentials.renew() == "Bearer two"
+        assert (await credentials.renew()).header == "Bearer two"
 
     virtual.run(run())
 

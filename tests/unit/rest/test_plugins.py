@@ -1,0 +1,351 @@
+"""Exec credential plugins: real processes, asked through the kubeconfig that names them."""
+
+import asyncio
+import base64
+import json
+import sys
+import textwrap
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.rest import access, plugins
+from kcm_cli.rest.access import Access
+from kcm_cli.rest.errors import AccessError, CredentialsError, KubeconfigError
+from tests.trust.cases import LEAF, sign
+
+V1 = "client.authentication.k8s.io/v1"
+PLUGIN = """
+import json, os, pathlib, sys
+folder = pathlib.Path(sys.argv[0]).parent
+number = len(list(folder.glob("run-*"))) + 1
+info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
+(folder / f"run-{number}").write_text(json.dumps({"info": info, "env": dict(os.environ), "args": sys.argv[1:]}))
+print("words for people", file=sys.stderr)
+status = json.loads((folder / "status").read_text().replace("NUMBER", str(number)))
+print(json.dumps({"apiVersion": info["apiVersion"], "kind": "ExecCredential", "status": status}))
+"""
+
+
+class Kit:
+    """A kubeconfig whose plugin is ``script``, which prints the status that is kept beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.calls: list[tuple[int, str]] = []
+        self.ends: list[float | None] = []
+        self.ages: list[float] = []
+        self.script(PLUGIN)
+        self.status({"token": "token-NUMBER"})
+        self.configure()
+
+    def script(self, code: str) -> None:
+        path = self.folder / "plugin"
+        path.write_text(f"#!{sys.executable}\n{textwrap.dedent(code)}")
+        path.chmod(0o755)
+
+    def status(self, status: object) -> None:
+        (self.folder / "status").write_text(json.dumps(status))
+
+    def configure(self, cluster: dict[str, object] | None = None, **plugin: object) -> None:
+        chosen = {"apiVersion": V1, "command": "./plugin", "interactiveMode": "Never", **plugin}
+        document = {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "clusters": [{"name": "k", "cluster": {"server": "https://10.0.0.1:6443", **(cluster or {})}}],
+            "users": [{"name": "u", "user": {"exec": chosen}}],
+        }
+        (self.folder / "kubeconfig").write_text(yaml.safe_dump(document))
+
+    async def load(self) -> Access:
+        path = str(self.folder / "kubeconfig")
+        return await access.load(path=path, master="", clock=LoopClock(), environ={"HOME": "/h"}, metrics=self)
+
+    def runs(self) -> list[dict[str, object]]:
+        return [json.loads(path.read_text()) for path in sorted(self.folder.glob("run-*"))]
+
+    # PluginMetrics
+
+    def called(self, code: int, status: str) -> None:
+        self.calls.append((code, status))
+
+    def shows(self, plugin: object, ends_s: float | None) -> None:
+        self.ends.append(ends_s)
+
+    def rotated(self, age_s: float) -> None:
+        self.ages.append(age_s)
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Kit:
+    return Kit(tmp_path)
+
+
+def in_s(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def pair() -> dict[str, str]:
+    signed = sign(LEAF)
+    return {"clientCertificateData": signed.pem.decode(), "clientKeyData": signed.secret.decode()}
+
+
+def test_it_runs_once_until_its_token_is_rejected(kit: Kit, capfd: pytest.CaptureFixture[str]) -> None:
+    async def main() -> None:
+        credentials = (await kit.load()).credentials
+        assert credentials.current() is None
+        first = await credentials.renew()
+        assert first.header == "Bearer token-1"
+        assert await credentials.renew() is first
+        credentials.reject(first)
+        assert (await credentials.renew()).header == "Bearer token-2"
+
+    asyncio.run(main())
+    assert capfd.readouterr().err == "words for people\n" * 2
+    assert kit.calls == [(0, "no_error")] * 2
+
+
+def test_it_gets_its_environment_and_arguments(kit: Kit) -> None:
+    kit.configure(args=["a", "--b"], env=[{"name": "PREFIX", "value": "x"}, {"name": "HOME", "value": "mine"}])
+    asyncio.run(renewed(kit))
+    (run,) = kit.runs()
+    assert run["args"] == ["a", "--b"]
+    assert run["info"] == {"kind": "ExecCredential", "apiVersion": V1, "spec": {"interactive": False}}
+    assert {"PREFIX": "x", "HOME": "mine"}.items() <= run["env"].items()  # type: ignore[attr-defined]
+
+
+def test_it_learns_about_the_cluster_where_it_asks_for_that(kit: Kit) -> None:
+    bundle = sign(LEAF).pem
+    (kit.folder / "ca.pem").write_bytes(bundle)
+    config = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": ["a"]}}
+    kit.configure(
+        {
+            "certificate-authority": "ca.pem",
+            "tls-server-name": "api",
+            "proxy-url": "http://p:1",
+            "extensions": [{"name": "other", "extension": 1}, config],
+        },
+        provideClusterInfo=True,
+        apiVersion="client.authentication.k8s.io/v1beta1",
+    )
+    asyncio.run(renewed(kit))
+    info = kit.runs()[0]["info"]
+    assert info["apiVersion"] == "client.authentication.k8s.io/v1beta1"  # type: ignore[index]
+    assert info["spec"]["cluster"] == {  # type: ignore[index]
+        "server": "https://10.0.0.1:6443",
+        "tls-server-name": "api",
+        "certificate-authority-data": base64.b64encode(bundle).decode(),
+        "proxy-url": "http://p:1",
+        "config": {"audience": ["a"]},
+    }
+
+
+@pytest.mark.parametrize(("ends_s", "left_s"), [(3600, 3570), (100, 90), (-100, None)])
+def test_it_runs_again_before_its_credentials_expire(kit: Kit, ends_s: float, left_s: float | None) -> None:
+    kit.status({"token": "NUMBER", "expirationTimestamp": in_s(ends_s)})
+
+    async def main() -> None:
+        credentials = (await kit.load()).credentials
+        lease = await credentials.renew()
+        if left_s is None:
+            assert credentials.current() is None
+            assert (await credentials.renew()).header == "Bearer 2"
+        else:
+            assert lease.lifetime_s is not None
+            assert abs(lease.lifetime_s - left_s) < 10
+
+    asyncio.run(main())
+
+
+def test_credentials_that_it_keeps_are_used_to_their_end(kit: Kit) -> None:
+    kit.status({"token": "same", "expirationTimestamp": in_s(1000)})
+
+    async def main() -> None:
+        plugin = (await kit.load()).credentials
+        first = await plugin.renew()
+        plugin.reject(first)
+        again = await plugin.renew()
+        assert again == first
+        assert again.lifetime_s is not None and first.lifetime_s is not None
+        assert again.lifetime_s > first.lifetime_s
+
+    asyncio.run(main())
+
+
+async def renewed(kit: Kit) -> str:
+    return (await (await kit.load()).credentials.renew()).header
+
+
+def test_it_runs_once_for_all_loops(kit: Kit) -> None:
+    """The controllers, the election and the server each load the kubeconfig on a loop of their own."""
+    go, got, kept = threading.Barrier(4), [], []
+
+    async def one() -> None:
+        loaded = await kit.load()
+        kept.append(loaded)
+        await asyncio.to_thread(go.wait)
+        got.append((await loaded.credentials.renew()).header)
+        await asyncio.to_thread(go.wait)
+
+    threads = [threading.Thread(target=lambda: asyncio.run(one())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got == ["Bearer token-1"] * 4
+
+
+def test_a_certificate_is_shown_and_measured(kit: Kit) -> None:
+    first, second = pair(), pair()
+    kit.status(first)
+
+    async def main() -> None:
+        loaded = await kit.load()
+        assert loaded.certificate() is None
+        lease = await loaded.credentials.renew()
+        assert lease.header == ""
+        assert loaded.certificate() == (first["clientCertificateData"].encode(), first["clientKeyData"].encode())
+        kit.status(second)
+        loaded.credentials.reject(lease)
+        assert await loaded.credentials.renew() != lease
+        assert loaded.certificate() == (second["clientCertificateData"].encode(), second["clientKeyData"].encode())
+
+    asyncio.run(main())
+    assert [int(end or 0) for end in kit.ends] == [int(LEAF.ends.timestamp())] * 2
+    assert [round(age / 3600) for age in kit.ages] == [24]
+
+
+PRINTED = {
+    "nothing": ("", "decoding stdout"),
+    "words": ("print('no document')", "decoding stdout"),
+    "bytes": ("import sys; sys.stdout.buffer.write(b'\\xff\\x00')", "decoding stdout"),
+    "null": ("print('null')", "decoding stdout"),
+    "another version": (
+        'print(\'{"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential"}\')',
+        f"configured to use API version {V1}, plugin returned version client.authentication.k8s.io/v1beta1",
+    ),
+    "failure": ("import sys; sys.exit(7)", "failed with exit code 7"),
+    "a crash": ("import os; os.kill(os.getpid(), 11)", "failed with exit code -1"),
+}
+
+
+@pytest.mark.parametrize(("code", "text"), PRINTED.values(), ids=PRINTED.keys())
+def test_what_cannot_be_used_is_one_clear_line(kit: Kit, code: str, text: str) -> None:
+    kit.script(code)
+    with pytest.raises(CredentialsError) as raised:
+        asyncio.run(renewed(kit))
+    assert text in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+STATUSES = {
+    "no status": (None, "didn't return a status field"),
+    "empty": ({}, "didn't return a token or cert/key pair"),
+    "nulls": ({"token": None, "expirationTimestamp": None}, "didn't return a token or cert/key pair"),
+    "certificate alone": ({"clientCertificateData": "x"}, "only certificate or key, not both"),
+    "no certificate": ({"clientCertificateData": "x", "clientKeyData": "y"}, "failed parsing client key/certificate"),
+    "no time": ({"token": "x", "expirationTimestamp": "tomorrow"}, "decoding stdout"),
+    "a number": ({"token": 5}, "decoding stdout"),
+}
+
+
+@pytest.mark.parametrize(("status", "text"), STATUSES.values(), ids=STATUSES.keys())
+def test_a_status_that_cannot_be_used_is_one_clear_line(kit: Kit, status: object, text: str) -> None:
+    kit.status(status)
+    with pytest.raises(CredentialsError, match=text):
+        asyncio.run(renewed(kit))
+
+
+def test_yaml_is_read_too(kit: Kit) -> None:
+    kit.script(f"print('apiVersion: {V1}\\nkind: ExecCredential\\nstatus:\\n  token: 123')")
+    assert asyncio.run(renewed(kit)) == "Bearer 123"
+
+
+def test_a_command_that_is_missing_is_named_with_its_hint(kit: Kit) -> None:
+    kit.configure(command="no-such-plugin", installHint="\x1b[31mInstall\x1b[0m it\nfirst")
+    with pytest.raises(CredentialsError) as raised:
+        asyncio.run(renewed(kit))
+    assert str(raised.value) == "exec: executable no-such-plugin not found: Install it first"
+    assert kit.calls == [(1, "plugin_not_found_error")]
+
+
+def test_a_command_without_a_slash_is_looked_for_in_the_path_only(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit.configure(command="plugin")
+    monkeypatch.chdir(kit.folder)
+    with pytest.raises(CredentialsError, match="executable plugin not found"):
+        asyncio.run(renewed(kit))
+
+
+def test_input_is_closed_unless_it_is_a_terminal(kit: Kit) -> None:
+    kit.script(f"import sys; print({PLUGIN!r} and sys.stdin.read())")
+    kit.configure(interactiveMode="IfAvailable")
+    with pytest.raises(CredentialsError, match="decoding stdout"):
+        asyncio.run(renewed(kit))
+    kit.configure(interactiveMode="Always")
+    with pytest.raises(CredentialsError, match="standard input is not a terminal"):
+        asyncio.run(renewed(kit))
+
+
+def test_one_that_hangs_is_killed_with_its_children(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "TIMEOUT_S", 0.5)
+    kit.script("import subprocess; subprocess.run(['sleep', '1000'])")
+    with pytest.raises(CredentialsError, match="was not done within"):
+        asyncio.run(renewed(kit))
+
+
+def test_one_that_prints_without_end_is_killed(kit: Kit) -> None:
+    kit.script("while True: print('x' * 65536)")
+    with pytest.raises(CredentialsError, match="failed with exit code"):
+        asyncio.run(renewed(kit))
+
+
+def test_the_end_does_not_wait_for_it(kit: Kit) -> None:
+    kit.script("import pathlib, sys, time; pathlib.Path(sys.argv[0] + '.on').touch(); time.sleep(1000)")
+
+    async def main() -> None:
+        task = asyncio.create_task(renewed(kit))
+        while not (kit.folder / "plugin.on").exists():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+
+
+FAULTS = {
+    "version": ({"apiVersion": "client.authentication.k8s.io/v1alpha1"}, 'invalid apiVersion "client.auth'),
+    "mode": ({"interactiveMode": "Sometimes"}, 'invalid interactiveMode "Sometimes"'),
+    "no mode": ({"interactiveMode": ""}, "needs interactiveMode"),
+    "nameless variable": ({"env": [{"value": "x"}]}, "need names"),
+}
+
+
+@pytest.mark.parametrize(("plugin", "text"), FAULTS.values(), ids=FAULTS.keys())
+def test_settings_that_can_never_work_are_refused_at_once(kit: Kit, plugin: dict[str, object], text: str) -> None:
+    kit.configure(**plugin)
+    with pytest.raises(KubeconfigError, match=text):
+        asyncio.run(kit.load())
+
+
+def test_providers_are_refused_as_by_the_go_binary(kit: Kit) -> None:
+    path = kit.folder / "kubeconfig"
+    document = yaml.safe_load(path.read_text())
+    document["users"][0]["user"] = {"auth-provider": {"name": "oidc", "config": {"id-token": "x"}}}
+    path.write_text(yaml.safe_dump(document))
+    with pytest.raises(AccessError, match='no auth provider found for name "oidc"'):
+        asyncio.run(kit.load())
+
+
+def test_other_credentials_of_the_user_go_before_the_plugin(kit: Kit) -> None:
+    path = kit.folder / "kubeconfig"
+    document = yaml.safe_load(path.read_text())
+    document["users"][0]["user"]["token"] = "mine"
+    path.write_text(yaml.safe_dump(document))
+    assert asyncio.run(renewed(kit)) == "Bearer mine"
+    assert kit.runs() == []
