@@ -14,7 +14,6 @@ from kcm_cli.component.featuregates_inert import INERT
 from kcm_cli.component.flagset import Flag
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.options import bindings, flag_set
-from kcm_cli.manager.options_former import FORMER
 
 _HEAD = """\
 # Flags of kcm
@@ -34,7 +33,7 @@ def flags_document() -> str:
     lines = [_HEAD]
     for title, flags in groupby(visible, key=lambda flag: flag.section):
         lines += [f"## {title} flags", "", *_table(flags, keys), ""]
-    lines += ["## Deprecated and former flags", "", "Accepted, left out of `--help`, answered with a warning.", ""]
+    lines += ["## Deprecated flags", "", "Accepted, left out of `--help`, answered with a warning.", ""]
     lines += [*_deprecated(), "", "## Controllers", "", *_controllers(), "", "## Feature gates", "", *_gates(), ""]
     return "\n".join(lines)
 
@@ -53,9 +52,7 @@ def _table(flags: Iterator[Flag], keys: Mapping[str, str]) -> Iterator[str]:
 def _deprecated() -> Iterator[str]:
     yield "| Flag | Type | What becomes of it |"
     yield "| --- | --- | --- |"
-    former = {flag.name for flag in FORMER}
-    hidden = [flag for flag in flag_set() if flag.hidden]
-    for flag in sorted(hidden, key=lambda flag: (flag.name in former, flag.name)):
+    for flag in sorted((flag for flag in flag_set() if flag.hidden), key=lambda flag: flag.name):
         yield f"| `--{flag.name}` | {flag.kind.word} | {_cell(flag.deprecated)} |"
 
 

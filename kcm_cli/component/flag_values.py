@@ -147,11 +147,10 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_level(text: str) -> int:
-    """A log verbosity."""
-    value = bounded(32)(parse_int(text))
-    if value < 0:
-        raise ValueError("must not be negative")
-    return value
+    """A log verbosity: digits only, as klog reads it."""
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError("must be a whole number")
+    return bounded(32)(int(text))
 
 
 def parse_vmodule(text: str) -> tuple[tuple[str, int], ...]:

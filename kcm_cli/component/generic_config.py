@@ -55,24 +55,8 @@ class GenericConfig:
 
     SECTION: ClassVar[str] = "Generic"
 
-    port: int = option(
-        INT32,
-        0,
-        flag="port",
-        key="Port",
-        minimum=0,
-        maximum=65535,
-        deprecated="it serves plain HTTP without authentication to everyone; use --secure-port.",
-        help="Port for plain HTTP, served on --address; 0 serves none.",
-    )
-    address: str = option(
-        IP,
-        "0.0.0.0",
-        flag="address",
-        key="Address",
-        deprecated="it is the address of the plain --port; use --bind-address.",
-        help="Address on which --port listens.",
-    )
+    port: int = option(INT32, 0, key="Port", help="Without effect: plain HTTP is no longer served.")
+    address: str = option(IP, "0.0.0.0", key="Address", help="Without effect: plain HTTP is no longer served.")
     min_resync_period_s: float = option(
         DURATION,
         12 * 3600.0,

@@ -19,7 +19,6 @@ from kcm_cli.manager import inert
 from kcm_cli.manager.config_controllers import KnownControllers, canonical, selected
 from kcm_cli.manager.config_files import component_values, leader_migration
 from kcm_cli.manager.options import ComponentConfig, Options, bindings, flag_set
-from kcm_cli.manager.options_former import RENAMED
 from kcm_cli.manager.validation import problems_of
 
 
@@ -74,7 +73,7 @@ def load(args: Sequence[str], known: KnownControllers) -> Config:
 def complete(parsed: Parsed, known: KnownControllers) -> Config:
     """The completed configuration of parsed flags. Raises ConfigError with all that is wrong."""
     problems = [*parsed.problems, *(f"unexpected argument: {arg} (kcm takes flags only)" for arg in parsed.rest)]
-    chosen, warnings = _present_names(parsed)
+    chosen, warnings = parsed.values, parsed.warnings
     tree, file_problems = _options(chosen)
     problems += file_problems
     tree, lock_warnings = _present_lock(tree)
@@ -107,15 +106,6 @@ def complete(parsed: Parsed, known: KnownControllers) -> Config:
         flags=_flag_texts(tree, chosen),
         warnings=(*warnings, *lock_warnings, *resolved.warnings, *inert.warnings(tree, chosen)),
     )
-
-
-def _present_names(parsed: Parsed) -> tuple[dict[str, object], list[str]]:
-    """The values with renamed flags under their present names."""
-    chosen = dict(parsed.values)
-    for former, present in RENAMED.items():
-        if former in chosen:
-            chosen.setdefault(present, chosen[former])
-    return chosen, list(parsed.warnings)
 
 
 def _options(chosen: Mapping[str, object]) -> tuple[Options, list[str]]:

@@ -147,14 +147,12 @@ class Manager:
         await self._thread.stop()
 
     def _server(self) -> Server:
-        config, generic = self._config, self._config.component.generic
+        config = self._config
         mux = self._show.pages(self._loop, lambda: self._thread.loop)
         settings = ServerConfig(
             serving=config.serving,
             authentication=config.authentication,
             authorization=config.authorization,
-            insecure_address=generic.address,
-            insecure_port=generic.port,
             certificate_uids=config.gates.enabled("AllowParsingUserUIDFromCertAuth"),
         )
         return Server(settings, mux, AuthMetrics.register(self._show.registry), self._clock)

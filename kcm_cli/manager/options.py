@@ -53,7 +53,6 @@ from kcm_cli.controllers.service_lb.config import ServiceConfig
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
-from kcm_cli.manager.options_former import FORMER
 
 SECTIONS = (
     "Debugging",
@@ -207,7 +206,5 @@ def bindings() -> tuple[Binding, ...]:
 def flag_set() -> FlagSet:
     """All flags of the manager, by section and name."""
     return FlagSet(
-        sorted(
-            (*flags_of(Options), *PROCESS_FLAGS, *FORMER), key=lambda flag: (SECTIONS.index(flag.section), flag.name)
-        )
+        sorted((*flags_of(Options), *PROCESS_FLAGS), key=lambda flag: (SECTIONS.index(flag.section), flag.name))
     )

@@ -43,7 +43,7 @@ _RELOAD_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """The parts of the configuration that serving uses. ``insecure_port`` 0: no plain HTTP.
+    """The parts of the configuration that serving uses.
 
     ``certificate_uids``: whether the uid in a client's certificate is its user's.
     """
@@ -51,8 +51,6 @@ class ServerConfig:
     serving: ServingConfig
     authentication: AuthenticationConfig
     authorization: AuthorizationConfig
-    insecure_address: str = "0.0.0.0"
-    insecure_port: int = 0
     certificate_uids: bool = True
 
 
@@ -77,7 +75,6 @@ class Server:
         self._http: HttpServer | None = None
         self._sockets: list[socket.socket] = []
         try:
-            self._plain = self._listen(config.insecure_address, config.insecure_port)
             self._secure = self._listen(config.serving.bind_address, config.serving.port)
             self._tls = self._load_tls() if self._secure is not None else None
         except RunError:
@@ -86,8 +83,8 @@ class Server:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """Where it listens: the secure address first."""
-        return [sock.getsockname()[:2] for sock in (self._secure, self._plain) if sock is not None]
+        """Where it listens; nowhere with --secure-port=0."""
+        return [sock.getsockname()[:2] for sock in self._sockets]
 
     def close(self) -> None:
         """Give the sockets up without having served."""
@@ -122,9 +119,6 @@ class Server:
             )
             app = Starlette(routes=[Mount("/", app=self._mux)], middleware=[Middleware(NoCache), guard])
             found.append(Endpoint(self._secure, app, self._tls.context))
-        if self._plain is not None:
-            app = Starlette(routes=[Mount("/", app=self._mux)], middleware=[Middleware(NoCache)])
-            found.append(Endpoint(self._plain, app, None))
         return tuple(found)
 
     def _authenticator(self, delegates: Delegates, rng: random.Random) -> Authenticator:

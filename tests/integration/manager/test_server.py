@@ -123,7 +123,6 @@ class ApiServer:
 @dataclass
 class Running:
     port: int
-    plain_port: int
     health: HealthChecks
     registry: Registry
     api: ApiServer
@@ -170,11 +169,10 @@ async def serving(
     *,
     delegated: bool = True,
     api: ApiServer | None = None,
-    plain: bool = False,
 ) -> AsyncIterator[Running]:
     registry, clock, api = Registry(), LoopClock(), api or ApiServer()
     families = SliMetrics(registry)
-    running = Running(free_port(), free_port() if plain else 0, HealthChecks(metrics=families), registry, api)
+    running = Running(free_port(), HealthChecks(metrics=families), registry, api)
     mux = Mux()
     mux.handle("/healthz", handlers.health(running.health))
     mux.handle("/configz", handlers.configz({"a": 1}))
@@ -185,8 +183,6 @@ async def serving(
         serving=replace(serving_config or ServingConfig(), bind_address="127.0.0.1", port=running.port),
         authentication=authentication or AuthenticationConfig(skip_lookup=True),
         authorization=AuthorizationConfig(),
-        insecure_address="127.0.0.1",
-        insecure_port=running.plain_port,
     )
     server = Server(config, mux, AuthMetrics.register(registry), clock)
     client = Client(api, limiter=Unlimited(), user_agent="t", clock=clock)
@@ -275,18 +271,6 @@ def test_plain_http_on_the_tls_port_is_told_so() -> None:
             answer = await reader.read()
             writer.close()
             assert answer.startswith(b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server")
-
-    run(work)
-
-
-def test_plain_port_serves_without_credentials() -> None:
-    async def work() -> None:
-        async with (
-            serving(plain=True) as server,
-            aiohttp.ClientSession() as session,
-            session.get(f"http://127.0.0.1:{server.plain_port}/configz") as response,
-        ):
-            assert (response.status, await response.text()) == (200, '{"a":1}')
 
     run(work)
 

@@ -31,8 +31,8 @@ def test_nothing_by_default(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_warnings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert announced(capsys, "--register-retry-count=10") == [
-        '"Flag --register-retry-count has been deprecated, it no longer does anything: nodes are not registered here."'
+    assert announced(capsys, "--flex-volume-plugin-dir=/opt/flex") == [
+        '"--flex-volume-plugin-dir: set, but kcm calls no FlexVolume plugins, so it has no effect"'
     ]
 
 

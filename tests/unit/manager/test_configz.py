@@ -25,8 +25,6 @@ CHANGED = [
     "--node-eviction-rate=0.3",
     "--service-cluster-ip-range=10.0.0.0/16,fd00::/112",
     "--leader-elect=false",
-    "--port=8080",
-    "--address=127.0.0.1",
     "--horizontal-pod-autoscaler-tolerance=0.2",
     "--min-resync-period=90m",
     "--enable-leader-migration",

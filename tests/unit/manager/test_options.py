@@ -5,7 +5,6 @@ from itertools import groupby
 from typing import Any
 
 from kcm_cli.manager.options import SECTIONS, bindings, flag_set
-from kcm_cli.manager.options_former import FORMER, RENAMED
 
 OWN = {"config", "write-config-to", "install-completion", "show-completion"}
 
@@ -48,11 +47,9 @@ def test_every_option_can_be_set_from_somewhere() -> None:
         assert binding.option.flag or binding.key, binding.path
 
 
-def test_former_flags_are_hidden_and_say_why() -> None:
-    for flag in FORMER:
-        assert flag.hidden
-        assert flag.deprecated.startswith(("it no longer does anything: ", "use --"))
-    assert all(flag_set().get(present) for present in RENAMED.values())
+def test_there_is_no_flag_but_the_originals(reference: Callable[[str], Any]) -> None:
+    facts = {fact["name"] for section in reference("flags.json") for fact in section["flags"]}
+    assert {flag.name for flag in flag_set()} - facts == OWN
 
 
 def test_durations_are_named_with_their_unit() -> None:
