@@ -1,31 +1,53 @@
 """garbage-collector-controller: deletes what has lost all its owners, orphans what is let go, and waits for what
 blocks a deletion in the foreground.
 
-Events of all resources change a graph; what may have to go is queued by uid. Nothing is deleted because a cache
-does not know its owner: the server is asked, once per owner, and the answer kept. What the cache says of the object
-itself goes along as a precondition, so that a delete on an old view is refused and looked at again.
+Events of all resources change a graph; what may have to go is queued by uid. Nothing is deleted or kept because of
+what a cache says of its owner: the server is asked, and that an owner does not exist is remembered. What the cache says
+of the object itself goes along as a precondition, so that a write on an old view is refused and looked at again.
 
 upstream: pkg/controller/garbagecollector
 """
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.garbage_collector import plan
+from kcm_cli.controllers.garbage_collector.changes import (
+    CHUNK,
+    Absent,
+    Change,
+    Deleted,
+    GraphChanges,
+    Listed,
+    Observed,
+)
+from kcm_cli.controllers.garbage_collector.changes import NAME as CHANGES
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.garbage_collector.dump import dot
-from kcm_cli.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Effects, Graph, Identity, Node
-from kcm_cli.controllers.garbage_collector.monitors import PERIOD_S, Monitors
+from kcm_cli.controllers.garbage_collector.graph import (
+    FOREGROUND,
+    ORPHAN,
+    Effects,
+    Graph,
+    Identity,
+    Node,
+    Parts,
+    partition,
+)
+from kcm_cli.controllers.garbage_collector.monitors import PERIOD_S, Monitors, Outcome
 from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnotherScope, owner_identity
 from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import Loop, Together
-from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
+from kcm_cli.engine.retry import Pending
+from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.errors import Conflict, NotFound
-from kcm_cli.rest.mapper import Mapper
+from kcm_cli.rest.mapper import Mapper, NoMatch
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +55,11 @@ SYNC_TIMEOUT_S = 30.0
 QPS_TIMES = 2
 """Of --kube-api-qps: a deletion takes two requests. Upstream: cmd/kube-controller-manager/app/core.go."""
 _POLL_S = 0.1
+GUESS_S, GUESS_MAXIMUM_S = 0.005, 1000.0
+"""After which time other coordinates of a virtual node are tried: twice as long each time, so that children which stay
+and disagree on an owner that does not exist cost little."""
+QUEUED_AT_ONCE = 500
+ORPHANED_AT_ONCE = 20
 
 
 def build(context: ControllerContext) -> Runnable | None:
@@ -50,7 +77,7 @@ def build(context: ControllerContext) -> Runnable | None:
         )
     )
     discovery = Loop(name=context.name, clock=context.clock, step=collector.refresh, pause_s=lambda: PERIOD_S)
-    return Together((discovery, _Delayed(collector, workers)))
+    return Together((collector.changes, discovery, _Delayed(collector, workers)))
 
 
 class _Delayed:
@@ -75,7 +102,9 @@ class GarbageCollector:
         self.graph = Graph(self._absent)
         self._mapper = Mapper(context.client, context.clock)
         self._objects = Objects(context.client.faster(QPS_TIMES, 1), self._mapper)
-        self._monitors = Monitors(context, ignored, self._observe, self._gone)
+        self.changes = GraphChanges(context.clock, context.queue_metrics(CHANGES), self._change)
+        self._monitors = Monitors(context, ignored, self.changes.put)
+        self._asking: dict[Identity, asyncio.Task[PartialObject]] = {}
         self.to_delete = context.queue("garbage_collector_attempt_to_delete")
         self.to_orphan = context.queue("garbage_collector_attempt_to_orphan")
         self._errors = context.metrics.counter(
@@ -83,39 +112,84 @@ class GarbageCollector:
         ).labels()
 
     async def refresh(self) -> None:
-        """Follow what discovery names now."""
-        if not await self._monitors.refresh():
+        """Follow what discovery names now, and see that all of it can be listed."""
+        outcome = await self._monitors.refresh()
+        if outcome is Outcome.FAILED:
             self._errors.inc()
+        elif outcome is Outcome.CHANGED:
+            self._mapper.invalidate()
+            if not await self._until(lambda: self._monitors.synced, PERIOD_S):
+                fields = {"missing": ",".join(self._monitors.missing())}
+                log.error(
+                    "timed out waiting for dependency graph builder sync during GC sync", extra={"fields": fields}
+                )
+                self._errors.inc()
 
     async def complete(self, timeout_s: float) -> None:
-        """Wait until every resource has been listed, at most so long."""
+        """Wait until every resource has been listed and is in the graph, at most so long."""
+        if not await self._until(lambda: self._monitors.synced and self.changes.idle, timeout_s):
+            fields = {"missing": ",".join(self._monitors.missing())}
+            log.info("not all resource monitors could be synced, proceeding anyways", extra={"fields": fields})
+
+    async def _until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
         deadline = self._clock.monotonic() + timeout_s
-        while not self._monitors.synced and self._clock.monotonic() < deadline:
+        while not holds():
+            if self._clock.monotonic() >= deadline:
+                return False
             await self._clock.sleep(_POLL_S)
-        if not self._monitors.synced:
-            missing = ",".join(self._monitors.missing())
-            text = "Not all resources could be listed in time, collecting garbage all the same"
-            log.warning(text, extra={"fields": {"missing": missing}})
+        return True
 
     # -- the graph
 
-    def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> None:
-        self._apply(self.graph.observe(identity, meta, old))
+    async def _change(self, change: Change) -> None:
+        match change:
+            case Observed(kind, obj, old):
+                await self._observe(kind.identity(obj.metadata), obj.metadata, old)
+            case Listed(kind, objs):
+                for number, obj in enumerate(objs, 1):
+                    await self._observe(kind.identity(obj.metadata), obj.metadata, None)
+                    if number % CHUNK == 0:
+                        await asyncio.sleep(0)
+            case Deleted(kind, obj):
+                identity = kind.identity(obj.metadata)
+                await self._apply(self.graph.remove(identity, await self._parts(identity)))
+            case Absent(identity):
+                await self._apply(self.graph.absent(identity, await self._parts(identity)))
 
-    def _gone(self, identity: Identity) -> None:
-        self._apply(self.graph.remove(identity))
+    async def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> None:
+        await self._apply(self.graph.observe(identity, meta, old, await self._parts(identity)))
 
-    def _apply(self, effects: Effects | None) -> None:
+    async def _parts(self, identity: Identity) -> Parts | None:
+        """The dependents of a virtual node as ``graph.partition`` has them, if there are many: done bit by bit."""
+        node = self.graph.get(identity.uid)
+        if node is None or not node.virtual or len(node.dependents) <= QUEUED_AT_ONCE:
+            return None
+        dependents = list(node.dependents.values())
+        matching, others = list[Node](), list[Node]()
+        for start in range(0, len(dependents), QUEUED_AT_ONCE):
+            some, rest = partition(dependents[start : start + QUEUED_AT_ONCE], identity)
+            matching += some
+            others += rest
+            await asyncio.sleep(0)
+        return matching, others
+
+    async def _apply(self, effects: Effects | None) -> None:
         if effects is None:
             return
-        for uid in effects.delete:
-            self.to_delete.add(uid)
-        for uid in effects.delete_later:
-            self.to_delete.add_rate_limited(uid)
+        await self._queue(effects.delete)
         for uid in effects.orphan:
             self.to_orphan.add(uid)
+        for node in effects.delete_later:
+            self.to_delete.add_after(node.identity.uid, min(GUESS_S * 2.0**node.guesses, GUESS_MAXIMUM_S))
         for node, ref in effects.wrong_namespace:
             self._tell(node, ref)
+
+    async def _queue(self, uids: Iterable[str]) -> None:
+        """Try to delete these; yields to the loop after each few."""
+        for number, uid in enumerate(uids, 1):
+            self.to_delete.add(uid)
+            if number % QUEUED_AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     def _tell(self, node: Node, ref: OwnerReference) -> None:
         me = node.identity
@@ -135,8 +209,10 @@ class GarbageCollector:
             await self._attempt(node, me)
         except OwnerOfAnotherScope:
             return None
+        except NoMatch as error:  # of a custom resource that was removed, or that discovery does not know yet
+            raise NotMapped(str(error)) from None
         except NotFound:
-            self._apply(self.graph.absent(me))
+            self.changes.put(Absent(me))
             return None
         if node.virtual and self.graph.get(key) is node:
             raise NotObserved(f"{me.kind} {me.name} has not been observed yet")
@@ -163,38 +239,34 @@ class GarbageCollector:
         meta: ObjectMeta = obj.metadata
         return meta
 
-    async def _judge(self, node: Node, me: Identity, meta: ObjectMeta | None) -> None:
+    async def _judge(self, node: Node, me: Identity, cached: ObjectMeta | None) -> None:
+        meta, version = cached, ""
         if meta is None:
             live = await self._objects.get(me)
             if live.uid != me.uid:
                 raise NotFound(404, "NotFound", "another object of this name")
             meta = live.metadata
-        owners = [await self._state(ref, node) for ref in meta.owner_references]
+        else:
+            version = meta.resource_version
+        owners = [await self._asked(ref, me.namespace) for ref in meta.owner_references]
         verdict = plan.judge(node, meta, owners)
         match verdict:
             case Keep():
                 return
             case Disown(uids):
-                await self._objects.patch(me, plan.disown(me.uid, uids), lambda live: plan.disown_whole(live, uids))
+                patch = plan.disown(me.uid, uids, version)
+                await self._objects.patch(me, patch, lambda live: plan.disown_whole(live, uids))
             case Remove(propagation, unblock):
                 if unblock:
-                    await self._objects.patch(me, plan.unblock(me.uid, meta.owner_references), plan.unblock_whole)
+                    patch = plan.unblock(me.uid, meta.owner_references, meta.resource_version)
+                    await self._objects.patch(me, patch, plan.unblock_whole)
                     meta = (await self._objects.get(me)).metadata
                 await self._objects.delete(me, meta, propagation)
-
-    async def _state(self, ref: OwnerReference, node: Node) -> Owner:
-        """What is known of an owner: from the graph if it has been seen alive, else from the server."""
-        owner = self.graph.get(ref.uid)
-        known = owner is not None and not owner.virtual and owner.identity.names(ref)
-        if owner is not None and known and owner.identity.namespace in ("", node.identity.namespace):
-            if not owner.deleting_dependents:
-                return Owner.SOLID
-            meta = self._cached(owner)
-            if meta is not None and FOREGROUND in meta.finalizers:
-                return Owner.WAITING
-        return await self._asked(ref, node.identity.namespace)
+                if not node.virtual:
+                    node.being_deleted = True  # there is no way back: its event need not come first
 
     async def _asked(self, ref: OwnerReference, namespace: str) -> Owner:
+        """What the server says of an owner, or said of one that it does not have. Raises NoMatch."""
         if owner_identity(ref, "", namespaced=False) in self._absent:
             return Owner.DANGLING
         if owner_identity(ref, namespace, namespaced=True) in self._absent:
@@ -204,7 +276,7 @@ class GarbageCollector:
             raise OwnerOfAnotherScope(f"owner {ref.kind} {ref.name} is namespaced")
         identity = owner_identity(ref, namespace, namespaced=resource.namespaced)
         try:
-            live = await self._objects.get(identity)
+            live = await self._owner(identity)
         except NotFound:
             self._absent.add(identity)
             return Owner.DANGLING
@@ -214,14 +286,26 @@ class GarbageCollector:
         waits = live.deleting and FOREGROUND in live.metadata.finalizers
         return Owner.WAITING if waits else Owner.SOLID
 
+    async def _owner(self, identity: Identity) -> PartialObject:
+        """The owner as the server has it now; its dependents that ask at the same time are answered together."""
+        asked = self._asking.get(identity)
+        if asked is None:
+            asked = self._asking[identity] = asyncio.create_task(self._objects.get(identity))
+            asked.add_done_callback(partial(self._answered, identity))
+        return await asyncio.shield(asked)
+
+    def _answered(self, identity: Identity, asked: "asyncio.Task[PartialObject]") -> None:
+        del self._asking[identity]
+        if not asked.cancelled():
+            asked.exception()  # whoever asked may have been cancelled meanwhile
+
     async def _wait_for_dependents(self, node: Node) -> None:
         """An owner that is being deleted in the foreground goes once nothing blocks it."""
-        blocking = node.blocking_dependents()
-        if not blocking:
+        if not node.blocking:
             await self._objects.remove_finalizer(node.identity, FOREGROUND)
-        for dependent in blocking:
-            if not dependent.deleting_dependents:
-                self.to_delete.add(dependent.identity.uid)
+            return
+        deps = node.dependents
+        await self._queue(uid for uid in node.to_ask() if uid in deps and not deps[uid].deleting_dependents)
 
     # -- orphaning
 
@@ -230,10 +314,20 @@ class GarbageCollector:
         node = self.graph.get(key)
         if node is None:
             return None
-        freeing = (self._orphan(node, dependent) for dependent in list(node.dependents.values()))
-        for failed in await asyncio.gather(*freeing, return_exceptions=True):
-            if failed is not None:
-                raise failed
+        left, failed = iter(list(node.dependents.values())), list[Exception]()
+
+        async def free() -> None:
+            for dependent in left:
+                try:
+                    await self._orphan(node, dependent)
+                except Exception as error:  # noqa: BLE001  # the others are freed all the same; one of the errors is raised below
+                    failed.append(error)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(ORPHANED_AT_ONCE):
+                group.create_task(free())
+        if failed:
+            raise failed[0]
         await self._objects.remove_finalizer(node.identity, ORPHAN)
         return None
 
@@ -249,7 +343,9 @@ class GarbageCollector:
             return
 
 
-class NotObserved(Exception):
+class NotObserved(Pending):
     """An owner exists, but its event has not come yet: look again."""
 
-    reason = "NotObserved"
+
+class NotMapped(Pending):
+    """An object or an owner is of a kind that is not served."""

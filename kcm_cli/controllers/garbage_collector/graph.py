@@ -4,23 +4,24 @@ A node is an object, known by its uid. An owner that is only named in a referenc
 comes, or until the server says that it does not exist. The graph changes with each event; what then has to be
 looked at is returned as ``Effects``. Pure: no queue, no client.
 
-This is a fifth file of its controller because the graph is neither a snapshot of one key nor a decision on it.
-
 upstream: pkg/controller/garbagecollector/graph_builder.go#processGraphChanges
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.machinery.recent import Recent
 
+FEW = 100
+"""So many blocking dependents cost nothing to look at."""
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True, order=True, gc=False):
     """An object's coordinates; ordered as alternatives are tried."""
 
     kind: str
@@ -38,33 +39,61 @@ def identity_of(ref: OwnerReference, namespace: str) -> Identity:
     return Identity(ref.kind, ref.api_version, namespace, ref.name, ref.uid)
 
 
-@dataclass(slots=True, eq=False)
-class Node:
-    """An object in the graph. ``dependents`` by uid."""
+class Node(msgspec.Struct, eq=False, gc=False):
+    """An object in the graph. ``dependents`` by uid. Not looked at by Python's collector: one that leaves the graph is
+    struck out by its owners, so that there is no cycle.
+
+    ``blocking``: uids of the dependents for which this node's deletion in the foreground waits; None while there was
+    none. ``asked``: how many of them there were when they were last queued. ``guesses``: how many coordinates of a
+    virtual node the server has denied in a row.
+    """
 
     identity: Identity
     owners: tuple[OwnerReference, ...] = ()
-    dependents: dict[str, "Node"] = field(default_factory=dict)
+    dependents: dict[str, "Node"] = msgspec.field(default_factory=dict)
     virtual: bool = False
     deleting_dependents: bool = False
     being_deleted: bool = False
+    blocking: set[str] | None = None
+    asked: int = 0
+    guesses: int = 0
 
-    def blocking_dependents(self) -> list["Node"]:
-        """Dependents for which this node's deletion in the foreground waits."""
-        uid = self.identity.uid
-        return [
-            dependent
-            for dependent in self.dependents.values()
-            if any(ref.uid == uid and ref.block_owner_deletion for ref in dependent.owners)
-        ]
+    def gain(self, dependent: "Node") -> None:
+        """Enter a dependent as its references are now."""
+        uid, theirs = self.identity.uid, dependent.identity.uid
+        self.dependents[theirs] = dependent
+        if any(ref.uid == uid and ref.block_owner_deletion for ref in dependent.owners):
+            if self.blocking is None:
+                self.blocking = set()
+            self.blocking.add(theirs)
+        elif self.blocking is not None:
+            self.blocking.discard(theirs)
+
+    def lose(self, uid: str) -> None:
+        """Strike a dependent out."""
+        self.dependents.pop(uid, None)
+        if self.blocking is not None:
+            self.blocking.discard(uid)
+
+    def to_ask(self) -> list[str]:
+        """The blocking dependents to queue (uids), if it is time for that again: each time half of them are gone.
+
+        So the deletion of an owner takes time in proportion to its dependents, though each that goes queues the owner.
+        """
+        left = len(self.blocking or ())
+        if self.asked and left > max(FEW, self.asked // 2):
+            return []
+        self.asked = left
+        return list(self.blocking or ())
 
 
 @dataclass(slots=True)
 class Effects:
-    """What to look at now: uids to try to delete, to try later, to orphan from; references to a wrong namespace."""
+    """What to look at now: uids to try to delete, to orphan from, and virtual nodes to try later; references to a wrong
+    namespace."""
 
     delete: list[str] = field(default_factory=list)
-    delete_later: list[str] = field(default_factory=list)
+    delete_later: list[Node] = field(default_factory=list)
     orphan: list[str] = field(default_factory=list)
     wrong_namespace: list[tuple[Node, OwnerReference]] = field(default_factory=list)
 
@@ -87,7 +116,9 @@ class Graph:
 
     # -- an object was added or changed
 
-    def observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> Effects | None:
+    def observe(
+        self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None, parts: "Parts | None" = None
+    ) -> Effects | None:
         """Take in an object as it is now; None if nothing follows. ``old``: as it was before, if it was known."""
         node = self._nodes.get(identity.uid)
         if node is None:
@@ -96,7 +127,7 @@ class Graph:
             return None
         effects = Effects()
         if node.virtual:
-            self._observed(node, identity, effects)
+            self._observed(node, identity, parts, effects)
         if node.owners != meta.owner_references:
             self._reown(node, meta.owner_references, effects)
         if meta.deletion_timestamp is not None:
@@ -118,10 +149,10 @@ class Graph:
         self._transitions(node, meta, old, effects)
         return effects
 
-    def _observed(self, node: Node, identity: Identity, effects: Effects) -> None:
+    def _observed(self, node: Node, identity: Identity, parts: "Parts | None", effects: Effects) -> None:
         """A virtual node turns out to exist; dependents that meant something else are looked at again."""
         if identity != node.identity:
-            _, wrong = partition(node.dependents.values(), identity)
+            _, wrong = parts or partition(node.dependents.values(), identity)
             for dependent in wrong:
                 if identity.namespace and dependent.identity.namespace != identity.namespace:
                     self._report(dependent, identity.uid, effects)
@@ -138,11 +169,15 @@ class Graph:
                 effects.delete.append(uid)
         added = tuple(ref for uid, ref in after.items() if uid not in before)
         node.owners = owners
+        for uid in before.keys() & after.keys():
+            owner = self._nodes.get(uid)
+            if owner is not None and node.identity.uid in owner.dependents:
+                self._gain(owner, node, effects)
         self._add_to_owners(node, added, effects)
         for uid in sorted(before.keys() - after.keys()):
             owner = self._nodes.get(uid)
             if owner is not None:
-                owner.dependents.pop(node.identity.uid, None)
+                owner.lose(node.identity.uid)
 
     def _add_to_owners(self, node: Node, owners: Iterable[OwnerReference], effects: Effects) -> None:
         doubtful = False
@@ -154,8 +189,16 @@ class Graph:
                 effects.delete.append(ref.uid)
             elif not doubtful:
                 doubtful = self._doubtful(node, ref, owner, effects)
-            owner.dependents[node.identity.uid] = node
+            self._gain(owner, node, effects)
         if doubtful:
+            effects.delete.append(node.identity.uid)
+
+    def _gain(self, owner: Node, node: Node, effects: Effects) -> None:
+        """Enter a dependent; one that begins to block an owner which waits for its dependents has to go too."""
+        before = owner.blocking is not None and node.identity.uid in owner.blocking
+        owner.gain(node)
+        blocks = owner.blocking is not None and node.identity.uid in owner.blocking
+        if owner.deleting_dependents and blocks and not before:
             effects.delete.append(node.identity.uid)
 
     def _doubtful(self, node: Node, ref: OwnerReference, owner: Node, effects: Effects) -> bool:
@@ -179,23 +222,23 @@ class Graph:
         if _starts_with(ORPHAN, meta, old):
             effects.orphan.append(node.identity.uid)
         elif _starts_with(FOREGROUND, meta, old):
-            node.deleting_dependents = True
+            node.deleting_dependents, node.asked = True, 0
             effects.delete.extend(node.dependents)
             effects.delete.append(node.identity.uid)
 
     # -- an object is gone
 
-    def remove(self, identity: Identity) -> Effects | None:
+    def remove(self, identity: Identity, parts: "Parts | None" = None) -> Effects | None:
         """An object was deleted: its dependents and its waiting owners are looked at."""
         node = self._nodes.get(identity.uid)
         if node is None:
             return None
         effects = Effects()
         if node.virtual:
-            self._observed(node, identity, effects)
+            self._observed(node, identity, parts, effects)
         return self._remove(node, identity, effects)
 
-    def absent(self, identity: Identity) -> Effects | None:
+    def absent(self, identity: Identity, parts: "Parts | None" = None) -> Effects | None:
         """The server says that this object does not exist (though no event said so)."""
         node = self._nodes.get(identity.uid)
         if node is None:
@@ -203,21 +246,24 @@ class Graph:
         if not node.virtual:
             if node.identity == identity:
                 return self._remove(node, identity, Effects())
-            return self._orphans_of(node, identity, Effects())
-        _, others = partition(node.dependents.values(), identity)
+            parts = parts or partition(node.dependents.values(), identity)
+            return self._orphans_of(parts, identity, Effects())
+        parts = parts or partition(node.dependents.values(), identity)
+        _, others = parts
         if not others:
             return self._remove(node, identity, Effects())
-        effects = self._orphans_of(node, identity, Effects())
+        effects = self._orphans_of(parts, identity, Effects())
         if node.identity == identity:
             alternative = _alternative(others, identity)
             if alternative is not None:
                 node.identity = alternative
-                effects.delete_later.append(identity.uid)
+                node.guesses += 1
+                effects.delete_later.append(node)
         return effects
 
-    def _orphans_of(self, node: Node, identity: Identity, effects: Effects) -> Effects:
+    def _orphans_of(self, parts: "Parts", identity: Identity, effects: Effects) -> Effects:
         """Those of a node's dependents that mean the absent coordinates."""
-        matching, _ = partition(node.dependents.values(), identity)
+        matching, _ = parts
         if matching:
             self._absent.add(identity)
             effects.delete.extend(dependent.identity.uid for dependent in matching)
@@ -228,7 +274,7 @@ class Graph:
         for ref in node.owners:
             owner = self._nodes.get(ref.uid)
             if owner is not None:
-                owner.dependents.pop(node.identity.uid, None)
+                owner.lose(node.identity.uid)
                 if owner.deleting_dependents:
                     effects.delete.append(ref.uid)
         if node.dependents:
@@ -237,8 +283,14 @@ class Graph:
         return effects
 
 
-def partition(dependents: Iterable[Node], owner: Identity) -> tuple[list[Node], list[Node]]:
-    """Dependents whose references mean this owner, and those that name its uid with other coordinates."""
+Parts = tuple[list[Node], list[Node]]
+
+
+def partition(dependents: Iterable[Node], owner: Identity) -> Parts:
+    """Dependents whose references mean this owner, and those that name its uid with other coordinates.
+
+    Where an owner has many the caller may do this bit by bit, and give the graph the ``parts``.
+    """
     matching: list[Node] = []
     others: list[Node] = []
     for dependent in dependents:

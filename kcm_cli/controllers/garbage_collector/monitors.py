@@ -6,22 +6,22 @@ is held: names, owners, finalizers. Labels, annotations and content cost nothing
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from enum import Enum
 
 import msgspec
 
 from kcm_cli.api.resource import GVR, Resource
-from kcm_cli.component.clock import Clock
-from kcm_cli.controllers.garbage_collector.graph import Identity
+from kcm_cli.component.logs import V2
+from kcm_cli.controllers.garbage_collector.changes import Change, Deleted, Kind, Listed, Observed
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference, View
+from kcm_cli.machinery.meta import Object, OwnerReference, View
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import TransportError
-from kcm_cli.runtime.informer import AnyInformer, Listener
+from kcm_cli.runtime.informer import AnyInformer
 
 log = logging.getLogger(__name__)
 
@@ -47,21 +47,26 @@ class SlimObject(Object, frozen=True, gc=False, kw_only=True):
     metadata: SlimMeta = msgspec.field(default_factory=SlimMeta)  # type: ignore[assignment]  # fewer fields, same names
 
 
-Observe = Callable[[Identity, ObjectMeta, ObjectMeta | None], None]
-Gone = Callable[[Identity], None]
+class Outcome(Enum):
+    """What became of a look at discovery."""
+
+    FAILED = "failed"
+    SAME = "same"
+    CHANGED = "changed"
 
 
 class Monitors:
     """One listener per resource; ``refresh`` follows discovery."""
 
-    def __init__(self, context: ControllerContext, ignored: frozenset[tuple[str, str]], observe: Observe, gone: Gone):
+    def __init__(
+        self, context: ControllerContext, ignored: frozenset[tuple[str, str]], put: Callable[[Change], None]
+    ) -> None:
         self._context = context
         self._client: Client = context.client
-        self._clock: Clock = context.clock
         self._ignored = ignored
-        self._observe = observe
-        self._gone = gone
-        self._followed: dict[GVR, tuple[AnyInformer, Listener[Any]]] = {}
+        self._put = put
+        self._listening: dict[GVR, AnyInformer] = {}
+        self._followed: dict[GVR, ServedResource] = {}
         self._by_kind: dict[tuple[str, str], AnyInformer] = {}
 
     @property
@@ -71,53 +76,68 @@ class Monitors:
 
     def missing(self) -> list[str]:
         """The resources that are followed and have not been listed yet."""
-        return [str(gvr) for gvr, (informer, _) in self._followed.items() if not informer.synced.is_set()]
+        return [str(gvr) for gvr in self._followed if not self._listening[gvr].synced.is_set()]
 
     def of_kind(self, api_version: str, kind: str) -> AnyInformer | None:
         """The cache of a kind's objects, if it is followed."""
         return self._by_kind.get((api_version, kind))
 
-    async def refresh(self) -> bool:
-        """Follow what is served now; whether discovery answered. Groups that failed keep their monitors."""
+    async def refresh(self) -> Outcome:
+        """Follow what is served now. Groups that failed keep the monitors that are synced."""
         try:
             found = await discover(self._client)
         except (ApiError, TransportError, codec.DecodeError) as error:
             log.warning("Discovery failed, monitors stay as they are", extra={"fields": {"err": str(error)}})
-            return False
+            return Outcome.FAILED
         deletable = [resource for resource in found.preferred() if resource.supports(*VERBS)]
         if not deletable:
-            return False
+            return Outcome.FAILED
         wanted = {resource.gvr: resource for resource in deletable if self._counts(resource)}
-        for gvr in [gvr for gvr in self._followed if gvr not in wanted and gvr.group_version not in found.failed]:
-            self._unfollow(gvr)
+        for gvr, resource in self._followed.items():
+            if gvr.group_version in found.failed and self._listening[gvr].synced.is_set():
+                wanted.setdefault(gvr, resource)
+        added, removed = wanted.keys() - self._followed.keys(), self._followed.keys() - wanted.keys()
+        if not added and not removed:
+            return Outcome.SAME
+        fields = {"added": ",".join(sorted(map(str, added))), "removed": ",".join(sorted(map(str, removed)))}
+        log.log(V2, "syncing garbage collector with updated resources from discovery", extra={"fields": fields})
         for gvr, resource in wanted.items():
-            if gvr not in self._followed:
-                self._follow(resource)
+            if gvr in added:
+                self._listen(resource)
+        self._followed = wanted
+        self._by_kind = {(gvr.group_version, served.kind): self._listening[gvr] for gvr, served in wanted.items()}
         self._context.start_informers()
-        return True
+        return Outcome.CHANGED
 
     def _counts(self, resource: ServedResource) -> bool:
         return (resource.gvr.group, resource.gvr.plural) not in self._ignored
 
-    def _follow(self, served: ServedResource) -> None:
+    def _listen(self, served: ServedResource) -> None:
+        """Follow a resource from now on.
+
+        One that is no longer served keeps its nodes, as upstream's do: they go when it is served again and its cache
+        finds that the objects do not exist.
+        """
+        if served.gvr in self._listening:
+            return
         slim = Resource(served.gvr, served.kind, SlimObject, served.namespaced)
-        informer = self._context.informers.metadata(slim)
-        api_version, kind = served.gvr.group_version, served.kind
+        informer = self._listening[served.gvr] = self._context.informers.metadata(slim)
+        kind, put, listening = Kind(served.gvr.group_version, served.kind), self._put, False
 
-        def identity(obj: Object) -> Identity:
-            meta = obj.metadata
-            return Identity(kind, api_version, meta.namespace, meta.name, meta.uid)
+        def added(obj: Object) -> None:
+            if listening:
+                put(Observed(kind, obj, None))
 
-        listener = informer.listen(
-            on_add=lambda obj: self._observe(identity(obj), obj.metadata, None),
-            on_update=lambda old, new: self._observe(identity(new), new.metadata, old.metadata),
-            on_delete=lambda obj: self._gone(identity(obj)),
-        )
-        self._followed[served.gvr] = (informer, listener)
-        self._by_kind[(api_version, kind)] = informer
+        def updated(old: Object, new: Object) -> None:
+            before, now = old.metadata, new.metadata
+            if (
+                before.owner_references != now.owner_references
+                or now.deletion_timestamp is not None
+                or before.deletion_timestamp is not None
+            ):
+                put(Observed(kind, new, before))
 
-    def _unfollow(self, gvr: GVR) -> None:
-        informer, listener = self._followed.pop(gvr)
-        informer.unlisten(listener)
-        self._by_kind = {kind: known for kind, known in self._by_kind.items() if known is not informer}
-        log.info("Resource is no longer served", extra={"fields": {"resource": str(gvr)}})
+        informer.listen(on_add=added, on_update=updated, on_delete=lambda obj: put(Deleted(kind, obj)))
+        listening = True
+        if held := informer.store.list():
+            put(Listed(kind, held))

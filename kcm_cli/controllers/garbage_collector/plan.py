@@ -70,10 +70,11 @@ def propagation_of(meta: ObjectMeta) -> str:
 # -- patches: strategic where the server merges owner references by uid, else the whole list with its version
 
 
-def disown(uid: str, owners: tuple[str, ...]) -> Doc:
-    """Strategic merge patch that drops references."""
+def disown(uid: str, owners: tuple[str, ...], version: str = "") -> Doc:
+    """Strategic merge patch that drops references. Preconditions: uid, and ``version`` where the references were read
+    from a cache."""
     references = [{"$patch": "delete", "uid": owner} for owner in owners]
-    return {"metadata": {"uid": uid, "ownerReferences": references}}
+    return {"metadata": _preconditions(uid, version) | {"ownerReferences": references}}
 
 
 def disown_whole(meta: ObjectMeta, owners: tuple[str, ...]) -> Doc:
@@ -81,10 +82,11 @@ def disown_whole(meta: ObjectMeta, owners: tuple[str, ...]) -> Doc:
     return _whole(meta, tuple(ref for ref in meta.owner_references if ref.uid not in owners))
 
 
-def unblock(uid: str, owners: tuple[OwnerReference, ...]) -> Doc:
-    """Strategic merge patch that makes all references non-blocking."""
+def unblock(uid: str, owners: tuple[OwnerReference, ...], version: str) -> Doc:
+    """Strategic merge patch that makes all references non-blocking. Preconditions: uid and ``version``, since it would
+    bring back a reference that was removed meanwhile."""
     references = [_reference(ref, block=False) for ref in owners if ref.block_owner_deletion]
-    return {"metadata": {"uid": uid, "ownerReferences": references}}
+    return {"metadata": _preconditions(uid, version) | {"ownerReferences": references}}
 
 
 def unblock_whole(meta: ObjectMeta) -> Doc:
@@ -98,6 +100,10 @@ def without_finalizer(meta: ObjectMeta, finalizer: str) -> Doc | None:
         return None
     kept = [name for name in meta.finalizers if name != finalizer]
     return {"metadata": {"resourceVersion": meta.resource_version, "finalizers": kept}}
+
+
+def _preconditions(uid: str, version: str) -> Doc:
+    return {"uid": uid, "resourceVersion": version} if version else {"uid": uid}
 
 
 def _whole(meta: ObjectMeta, kept: tuple[OwnerReference, ...]) -> Doc:

@@ -1,6 +1,7 @@
 """The controller in a whole sandbox, on virtual time."""
 
 import json
+import logging
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -10,11 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing, Rewriting
+from tests.unit.controllers.controlling import Faulty, adds, controllers, metric
+from tests.unit.controllers.faults import Held, Refusing, Rewriting
 from tests.unit.controllers.widgets import WIDGETS, serve_widgets
 from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
@@ -33,9 +35,14 @@ class Story:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def running(self, transport: Transport | None = None, config: GarbageCollectorConfig | None = None) -> Any:
-        chosen = config or GarbageCollectorConfig()
-        return controllers(self.world, chosen, names=["garbage-collector-controller"], transport=transport)
+    def running(
+        self,
+        transport: Transport | None = None,
+        config: GarbageCollectorConfig | None = None,
+        metrics: Registry | None = None,
+    ) -> Any:
+        chosen, names = config or GarbageCollectorConfig(), ["garbage-collector-controller"]
+        return controllers(self.world, chosen, names=names, transport=transport, metrics=metrics)
 
     async def make(
         self,
@@ -544,5 +551,138 @@ def test_what_stays_is_what_somebody_who_stays_owns(live, forest, deleted, propa
                     await story.world.delete(CONFIG_MAPS, f"o{number}", propagation=propagation)
             await story.world.wait(200)
             assert set(await story.left()) == {f"o{number}" for number, here in enumerate(stays) if here}
+
+    live(life)
+
+
+# -- what the server is asked, and what is counted
+
+
+def watches(kind: str) -> str:
+    return f"/api/v1/{kind}"
+
+
+def test_an_owner_that_only_the_cache_still_has_is_no_owner(live):
+    async def life(story: Story) -> None:
+        server, world = story.world.server.transport(), story.world
+        held = Held(server, world.clock, watches("configmaps"), lambda request: False)
+        async with story.running(held):
+            root = await story.make("root")
+            await world.wait(40)
+            held.hold()
+            await world.delete(CONFIG_MAPS, "root")
+            await story.make("child", root, {**root, "name": "ghost", "uid": "no-such-uid"}, kind=SECRETS)
+            await world.wait(10)
+            assert await story.gone("child", SECRETS)
+            held.release()
+
+    live(life)
+
+
+def test_a_reference_that_the_cache_does_not_have_any_more_is_no_owner(live):
+    """The cache still says that ``one`` owns the child: only the references of a live view are dropped."""
+
+    async def life(story: Story) -> None:
+        server, world = story.world.server.transport(), story.world
+        held = Held(server, world.clock, watches("secrets"), lambda request: False)
+        async with story.running(held):
+            one, other = await story.make("one"), await story.make("other")
+            await story.make("child", one, other, kind=SECRETS)
+            await world.wait(40)
+            held.hold()
+            await world.patch(SECRETS, "child", {"metadata": {"ownerReferences": [other]}})
+            await world.delete(CONFIG_MAPS, "other")
+            await world.wait(10)
+            assert await story.gone("child", SECRETS)
+            held.release()
+
+    live(life)
+
+
+def test_a_kind_that_cannot_be_listed_is_counted_and_logged_once(live, caplog):
+    async def life(story: Story) -> None:
+        metrics = Registry()
+        transport = Refusing(story.world.server.transport(), lambda request: request.path == watches("secrets"))
+        async with story.running(transport, metrics=metrics):
+            await story.world.wait(300)
+            assert metric(metrics, "garbagecollector_controller_resources_sync_error_total") == 1
+            assert [record.levelname for record in caplog.records if "timed out waiting" in record.message] == ["ERROR"]
+            await story.make("child", await story.make("root"))
+            await story.world.delete(CONFIG_MAPS, "root")
+            await story.world.wait(10)
+            assert await story.gone("child")
+
+    live(life)
+
+
+def test_discovery_without_an_answer_is_counted_each_time(live):
+    async def life(story: Story) -> None:
+        metrics = Registry()
+        transport = Refusing(story.world.server.transport(), lambda request: request.path in ("/api", "/apis"))
+        async with story.running(transport, metrics=metrics):
+            await story.world.wait(100)
+            assert metric(metrics, "garbagecollector_controller_resources_sync_error_total") == 4
+
+    live(life)
+
+
+def test_the_work_queues_have_metrics(live):
+    async def life(story: Story) -> None:
+        metrics = Registry()
+        async with story.running(metrics=metrics):
+            await story.world.wait(10)
+            names = ("graph_changes", "attempt_to_delete", "attempt_to_orphan")
+            before = [adds(metrics, f"garbage_collector_{name}") for name in names]
+            root = await story.make("root")
+            await story.make("child", root)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Orphan")
+            await story.world.wait(10)
+            after = [adds(metrics, f"garbage_collector_{name}") for name in names]
+            assert after[0] >= before[0] + 4
+            assert after[2] == before[2] + 1
+            await story.world.delete(CONFIG_MAPS, "child", propagation="Foreground")
+            await story.world.wait(10)
+            assert adds(metrics, "garbage_collector_attempt_to_delete") > before[1]
+            assert metric(metrics, "workqueue_depth", name="garbage_collector_graph_changes") == 0
+
+    live(life)
+
+
+def test_an_owner_of_a_kind_that_was_removed_holds_without_a_word(live, caplog):
+    async def life(story: Story) -> None:
+        async with story.running():
+            ref = {"apiVersion": "example.com/v1", "kind": "Gone", "name": "x", "uid": "some-uid"}
+            await story.make("child", ref)
+            await story.world.wait(300)
+            assert not await story.gone("child")
+            assert [
+                record for record in caplog.records if record.levelno >= logging.INFO and "sync" in record.message
+            ] == []
+
+    live(life)
+
+
+def test_many_dependents_that_ask_for_one_owner_are_answered_together(live):
+    """And never with more requests than upstream, which asks for each dependent and for its owners."""
+
+    async def life(story: Story) -> None:
+        asked: list[str] = []
+
+        async def before(request: Request) -> None:
+            if request.method in ("GET", "DELETE") and "/configmaps/" in request.path:
+                asked.append(f"{request.method} {request.path.rpartition('/')[2].rstrip('0123456789')}")
+
+        async with story.running(Refusing(story.world.server.transport(), lambda request: False, before)):
+            root = await story.make("root")
+            for number in range(60):
+                await story.make(f"child{number}", blocking(root))
+            await story.world.wait(10)
+            asked.clear()
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Foreground")
+            await story.world.wait(60)
+            assert await story.left() == {}
+            assert asked.count("DELETE child") == 60
+            assert asked.count("GET child") == 0
+            assert asked.count("GET root") <= 61
 
     live(life)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.controllers.garbage_collector.dump import dot
-from kcm_cli.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Effects, Graph, Identity, partition
+from kcm_cli.controllers.garbage_collector.graph import FEW, FOREGROUND, ORPHAN, Effects, Graph, Identity, partition
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
 from kcm_cli.machinery.recent import Recent
 
@@ -58,7 +58,7 @@ def summary(effects: Effects | None) -> dict[str, set[str]]:
         return {}
     found = {
         "delete": set(effects.delete),
-        "later": set(effects.delete_later),
+        "later": {node.identity.uid for node in effects.delete_later},
         "orphan": set(effects.orphan),
         "wrong": {node.identity.uid for node, _ in effects.wrong_namespace},
     }
@@ -233,7 +233,42 @@ def test_only_blocking_references_hold_an_owner(scene: Scene) -> None:
     scene.add("blocks another", ref("owner"), ref("other", block=True))
     node = scene.graph.get("owner")
     assert node is not None
-    assert [dependent.identity.uid for dependent in node.blocking_dependents()] == ["blocks"]
+    assert node.to_ask() == ["blocks"]
+
+
+@pytest.mark.parametrize("blocked_before", [False, True])
+def test_what_begins_to_block_a_waiting_owner_is_looked_at(scene: Scene, blocked_before: bool) -> None:
+    scene.add("owner", finalizers=(FOREGROUND,), deleting=True)
+    expected = {"delete": {"child"}}
+    assert scene.add("child", ref("owner", block=blocked_before)) == (expected if blocked_before else {})
+    assert scene.add("child", ref("owner", block=True)) == ({} if blocked_before else expected)
+
+
+def test_the_dependents_of_a_waiting_owner_are_queued_in_proportion(scene: Scene) -> None:
+    """Each that goes queues the owner; together these ask for no more than twice as many as there are."""
+    count, asked = 5000, 0
+    scene.add("owner", finalizers=(FOREGROUND,), deleting=True)
+    for number in range(count):
+        scene.add(f"child{number}", ref("owner", block=True))
+    node = scene.graph.get("owner")
+    assert node is not None
+    for number in range(count):
+        asked += len(node.to_ask())
+        assert scene.remove(identity(f"child{number}")) == {"delete": {"owner"}}
+    assert not node.blocking
+    assert count < asked < 2.1 * count + FEW * FEW
+
+
+def test_those_that_stay_are_asked_for_to_the_last(scene: Scene) -> None:
+    scene.add("owner", finalizers=(FOREGROUND,), deleting=True)
+    for number in range(FEW + 1):
+        scene.add(f"child{number}", ref("owner", block=True))
+    node = scene.graph.get("owner")
+    assert node is not None
+    assert len(node.to_ask()) == FEW + 1
+    assert node.to_ask() == []
+    scene.remove(identity("child0"))
+    assert len(node.to_ask()) == len(node.to_ask()) == FEW
 
 
 # -- an object is gone
@@ -405,10 +440,15 @@ def test_the_graph_is_what_the_references_say(history: list[Any]) -> None:
             assert not (node.virtual and node.owners)
             for owner_ref in node.owners:
                 owner = scene.graph.get(owner_ref.uid)
-                assert owner is None or owner.dependents[node.identity.uid] is node
+                assert owner is None or owner_ref.uid in left or owner.dependents[node.identity.uid] is node
             for child_uid, child in node.dependents.items():
                 assert scene.graph.get(child_uid) is child
                 assert any(r.uid == node.identity.uid for r in child.owners)
+            assert (node.blocking or set()) == {
+                child_uid
+                for child_uid, child in node.dependents.items()
+                if any(r.uid == node.identity.uid and r.block_owner_deletion for r in child.owners)
+            }
 
 
 # -- the dump

@@ -76,6 +76,12 @@ def test_disowning_names_the_object_and_the_owners() -> None:
     }
 
 
+def test_disowning_on_what_a_cache_says_carries_its_version() -> None:
+    references = [{"$patch": "delete", "uid": "a"}]
+    expected = {"uid": "me", "resourceVersion": "7", "ownerReferences": references}
+    assert plan.disown("me", ("a",), "7") == {"metadata": expected}
+
+
 def test_disowning_as_a_whole_keeps_the_other_references_as_they_are() -> None:
     kept = OwnerReference("v1", "Pod", "k", "k", controller=True, block_owner_deletion=False)
     meta = ObjectMeta(resource_version="7", owner_references=(*refs("a"), kept, *refs("b")))
@@ -94,7 +100,8 @@ def test_disowning_as_a_whole_keeps_the_other_references_as_they_are() -> None:
 def test_unblocking_touches_what_blocks_only() -> None:
     owners = (*refs("a", block=True), *refs("b", block=False), *refs("c"))
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "a", "blockOwnerDeletion": False}
-    assert plan.unblock("me", owners) == {"metadata": {"uid": "me", "ownerReferences": [reference]}}
+    expected = {"uid": "me", "resourceVersion": "7", "ownerReferences": [reference]}
+    assert plan.unblock("me", owners, "7") == {"metadata": expected}
     whole = plan.unblock_whole(ObjectMeta(resource_version="7", owner_references=owners))
     assert whole["metadata"]["resourceVersion"] == "7"  # type: ignore[index,call-overload]
     found = [(r["uid"], r["blockOwnerDeletion"]) for r in whole["metadata"]["ownerReferences"]]  # type: ignore[index,call-overload,union-attr]

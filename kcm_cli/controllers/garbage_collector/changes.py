@@ -1,0 +1,111 @@
+"""The queue of what changes the graph: handled one after the other, in the order in which it came.
+
+Only the handler changes the graph, so that long work on it can be interrupted to let others run.
+
+upstream: pkg/controller/garbagecollector/graph_builder.go#graphChanges
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.controllers.garbage_collector.graph import Identity
+from kcm_cli.machinery.meta import Object, ObjectMeta
+from kcm_cli.runtime.workqueue import NoMetrics, QueueMetrics
+
+log = logging.getLogger(__name__)
+
+NAME = "garbage_collector_graph_changes"
+CHUNK = 100
+"""So many changes are handled before others may run."""
+
+
+class Kind(NamedTuple):
+    """The kind of the objects of one resource, and its version: group/version."""
+
+    api_version: str
+    kind: str
+
+    def identity(self, meta: ObjectMeta) -> Identity:
+        return Identity(self.kind, self.api_version, meta.namespace, meta.name, meta.uid)
+
+
+class Observed(NamedTuple):
+    """An object was added or changed. ``old``: as it was before, if it was known."""
+
+    kind: Kind
+    obj: Object
+    old: ObjectMeta | None
+
+
+class Listed(NamedTuple):
+    """The objects that a cache held when it was first followed."""
+
+    kind: Kind
+    objs: list[Object]
+
+
+class Deleted(NamedTuple):
+    """An object was deleted."""
+
+    kind: Kind
+    obj: Object
+
+
+class Absent(NamedTuple):
+    """The server says that there is no such object: upstream's virtual delete event."""
+
+    identity: Identity
+
+
+Change = Observed | Listed | Deleted | Absent
+
+
+class GraphChanges:
+    """Put from listeners and workers; ``run`` hands each change to ``handle``."""
+
+    def __init__(self, clock: Clock, metrics: QueueMetrics | None, handle: Callable[[Change], Awaitable[None]]) -> None:
+        self._clock = clock
+        self._metrics: QueueMetrics = metrics or NoMetrics()
+        self._handle = handle
+        self._waiting: deque[Change] = deque()
+        self._some = asyncio.Event()
+        self._put = self._taken = 0
+        self._busy = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether all changes have been handled."""
+        return not self._waiting and not self._busy
+
+    def put(self, change: Change) -> None:
+        self._waiting.append(change)
+        self._put += 1
+        self._metrics.added(str(self._put), len(self._waiting), self._clock.monotonic())
+        self._some.set()
+
+    async def run(self) -> None:
+        """Until cancelled. A change that cannot be handled is logged and left out."""
+        while True:
+            await self._some.wait()
+            while self._waiting:
+                await self._next(self._waiting.popleft())
+                if self._taken % CHUNK == 0:
+                    await asyncio.sleep(0)
+            self._some.clear()
+
+    async def _next(self, change: Change) -> None:
+        self._taken += 1
+        key, self._busy = str(self._taken), True
+        self._metrics.taken(key, len(self._waiting), self._clock.monotonic())
+        try:
+            await self._handle(change)
+        except Exception as error:  # where the errors of one change end, as those of a sync in the worker
+            fields = {"change": type(change).__name__, "err": str(error)}
+            log.error("Change of the graph was not handled", extra={"fields": fields}, exc_info=error)
+        finally:
+            self._busy = False
+            self._metrics.finished(key, self._clock.monotonic())
