@@ -48,10 +48,14 @@ async def claim(  # noqa: PLR0913  # what is claimed, for whom, and how
         release_action(owner, child, obj, finalizers) for obj in claims.release
     )
     outcome = await executor.stage(Stage(actions, Mode.PARALLEL))
+    adopted = {obj.name for obj in claims.adopt}
     lost: set[str] = set()
     for failure in outcome.failed:
-        lost.add(_name(failure))
-        if not isinstance(failure.error, NotFound | Invalid):
+        name = _name(failure)
+        lost.add(name)
+        # A release is refused as invalid where the reference is gone already, or where the object was made again.
+        released = isinstance(failure.error, Invalid) and name not in adopted
+        if not released and not isinstance(failure.error, NotFound):
             raise failure.error
     return [*claims.kept, *(obj for obj in claims.adopt if obj.name not in lost)]
 

@@ -107,7 +107,7 @@ class Executor:
             self._unexpect(action, expect)
             if isinstance(action, Delete) and isinstance(error, NotFound):
                 return Done(action)  # gone already: that is what was wanted
-            if not isinstance(action, Emit) and action.failed is not None and _worth_telling(error):
+            if not isinstance(action, Emit) and action.failed is not None and not namespace_terminating(error):
                 self._tell(action.failed, str(error), None)
             return Failed(action, error)
         if isinstance(action, Emit):
@@ -156,11 +156,6 @@ class Executor:
         name = result.name if result is not None else ""
         message = notice.message.replace("{error}", error).replace("{name}", name)
         self._recorder.emit(Notice(notice.ref, notice.type, notice.reason, message))
-
-
-def _worth_telling(error: Exception) -> bool:
-    """Whether a failure is the user's business: not where the namespace or the object is going away anyway."""
-    return not isinstance(error, NotFound) and not namespace_terminating(error)
 
 
 def _gathered(results: Iterable[Done | Failed], skipped: tuple[Action, ...] = ()) -> Outcome:

@@ -4,6 +4,7 @@ Expected flow of a sync: claim the pods (adopt, release), create or delete what 
 the cache lags behind our own writes (expectations), only the status is written.
 """
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -16,6 +17,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.dependents import Dependents, matching_owners
 from kcm_cli.engine.freshness import Consistency
 from kcm_cli.engine.worker import Worker
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning import replicas as rules
@@ -24,6 +26,8 @@ from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=Object)
 
@@ -98,7 +102,12 @@ class ReplicaController(Generic[T]):
             return None
         if self._consistency.must_wait(key):
             return None
-        owner = self._owner_of(obj)
+        try:
+            owner = self._owner_of(obj)
+        except FormatError as problem:
+            fields = {"resource": str(self._resource), "key": key, "err": str(problem)}
+            log.error("The selector cannot be used", extra={"fields": fields})
+            return None  # it does not get better by trying again
         may_plan = self._expectations.satisfied(key, self._clock.monotonic())
         pods = claimable(self._pods.store, obj)
         active = await claim(
@@ -177,6 +186,9 @@ class ReplicaController(Generic[T]):
 
     def _pod_changed(self, obj: T, old: Pod, new: Pod) -> None:
         if pod_rules.is_ready(new) and not pod_rules.is_ready(old):
-            delay_s = self._owner_of(obj).min_ready_s
+            try:
+                delay_s = self._owner_of(obj).min_ready_s
+            except FormatError:
+                return
             if delay_s > 0:
                 self._queue.add_after(obj.key, delay_s)

@@ -22,25 +22,16 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
-class RequeueAfter:
-    """Come back after this many seconds; the failures so far stay counted."""
-
-    delay_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Drop:
     """Give the key up until something changes."""
 
 
-Decision = Retry | RequeueAfter | Drop
+Decision = Retry | Drop
 
 
-def classify(error: Exception, attempts: int, policy: RetryPolicy) -> Decision:
-    """Decide on a failed key. ``attempts`` counts the failures before this one."""
-    if policy.limit is not None and attempts >= policy.limit:
-        return Drop()
-    retry_after = getattr(error, "retry_after_s", None)
-    if isinstance(retry_after, int | float) and retry_after > 0:
-        return RequeueAfter(float(retry_after))
-    return Retry()
+def classify(attempts: int, policy: RetryPolicy) -> Decision:
+    """Decide on a failed key, whatever the error: the client has waited already where the server said when.
+
+    ``attempts`` counts the failures before this one.
+    """
+    return Drop() if policy.limit is not None and attempts >= policy.limit else Retry()

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V2, V5
-from kcm_cli.engine.retry import Drop, Pending, RequeueAfter, Retry, RetryPolicy, classify
+from kcm_cli.engine.retry import Drop, Pending, Retry, RetryPolicy, classify
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.tasks import Tasks
@@ -82,7 +82,7 @@ class Worker:
 
     def _failed(self, key: str, error: Exception) -> None:
         attempts = self.queue.num_requeues(key)
-        decision = classify(error, attempts, self.retry)
+        decision = classify(attempts, self.retry)
         fields = {"controller": self.controller, "key": key, "attempts": attempts + 1, "err": str(error)}
         reason = getattr(error, "reason", None)
         unexpected = reason is None and not isinstance(error, OSError | TransportError)
@@ -99,8 +99,6 @@ class Worker:
         match decision:
             case Retry():
                 self.queue.add_rate_limited(key)
-            case RequeueAfter(delay_s):
-                self.queue.add_after(key, delay_s)
             case Drop():
                 self.queue.forget(key)
             case _:

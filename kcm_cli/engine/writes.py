@@ -4,6 +4,7 @@ An update edits the raw document that its view was decoded from, so a field that
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
@@ -12,7 +13,8 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, PartialObject
 from kcm_cli.planning.actions import Create, Delete, Patch, Path, Update, Value, changed
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.rest.errors import ApiError, Conflict, NotFound
+from kcm_cli.rest.transport import TransportError
 
 T = TypeVar("T", bound=Object)
 
@@ -45,20 +47,40 @@ def edited(obj: Object, changes: Mapping[Path, Value]) -> codec.Doc:
     return changed(codec.decode_doc(obj.raw), changes)
 
 
-async def put_status(client: Client, resource: Resource[T], obj: T, changes: Mapping[Path, Value]) -> T | None:
-    """Write fields of an object's status; a conflict is tried once more on the object as it is now.
+@dataclass(frozen=True, slots=True)
+class StatusRetry:
+    """How often a status is sent at most, and after which errors it is sent again."""
 
-    None if there is another object of this name by now.
+    attempts: int
+    after: tuple[type[Exception], ...]
+
+
+ONCE_MORE = StatusRetry(2, (ApiError, TransportError))
+"""As ReplicaSets and DaemonSets do: whatever the error."""
+
+ON_CONFLICT = StatusRetry(5, (Conflict,))
+"""As client-go's RetryOnConflict with its default."""
+
+
+async def put_status(
+    client: Client, resource: Resource[T], obj: T, changes: Mapping[Path, Value], retry: StatusRetry = ONCE_MORE
+) -> T | None:
+    """Write fields of an object's status; after an error they are written to the object as it is then.
+
+    None if there is another object of this name by then. Raises the last error, or that of the reading.
     """
-    try:
-        return await _put_status(client, resource, obj, changes)
-    except Conflict:
-        fresh = await client.get(resource, obj.namespace, obj.name)
-        return await _put_status(client, resource, fresh, changes) if fresh.uid == obj.uid else None
-
-
-async def _put_status(client: Client, resource: Resource[T], obj: T, changes: Mapping[Path, Value]) -> T:
-    return await client.update(resource, obj.namespace, obj.name, edited(obj, changes), subresource="status")
+    current = obj
+    for left in reversed(range(retry.attempts)):
+        try:
+            doc = edited(current, changes)
+            return await client.update(resource, obj.namespace, obj.name, doc, subresource="status")
+        except retry.after:
+            if not left:
+                raise
+        current = await client.get(resource, obj.namespace, obj.name)
+        if current.uid != obj.uid:
+            return None
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 async def patch(client: Client, action: Patch) -> Object:

@@ -16,13 +16,15 @@ from functools import lru_cache
 from kcm_cli.machinery.durations import parse_nanoseconds
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.times import shifted
 from kcm_cli.machinery.zones import instant, load_zone
 
 _MINUTE = timedelta(minutes=1)
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _SEARCHED_YEARS = 5
-_LAST_YEAR = 9990
+_FIRST_YEAR, _LAST_YEAR = 2, 9990
+_FIRST = datetime(_FIRST_YEAR, 1, 1, tzinfo=UTC)
 _NS = 10**9
 _integer = re.compile(r"[+-]?[0-9]+").fullmatch
 _spaces = re.compile(r"\s+")
@@ -82,9 +84,9 @@ class Calendar:
 
     def next(self, after: datetime, local: tzinfo = UTC) -> datetime | None:
         """The first instant later than ``after`` (aware), in UTC; None if there is none within five years."""
-        if not (self.minute.values and self.hour.values and self.month.values):
-            return None  # a field of nothing but commas
-        return _Search(self, after, self.zone or local).run()
+        if not (self.minute.values and self.hour.values and self.month.values) or after.year > _LAST_YEAR:
+            return None  # a field of nothing but commas, or no time left
+        return _Search(self, max(after, _FIRST), self.zone or local).run()
 
     def matches_day(self, moment: datetime) -> bool:
         """Both days have to match if either was given by a star, else one of them."""
@@ -102,7 +104,10 @@ class Every:
 
     def next(self, after: datetime, local: tzinfo = UTC) -> datetime | None:
         """``after`` and the delay, cut to a second."""
-        return after.astimezone(UTC).replace(microsecond=0) + self.delay
+        if after.year > _LAST_YEAR:
+            return None
+        start = max(after, _FIRST).astimezone(UTC).replace(microsecond=0)
+        return shifted(start, self.delay.total_seconds())
 
 
 Schedule = Calendar | Every
@@ -134,7 +139,10 @@ class _Search:
         while self._local.month not in self._calendar.month:
             self._begin(day=1, hour=0, minute=0)
             year, month = divmod(self._local.year * 12 + self._local.month, 12)
-            self._show(self._local.replace(year=year, month=month + 1, tzinfo=None))
+            # Where the first midnight of a month is skipped this is its predecessor's last day: as Go does, a day
+            # that the next month has not is one of the month behind it.
+            first = self._local.replace(year=year, month=month + 1, day=1, tzinfo=None)
+            self._show(first + _DAY * (self._local.day - 1))
             if self._local.month == 1:
                 return False
         return True

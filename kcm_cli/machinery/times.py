@@ -1,7 +1,7 @@
 """Instants as the API writes them: RFC 3339 in UTC, whole seconds (Time) or six decimals (MicroTime)."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
@@ -25,6 +25,22 @@ _LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_ELEMENTS = (*_ELEMENTS[:-2], (r"[0-5]\d", "05"), (r"[.,]\d{6}", ".000000"), _ELEMENTS[-1])
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _has_micros = re.compile(r"[^.,]*[.,]\d{6}(?:Z|[+-].*)").fullmatch
+
+_DURATION_S = 2**63 / 1e9
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
+def span(seconds: float) -> timedelta:
+    """So many seconds, at most the 292 years that Go's Duration holds (which wraps around beyond them)."""
+    return timedelta(seconds=max(-_DURATION_S, min(_DURATION_S, seconds)))
+
+
+def shifted(moment: datetime, seconds: float) -> datetime:
+    """The instant so many seconds later, or earlier; the last or the first that there is, if that is beyond it."""
+    try:
+        return moment + span(seconds)
+    except OverflowError:
+        return _LAST if seconds > 0 else _FIRST
 
 
 def parse_time(text: str) -> datetime:

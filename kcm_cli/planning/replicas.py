@@ -133,9 +133,13 @@ def _conditions(owner: ReplicaOwner, active: int, error: Exception | None, now: 
     current = owner.status.conditions
     failing = any(condition.type == REPLICA_FAILURE for condition in current)
     if error is not None and not failing:
-        reason = "FailedCreate" if active < owner.replicas else "FailedDelete" if active > owner.replicas else ""
+        reason, message = "", str(error)
+        if active < owner.replicas:
+            reason = "FailedCreate"
+        elif active > owner.replicas:
+            reason, message = "FailedDelete", f"unable to delete pods: {error}"
         time = format_time(now)
-        return (*current, Condition(REPLICA_FAILURE, "True", reason, str(error), last_transition_time=time))
+        return (*current, Condition(REPLICA_FAILURE, "True", reason, message, last_transition_time=time))
     if error is None and failing:
         return tuple(condition for condition in current if condition.type != REPLICA_FAILURE)
     return current

@@ -27,12 +27,14 @@ from kcm_cli.engine.dependents import Dependents, matching_owners
 from kcm_cli.engine.freshness import Consistency
 from kcm_cli.engine.resync import Together, every
 from kcm_cli.engine.revisions import Revisions
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import Object, controller_of
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.actions import Notice, Outcome, ref_to
 from kcm_cli.planning.status import status_changes
-from kcm_cli.rest.errors import namespace_terminating
+from kcm_cli.rest.errors import ApiError, namespace_terminating
+from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.store import CONTROLLER, NODE, by_controller, by_node, claimable
 
@@ -185,6 +187,12 @@ class DaemonSetController:
 
     async def _act(self, snapshot: Snapshot, history: History, pods: Sequence[Pod]) -> Exception | None:
         """Carry the plan out; returns what failed, so that the status is still written."""
+        try:
+            return await self._carry_out(snapshot, history, pods)
+        except (ApiError, TransportError, FormatError) as error:
+            return error
+
+    async def _carry_out(self, snapshot: Snapshot, history: History, pods: Sequence[Pod]) -> Exception | None:
         daemon_set = snapshot.daemon_set
         decision = decide(snapshot, self._clock.now())
         for node in decision.failed:

@@ -143,7 +143,8 @@ class DeploymentController:
 
     def _is_new(self, deployment: Deployment, existing: ReplicaSet) -> bool:
         owner = self._dependents.owner_of(existing)
-        return owner is deployment and same_template(existing.spec.template, deployment.spec.template)
+        same = owner is not None and owner.uid == deployment.uid
+        return same and same_template(existing.spec.template, deployment.spec.template)
 
     # -- events
 

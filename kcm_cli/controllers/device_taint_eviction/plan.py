@@ -5,11 +5,11 @@ upstream: pkg/controller/devicetainteviction/device_taint_eviction.go
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kcm_cli.api.core import Condition, Pod
 from kcm_cli.api.devices import AllocatedDevice, DeviceTaint, DeviceTaintRule, ResourceClaim
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.planning.resource_claims import is_reserved_for, not_for, references, tolerates
 from kcm_cli.planning.tolerations import NO_EXECUTE
 
@@ -58,7 +58,7 @@ def leave(device: AllocatedDevice, tainting: Tainting) -> datetime | None:
             if toleration.toleration_seconds is None:
                 return None
             limits.append(max(0, toleration.toleration_seconds))
-    return parse_time(taint.time_added) + timedelta(seconds=min(limits, default=0))
+    return shifted(parse_time(taint.time_added), min(limits, default=0))
 
 
 def eviction(found: Iterable[tuple[AllocatedDevice, Tainting]]) -> Eviction | None:

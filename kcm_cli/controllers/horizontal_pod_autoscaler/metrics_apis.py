@@ -5,7 +5,6 @@ Every failure is ``Uncomputable`` with upstream's text.
 upstream: pkg/controller/podautoscaler/metrics/client.go, k8s.io/metrics pkg/client
 """
 
-from datetime import timedelta
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -20,7 +19,7 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import ObjectMeta, View
 from kcm_cli.machinery.quantity import from_json
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import parse_time, span
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, ApiError
 from kcm_cli.rest.mapper import Mapper, NoMatch
@@ -200,10 +199,10 @@ def _used(item: PodMetrics, resource: str, container: str) -> int | None:
 
 def _sample(item: PodMetrics, value: int) -> Sample:
     at = parse_time(item.timestamp) if item.timestamp else None
-    return Sample(value, at, timedelta(seconds=parse_duration(item.window)))
+    return Sample(value, at, span(parse_duration(item.window)))
 
 
 def _custom_sample(item: MetricValue) -> Sample:
     seconds = item.window_seconds if item.window_seconds is not None else item.window
-    window = timedelta(seconds=_CUSTOM_WINDOW_S if seconds is None else seconds)
+    window = span(_CUSTOM_WINDOW_S if seconds is None else seconds)
     return Sample(from_json(item.value).milli_value(), parse_time(item.timestamp) if item.timestamp else None, window)

@@ -280,7 +280,10 @@ class JobController:
     # -- events
 
     def _job_added(self, job: Job) -> None:
-        self.queue.add(job.key)
+        if job.spec.suspend and job.status == JobStatus():
+            self.queue.add_after(job.key, names.SUSPENDED_GRACE_S)
+        else:
+            self.queue.add(job.key)
         manager = spec.other_manager(job, self._features)
         if manager is not None:
             self._metrics.managed_by(manager)

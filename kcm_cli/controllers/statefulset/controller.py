@@ -173,7 +173,7 @@ class StatefulSetController:
         if not differs(set_.status, new):
             return
         changes = status_changes(new, always=ALWAYS)
-        written = await writes.put_status(self._client, STATEFUL_SETS, set_, changes)
+        written = await writes.put_status(self._client, STATEFUL_SETS, set_, changes, writes.ON_CONFLICT)
         if written is not None:
             self._consistency.wrote(set_.key, self._sets, written)
 

@@ -3,10 +3,10 @@
 upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go#timeLeft
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kcm_cli.api.batch import Job
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.planning.jobs import finished_condition
 
 
@@ -28,4 +28,4 @@ def expiry(job: Job) -> datetime | None:
         return None
     if not condition.last_transition_time:
         raise FinishTimeUnknown(f"unable to find the time when the Job {job.key} finished")
-    return parse_time(condition.last_transition_time) + timedelta(seconds=ttl_s)
+    return shifted(parse_time(condition.last_transition_time), ttl_s)

@@ -9,7 +9,7 @@ from kcm_cli.api.core import NAMESPACES, Namespace
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.engine import writes
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.rest.errors import Conflict, Forbidden, NotFound
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response
 from tests.unit.sandbox.nodes.world import EPOCH
@@ -48,6 +48,9 @@ def test_another_object_of_the_same_name_is_not_written():
     assert server.puts == 1
 
 
+REASONS = {409: "Conflict", 403: "Forbidden"}
+
+
 class Scripted:
     """Answers updates with these codes, reads with an object of this uid and version 2."""
 
@@ -63,21 +66,22 @@ class Scripted:
         sent = json.loads(request.body)
         self.versions.append(sent["metadata"]["resourceVersion"])
         code = self._codes.pop(0)
-        status = {"kind": "Status", "reason": "Conflict", "code": code, "message": "moved on"}
+        status = {"kind": "Status", "reason": REASONS.get(code), "code": code, "message": "moved on"}
         return Response(code, {}, json.dumps(sent if code == 200 else status).encode())
 
 
-def put(server: Scripted) -> object:
+def put(server: Scripted, retry: writes.StatusRetry = writes.ONCE_MORE) -> object:
     async def work() -> object:
         client = Client(server, limiter=Unlimited(), user_agent="t", clock=LoopClock(EPOCH))  # type: ignore[arg-type]
         first: Namespace = NAMESPACES.decode(document("first"))
-        return await writes.put_status(client, NAMESPACES, first, {("status", "phase"): "Terminating"})
+        return await writes.put_status(client, NAMESPACES, first, {("status", "phase"): "Terminating"}, retry)
 
     return asyncio.run(work())
 
 
-def test_a_status_is_written_once_more_after_a_conflict():
-    server = Scripted("first", 409, 200)
+@pytest.mark.parametrize("code", [409, 403])
+def test_a_status_is_written_once_more_after_any_error(code):
+    server = Scripted("first", code, 200)
     written = put(server)
     assert json.loads(written.raw)["spec"] == {"newer": "field"}  # type: ignore[attr-defined]
     assert server.versions == ["1", "2"]
@@ -88,6 +92,18 @@ def test_a_status_is_not_written_a_third_time():
     with pytest.raises(Conflict):
         put(server)
     assert server.versions == ["1", "2"]
+
+
+def test_conflicts_alone_are_retried_four_times_where_that_is_asked_for():
+    server = Scripted("first", 409, 409, 409, 409, 200)
+    assert put(server, writes.ON_CONFLICT) is not None
+    assert server.versions == ["1", "2", "2", "2", "2"]
+    with pytest.raises(Conflict):
+        put(Scripted("first", *[409] * 5), writes.ON_CONFLICT)
+    forbidden = Scripted("first", 403)
+    with pytest.raises(Forbidden):
+        put(forbidden, writes.ON_CONFLICT)
+    assert forbidden.versions == ["1"]
 
 
 def test_the_status_of_another_object_of_the_name_is_left_alone():

@@ -1,6 +1,7 @@
 """Schedules: what is accepted, what the others are told, and when the next time is."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -194,3 +195,24 @@ def test_no_name_is_utc(name: str) -> None:
 def test_unknown_zone(name: str) -> None:
     with pytest.raises(FormatError, match="unknown time zone"):
         load_zone(name)
+
+
+SKIPPED = [line.split("|") for line in (Path(__file__).parent / "skipped_midnights.txt").read_text().splitlines()]
+"""Zone, schedule, a moment, and the time that the library of Kubernetes finds next: first midnights of months that do
+not exist, 2000 to 2036."""
+
+
+def test_months_that_begin_without_a_midnight() -> None:
+    wrong = []
+    for zone, schedule, after, expected in SKIPPED:
+        found = next_time(f"TZ={zone} {schedule}", after)
+        if found != (None if expected == "none" else expected.replace("Z", "+00:00")):
+            wrong.append((zone, schedule, after))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("schedule", ["TZ=America/New_York 0 0 1 1 *", "TZ=Asia/Tokyo * * * * *", "@every 8760h"])
+@pytest.mark.parametrize("after", ["0001-01-01T00:00:00Z", "9990-12-31T23:59:59Z", "9999-12-31T23:59:59Z"])
+def test_the_ends_of_the_calendar_are_no_error(schedule: str, after: str) -> None:
+    found = next_time(schedule, after)
+    assert found is None or found > after

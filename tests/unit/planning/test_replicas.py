@@ -158,7 +158,7 @@ FAILING = {"replicas": 0, "conditions": [{"type": "ReplicaFailure", "status": "T
     [
         pytest.param(None, 3, None, [], id="fine"),
         pytest.param(None, 2, OSError("no"), [("FailedCreate", "no")], id="could not create"),
-        pytest.param(None, 4, OSError("no"), [("FailedDelete", "no")], id="could not delete"),
+        pytest.param(None, 4, OSError("no"), [("FailedDelete", "unable to delete pods: no")], id="could not delete"),
         pytest.param(None, 3, OSError("no"), [("", "no")], id="could not, and need not"),
         pytest.param(FAILING, 4, OSError("no"), [("FailedCreate", "")], id="the first failure stays"),
         pytest.param(FAILING, 3, None, [], id="over"),

@@ -4,7 +4,7 @@ upstream: pkg/controller/cronjob/cronjob_controllerv2.go#syncCronJob, second hal
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kcm_cli.api.batch import CRON_JOBS, CronJob, CronJobStatus
 from kcm_cli.controllers.cronjob.plan.times import ImpossibleSchedule, Missed, most_recent, until_next_s
@@ -12,7 +12,7 @@ from kcm_cli.controllers.cronjob.snapshot import Snapshot
 from kcm_cli.machinery.cron import Schedule, parse
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import parse_time, span
 from kcm_cli.machinery.zones import load_zone
 from kcm_cli.planning.actions import Notice, ref_to
 
@@ -109,7 +109,7 @@ def _due(
 
 def _may_start(cron_job: CronJob, status: CronJobStatus, time: datetime, now: datetime, notices: list[Notice]) -> bool:
     deadline_s = cron_job.spec.starting_deadline_seconds
-    if deadline_s is not None and now - time > timedelta(seconds=deadline_s):
+    if deadline_s is not None and now - time > span(deadline_s):
         text = f"Missed scheduled time to start a job: {_rfc1123(time)}"
         notices.append(_warning(cron_job, "MissSchedule", text))
         return False

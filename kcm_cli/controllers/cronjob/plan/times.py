@@ -9,7 +9,7 @@ from enum import Enum
 
 from kcm_cli.api.batch import CronJob
 from kcm_cli.machinery.cron import Schedule
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import parse_time, shifted
 
 MANY = 100
 """More missed times than this are worth a warning."""
@@ -91,5 +91,5 @@ def _since(cron_job: CronJob, now: datetime, last: str | None, *, deadline: bool
     since = _EPOCH if text is None else parse_time(text)
     seconds = cron_job.spec.starting_deadline_seconds
     if deadline and seconds is not None:
-        since = max(since, now - timedelta(seconds=min(seconds, (now - _EPOCH).total_seconds())))
+        since = max(since, _EPOCH, shifted(now, -seconds))
     return since

@@ -3,6 +3,7 @@
 upstream: pkg/controller/deployment/sync.go#calculateStatus, progress.go#syncRolloutStatus
 """
 
+import math
 from datetime import datetime
 
 import msgspec
@@ -133,11 +134,12 @@ def _timed_out(deployment: Deployment, new: DeploymentStatus, now: datetime) -> 
         return False
     if current.reason == names.TIMED_OUT:
         return True
-    return current.last_update_time is not None and _age_s(current.last_update_time, now) > deadline
+    return _age_s(current.last_update_time, now) > deadline
 
 
-def _age_s(since: str, now: datetime) -> float:
-    return (now - parse_time(since)).total_seconds()
+def _age_s(since: str | None, now: datetime) -> float:
+    """What was never updated was updated long ago."""
+    return math.inf if since is None else (now - parse_time(since)).total_seconds()
 
 
 def _failures(draft: Draft, new: DeploymentStatus) -> DeploymentStatus:
@@ -159,7 +161,7 @@ def next_check_s(draft: Draft, new: DeploymentStatus, now: datetime) -> float | 
     deployment = draft.snapshot.deployment
     deadline = spec.deadline_s(deployment)
     current = conds.find(deployment.status, names.PROGRESSING)
-    if not draft.rollout or deadline is None or current is None or current.last_update_time is None:
+    if not draft.rollout or deadline is None or current is None:
         return None
     if is_complete(deployment, new) or current.reason == names.TIMED_OUT:
         return None

@@ -3,7 +3,7 @@
 upstream: pkg/controller/deployment/sync.go#getNewReplicaSet, util/deployment_util.go#SetNewReplicaSetAnnotations
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kcm_cli.api.apps import DEPLOYMENTS, Deployment, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names, spec
@@ -12,6 +12,7 @@ from kcm_cli.controllers.deployment.snapshot import Snapshot
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.hashes import pod_template_hash
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.machinery.intstr import scaled_value
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.pod_template import controller_ref
@@ -36,22 +37,22 @@ def start(snapshot: Snapshot) -> Draft:
 
 def revision_of(replica_set: ReplicaSet) -> int | None:
     """Its revision: 0 without the annotation, None for one that is no number."""
-    text = replica_set.annotations.get(names.REVISION)
-    if text is None:
-        return 0
-    try:
-        return int(text)
-    except ValueError:
-        return None
+    return revision_in(replica_set.annotations)
+
+
+def revision_in(annotations: Mapping[str, str]) -> int | None:
+    """The revision that a ReplicaSet's annotations tell: 0 if they tell none, None for one that is no number."""
+    text = annotations.get(names.REVISION)
+    return 0 if text is None else parse_int64(text)
 
 
 def max_revision(replica_sets: Iterable[ReplicaSet]) -> int:
     return max((revision_of(replica_set) or 0 for replica_set in replica_sets), default=0)
 
 
-def last_revision(replica_sets: Iterable[ReplicaSet]) -> int:
-    """The second highest revision, 0 if there is none."""
-    known = sorted((revision_of(replica_set) or 0 for replica_set in replica_sets), reverse=True)
+def last_revision(annotations: Iterable[Mapping[str, str]]) -> int:
+    """The second highest revision in the annotations of ReplicaSets, 0 if there is none."""
+    known = sorted((revision_in(each) or 0 for each in annotations), reverse=True)
     return known[1] if len(known) > 1 else 0
 
 
@@ -75,11 +76,8 @@ def annotate(annotations: dict[str, str], deployment: Deployment, revision: int)
         if key not in names.NOT_COPIED:
             annotations[key] = value
     before = annotations.get(names.REVISION)
-    try:
-        number = int(before) if before else 0
-    except ValueError:
-        return
-    if number >= revision:
+    number = parse_int64(before) if before else 0
+    if number is None or number >= revision:
         return
     annotations[names.REVISION] = str(revision)
     if before is not None:

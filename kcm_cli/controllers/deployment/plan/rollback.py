@@ -3,39 +3,39 @@
 upstream: pkg/controller/deployment/rollback.go
 """
 
-from kcm_cli.api.apps import DEPLOYMENTS, ReplicaSet
+from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.controllers.deployment.plan import names, spec
-from kcm_cli.controllers.deployment.plan.draft import Draft
-from kcm_cli.controllers.deployment.plan.revisions import create_new, last_revision, revision_of
+from kcm_cli.controllers.deployment.plan.draft import Draft, Target
+from kcm_cli.controllers.deployment.plan.revisions import create_new, last_revision, revision_in
+from kcm_cli.machinery.integers import parse_int64
 from kcm_cli.planning.actions import ABSENT, Notice, Path, Value, ref_to
 
 
 def rollback_revision(annotations: dict[str, str]) -> int | None:
     """The revision asked for (0: the last one); None if no rollback is asked for."""
     text = annotations.get(names.ROLLBACK_TO, "")
-    try:
-        return int(text) if text else None
-    except ValueError:
-        return None
+    return parse_int64(text)
 
 
 def rollback(draft: Draft, revision: int) -> None:
     """Find the revision and take over its template and annotations; in any case the request is cleared."""
     create_new(draft)
-    known = [target.replica_set for target in draft.all() if not target.new]
+    known = draft.all()
     annotations = {key: value for key, value in draft.annotations.items() if key != names.ROLLBACK_TO}
-    wanted = revision or last_revision(known)
-    found = next((rs for rs in known if revision_of(rs) == wanted), None) if wanted else None
+    wanted = revision or last_revision(target.annotations for target in known)
+    found = next((target for target in known if revision_in(target.annotations) == wanted), None) if wanted else None
     changes: dict[Path, Value] = {}
     if found is None:
         what = "the revision to rollback to." if wanted else "last revision."
         _tell(draft, "Warning", "DeploymentRollbackRevisionNotFound", f"Unable to find {what}")
-    elif spec.same_template(draft.snapshot.deployment.spec.template, found.spec.template):
+    elif found is draft.new or spec.same_template(
+        draft.snapshot.deployment.spec.template, found.replica_set.spec.template
+    ):
         name = draft.snapshot.deployment.name
         text = f'The rollback revision contains the same template as current deployment "{name}"'
         _tell(draft, "Warning", "DeploymentRollbackTemplateUnchanged", text)
     else:
-        changes[("spec", "template")] = spec.without_hash(found.spec.template)
+        changes[("spec", "template")] = spec.without_hash(found.replica_set.spec.template)
         annotations = _annotations_of(found, annotations)
         name = draft.snapshot.deployment.name
         text = f'Rolled back deployment "{name}" to revision {wanted}'
@@ -44,7 +44,7 @@ def rollback(draft: Draft, revision: int) -> None:
     draft.rollback = changes
 
 
-def _annotations_of(found: ReplicaSet, annotations: dict[str, str]) -> dict[str, str]:
+def _annotations_of(found: Target, annotations: dict[str, str]) -> dict[str, str]:
     """The Deployment's own bookkeeping, and the revision's annotations."""
     own = {key: value for key, value in annotations.items() if key in names.NOT_COPIED}
     return own | {key: value for key, value in found.annotations.items() if key not in names.NOT_COPIED}

@@ -8,11 +8,12 @@ upstream: pkg/controller/podautoscaler/horizontal.go#normalizeDesiredReplicas, #
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
 from kcm_cli.api.autoscaling import Behavior, ScalingPolicy, ScalingRules
+from kcm_cli.machinery.times import shifted
 
 _UP = ScalingRules(0, "Max", (ScalingPolicy("Pods", 4, 15), ScalingPolicy("Percent", 100, 15)))
 _DOWN = ScalingRules(None, "Max", (ScalingPolicy("Percent", 100, 15),))
@@ -124,7 +125,7 @@ def _longest(rules: ScalingRules) -> float:
 
 
 def _since(marks: Iterable[Mark], now: datetime, seconds: float) -> tuple[Mark, ...]:
-    start = now - timedelta(seconds=seconds)
+    start = shifted(now, -seconds)
     return tuple(mark for mark in marks if mark.at >= start)
 
 
@@ -161,7 +162,7 @@ def _stabilized(bounds: Bounds, history: History, now: datetime, up_s: float, do
 
 
 def _numbers(marks: Iterable[Mark], now: datetime, seconds: float) -> tuple[int, ...]:
-    start = now - timedelta(seconds=seconds)
+    start = shifted(now, -seconds)
     return tuple(mark.number for mark in marks if mark.at > start)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kcm_cli.api.core import Pod
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.planning.pods import is_ready, ready_condition
 
 MAX_INT32 = 2**31 - 1
@@ -103,11 +103,11 @@ def _too_young(pod: Pod, sample: Sample, timing: Timing) -> bool:
     started = parse_time(pod.status.start_time)
     changed = parse_time(condition.last_transition_time) if condition.last_transition_time else None
     unready = condition.status == "False"
-    if started + timedelta(seconds=timing.initialization_s) > timing.now:
-        early = changed is not None and (sample.at is None or sample.at < changed + sample.window)
+    if shifted(started, timing.initialization_s) > timing.now:
+        window_s = sample.window.total_seconds()
+        early = changed is not None and (sample.at is None or sample.at < shifted(changed, window_s))
         return unready or early
-    delay = timedelta(seconds=timing.readiness_delay_s)
-    return unready and (changed is None or started + delay > changed)
+    return unready and (changed is None or shifted(started, timing.readiness_delay_s) > changed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ upstream: pkg/controller/job/backoff_utils.go
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from kcm_cli.api.core import ContainerStatus, Pod
 from kcm_cli.controllers.job.plan.names import MAX_POD_BACKOFF_S, POD_BACKOFF_S
-from kcm_cli.machinery.times import parse_time
+from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.planning.pods import ready_condition
 
 _NEVER = datetime(1, 1, 1, tzinfo=UTC)
@@ -62,7 +62,7 @@ def finished_at(pod: Pod) -> datetime:
         return parse_time(ready.last_transition_time)
     meta = pod.metadata
     if meta.deletion_timestamp is not None:
-        return parse_time(meta.deletion_timestamp) - timedelta(seconds=meta.deletion_grace_period_seconds or 0)
+        return shifted(parse_time(meta.deletion_timestamp), -(meta.deletion_grace_period_seconds or 0))
     return parse_time(meta.creation_timestamp) if meta.creation_timestamp else _NEVER
 
 

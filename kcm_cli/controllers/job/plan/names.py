@@ -37,6 +37,9 @@ MAX_PODS_PER_SYNC = 500
 BATCH_PERIOD_S = 1.0
 """Pod events of one Job within this time cause one sync."""
 
+SUSPENDED_GRACE_S = 0.1
+"""A Job that is made suspended is looked at so much later: who made it may want to change it at once."""
+
 POD_BACKOFF_S = 10.0
 MAX_POD_BACKOFF_S = 600.0
 API_BACKOFF_S = 1.0

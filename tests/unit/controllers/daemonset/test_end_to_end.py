@@ -168,3 +168,32 @@ def test_a_sync_under_way_leaves_nothing_behind_of_what_was_deleted(play, made):
         assert not vars(vars(made[0])["_placements"])["_known"]
 
     play(life)
+
+
+@pytest.mark.parametrize("fault", ["a budget that is none", "a revision that cannot be deleted"])
+def test_the_status_is_written_although_the_rest_failed(play, fault):
+    async def life(world: World) -> None:
+        story = Story(world)
+
+        def refused(request: Request) -> bool:
+            return (
+                fault.startswith("a revision") and request.method == "DELETE" and "controllerrevisions" in request.path
+            )
+
+        async with story.running(transport=Refusing(world.server.transport(), refused)):
+            await story.make(revisionHistoryLimit=0)
+            await world.wait(30)
+            if fault.startswith("a budget"):
+                store = world.server.store
+                (stored,) = store.list(DAEMON_SETS.gvr, "default")
+                odd = stored.copy()
+                odd["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"] = "some"
+                odd["metadata"]["generation"] = 2
+                store.update(DAEMON_SETS.gvr, "default", "agent", odd)
+            else:
+                await story.image("i:2")
+            await world.wait(60)
+            status = (await world.get(DAEMON_SETS, "agent"))["status"]
+            assert (status["observedGeneration"], status["numberReady"]) == (2, 3)
+
+    play(life)

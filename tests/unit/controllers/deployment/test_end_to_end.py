@@ -5,10 +5,15 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.api import apps
+from kcm_cli.controllers.deployment import controller
 from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.controllers.deployment.controller import DeploymentController
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
-from kcm_cli.rest.transport import Transport
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
@@ -215,5 +220,39 @@ def test_lost_requests_and_answers(play, seed):
                 assert await story.asked() <= 5
             assert faulty.faults
             assert await story.images() == ["i:2"] * 4
+
+    play(life)
+
+
+def test_a_relist_in_the_middle_of_a_sync_is_no_collision(play, monkeypatch):
+    """The ReplicaSet is there already (the answer was lost), and the cache holds the Deployment in another object."""
+    made: list[DeploymentController] = []
+
+    def make(context: ControllerContext) -> DeploymentController:
+        made.append(DeploymentController(context))
+        return made[-1]
+
+    monkeypatch.setattr(controller, "DeploymentController", make)
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        done: list[str] = []
+
+        async def first(request: Request) -> None:
+            if request.method == "POST" and request.path.endswith("/replicasets") and not done:
+                done.append(request.path)
+                await world.server.transport().send(request)
+                await world.wait(1)
+                store = made[0]._deployments.store
+                (deployment,) = store.list("default")
+                assert deployment.raw is not None
+                store.put(apps.DEPLOYMENTS.decode(deployment.raw))
+
+        async with story.running(Refusing(world.server.transport(), lambda request: False, first)):
+            await story.make()
+            await world.wait(60)
+        assert done
+        assert "collisionCount" not in (await world.get(DEPLOYMENTS, "web"))["status"]
+        assert len(await world.items(REPLICA_SETS)) == 1
 
     play(life)

@@ -245,6 +245,23 @@ def test_a_rollback_takes_over_template_and_annotations_and_clears_the_request()
     assert events == ["DeploymentRollback"]
 
 
+def test_a_rollback_to_the_last_revision_counts_a_template_that_has_no_replica_set_yet() -> None:
+    """Changed to v3 and rolled back in one write: the last revision is that of v2."""
+    d = deployment(image="v3", meta={"annotations": {names.ROLLBACK_TO: "0"}})
+    made = planned(d, replica_set("old", "v1", 0), replica_set("new", "v2", 10, revision=2))
+    update = next(a for s in made.stages for a in s.actions if isinstance(a, Update) and a.obj is d)
+    assert update.changes[("spec", "template")] == template("v2")
+    create = next(a for s in made.stages for a in s.actions if isinstance(a, Create))
+    assert isinstance(create.body, dict)
+    assert create.body["metadata"]["annotations"][names.REVISION] == "3"  # type: ignore[index]
+
+
+def test_the_first_template_has_no_revision_to_go_back_to() -> None:
+    made = planned(deployment(meta={"annotations": {names.ROLLBACK_TO: "0"}}))
+    events = [a.notice.message for s in made.stages for a in s.actions if isinstance(a, Emit)]
+    assert events == ["Unable to find last revision."]
+
+
 ROLLBACKS = [
     pytest.param("9", "DeploymentRollbackRevisionNotFound", id="no-such-revision"),
     pytest.param("2", "DeploymentRollbackTemplateUnchanged", id="the-same-template"),
@@ -379,6 +396,15 @@ def test_a_rollout_without_progress_times_out() -> None:
         "False",
         "ProgressDeadlineExceeded",
     )
+
+
+def test_a_rollout_whose_progress_has_no_time_has_timed_out() -> None:
+    condition = Condition("Progressing", "True", "ReplicaSetUpdated", "")
+    d = deployment(3, status=DeploymentStatus(replicas=3, updated_replicas=3, conditions=(condition,)))
+    sets = (replica_set("new", "v2", 3, 0, desired=3),)
+    assert reasons(status_of(d, *sets))["Progressing"] == ("False", "ProgressDeadlineExceeded")
+    _, draft = plan(Snapshot(d, sets, {}), NOW)
+    assert next_check_s(draft, d.status, NOW) == 1.0
 
 
 def test_a_rollout_is_looked_at_again_when_its_deadline_is_over() -> None:

@@ -226,3 +226,23 @@ def test_pods_that_nobody_owns_are_let_go_or_adopted(play):
             assert released not in await story.held()
 
     play(life)
+
+
+def test_who_makes_a_suspended_job_may_change_it_at_once(play):
+    """MultiKueue and upstream's own tests update such a Job at the version that its creation returned."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await world.wait(1)
+            await story.make(suspend=True)
+            version = (await world.get(JOBS, "work"))["metadata"]["resourceVersion"]
+            await world.wait(0.05)
+            assert (await world.get(JOBS, "work"))["metadata"]["resourceVersion"] == version
+            await world.wait(0.1)
+            assert [found["type"] for found in (await story.status())["conditions"]] == ["Suspended"]
+            await world.patch(JOBS, "work", {"spec": {"suspend": False}})
+            await world.wait(0.01)
+            assert len(await story.pods()) == 1
+
+    play(life)

@@ -76,3 +76,26 @@ def test_the_cheapest_pod_goes_first_if_costs_count(play, on):
         assert ratio in metrics.expose().decode()
 
     play(life)
+
+
+def test_a_selector_that_cannot_be_used_costs_nobody_else_anything(play, caplog):
+    """Such a ReplicaSet was accepted by an older server; its pods change, and another ReplicaSet is served."""
+
+    async def life(world: World) -> None:
+        names = ["replicaset-controller"]
+        async with controllers(world, ReplicaSetConfig(), names=names):
+            await world.create(REPLICA_SETS, document(replicas=1, minReadySeconds=1))
+            await world.wait(0.1)
+            store = world.server.store
+            (stored,) = store.list(REPLICA_SETS.gvr, "default")
+            odd = {**stored.copy(), "spec": {**stored.copy()["spec"]}}
+            odd["spec"]["selector"] = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
+            store.update(REPLICA_SETS.gvr, "default", "r", odd)
+            await world.create(REPLICA_SETS, {**document(replicas=2), "metadata": {"name": "fine"}})
+            await world.wait(60)
+        assert (await world.get(REPLICA_SETS, "fine"))["status"]["readyReplicas"] == 2
+        assert len(await pods(world)) == 3
+
+    play(life)
+    errors = {record.message for record in caplog.records if record.levelname == "ERROR"}
+    assert errors == {"The selector cannot be used"}

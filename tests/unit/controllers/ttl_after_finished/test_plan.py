@@ -1,4 +1,4 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -6,6 +6,7 @@ import pytest
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.controllers.ttl_after_finished.plan import FinishTimeUnknown, expires, expiry
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.times import parse_time
 
 ENDED = "2026-01-01T03:00:00Z"
 
@@ -34,6 +35,14 @@ def job(end: str = "Complete", *, ttl: int | None = 60, since: str | None = ENDE
 def test_expiry(found: Job, minute: int | None) -> None:
     assert expiry(found) == (None if minute is None else datetime(2026, 1, 1, 3, minute, tzinfo=UTC))
     assert expires(found) == (minute is not None)
+
+
+@pytest.mark.parametrize("ttl", [2**31 - 1, 2**63 - 1])
+@pytest.mark.parametrize("since", [ENDED, "9999-12-31T23:59:59Z"])
+def test_a_time_beyond_the_calendar_is_its_end(ttl: int, since: str) -> None:
+    expected = parse_time(since) + timedelta(seconds=ttl) if since == ENDED and ttl < 2**32 else None
+    found = expiry(job(ttl=ttl, since=since))
+    assert found == expected if expected else found is not None and found > datetime(2300, 1, 1, tzinfo=UTC)
 
 
 def test_a_job_without_time_of_its_end() -> None:

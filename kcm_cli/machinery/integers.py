@@ -1,0 +1,12 @@
+"""Integers in texts, as Go's strconv.ParseInt reads them in base 10: Python's int takes blanks, ``1_000`` and more."""
+
+import re
+
+_integer = re.compile(r"[+-]?[0-9]{1,4000}").fullmatch
+_LIMIT = 2**63
+
+
+def parse_int64(text: str) -> int | None:
+    """The number; None for what is none, or does not fit into 64 bits."""
+    number = int(text) if _integer(text) else None
+    return number if number is not None and -_LIMIT <= number < _LIMIT else None

@@ -1,0 +1,93 @@
+"""Adoptions and releases that the server refuses."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from kcm_cli.api.apps import REPLICA_SETS, ReplicaSet
+from kcm_cli.api.core import PODS, Pod
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.execute import Executor
+from kcm_cli.machinery.labels import parse
+from kcm_cli.machinery.meta import ObjectMeta, OwnerReference
+from kcm_cli.planning.actions import Notice
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import ApiError, Conflict, Invalid
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request, Response
+from kcm_cli.runtime.expectations import Expectations
+from tests.unit.sandbox.nodes.world import EPOCH
+
+OWNER = ReplicaSet(metadata=ObjectMeta("web", "ns", "u1"))
+REFERENCE = OwnerReference("apps/v1", "ReplicaSet", "web", "u1", controller=True)
+REASONS = {404: "NotFound", 409: "Conflict", 422: "Invalid"}
+
+
+def pod(name: str, app: str, *, owned: bool) -> Pod:
+    references = (REFERENCE,) if owned else ()
+    return Pod(metadata=ObjectMeta(name, "ns", name, labels={"app": app}, owner_references=references))
+
+
+class Server:
+    """Has the owner, and answers patches of pods with these codes, by their names."""
+
+    def __init__(self, codes: Mapping[str, int]) -> None:
+        self._codes = codes
+
+    async def send(self, request: Request) -> Response:
+        if request.method == "GET":
+            metadata = {"name": "web", "namespace": "ns", "uid": "u1"}
+            return Response(200, {}, json.dumps({"metadata": metadata}).encode())
+        name = request.path.rpartition("/")[2]
+        code = self._codes.get(name, 200)
+        body = {"metadata": {"name": name, "namespace": "ns", "uid": name}}
+        status = {"kind": "Status", "reason": REASONS.get(code), "code": code, "message": "no"}
+        return Response(code, {}, json.dumps(body if code == 200 else status).encode())
+
+
+class Silent:
+    def emit(self, notice: Notice) -> None:
+        raise AssertionError(notice)
+
+
+def claimed(codes: Mapping[str, int]) -> list[str]:
+    """What is the owner's after a pod was kept, one adopted and one released."""
+
+    async def work() -> list[Pod]:
+        clock = LoopClock(EPOCH)
+        client = Client(Server(codes), limiter=Unlimited(), user_agent="t", clock=clock)  # type: ignore[arg-type]
+        executor = Executor(client, Silent(), Expectations(), clock)
+        pods = [pod("kept", "web", owned=True), pod("orphan", "web", owned=False), pod("other", "db", owned=True)]
+        return await claim(executor, client, REPLICA_SETS, OWNER, parse("app=web"), pods, PODS)
+
+    return [each.name for each in asyncio.run(work())]
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        pytest.param({}, ["kept", "orphan"], id="all-taken"),
+        pytest.param({"orphan": 404}, ["kept"], id="the-orphan-was-deleted"),
+        pytest.param({"other": 404}, ["kept", "orphan"], id="what-is-released-was-deleted"),
+        pytest.param({"other": 422}, ["kept", "orphan"], id="it-was-released-already"),
+    ],
+)
+def test_what_is_claimed(codes, expected):
+    assert claimed(codes) == expected
+
+
+@pytest.mark.parametrize(
+    ("codes", "error"),
+    [
+        pytest.param({"orphan": 422}, Invalid, id="an-adoption-refused-as-invalid"),
+        pytest.param({"orphan": 409}, Conflict, id="adopted-by-another"),
+        pytest.param({"other": 409}, Conflict, id="a-release-that-has-to-be-repeated"),
+        pytest.param({"orphan": 500}, ApiError, id="an-error-of-the-server"),
+    ],
+)
+def test_what_is_raised(codes, error):
+    with pytest.raises(error):
+        claimed(codes)

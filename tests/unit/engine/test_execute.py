@@ -1,0 +1,64 @@
+"""Events about pods that could not be created or deleted."""
+
+import asyncio
+import json
+
+import pytest
+
+from kcm_cli.api.core import Pod
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.engine.execute import Executor
+from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.planning.actions import EventRef, Notice, Stage
+from kcm_cli.planning.pod_control import create_pod, delete_pod
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request, Response
+from kcm_cli.runtime.expectations import Expectations
+from tests.unit.sandbox.nodes.world import EPOCH
+
+REF = EventRef("apps/v1", "ReplicaSet", "ns", "web", "u1", "1")
+TERMINATING = {"causes": [{"reason": "NamespaceTerminating"}]}
+
+
+class Recorded:
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def emit(self, notice: Notice) -> None:
+        self.reasons.append(notice.reason)
+
+
+def emitted(method: str, code: int, reason: str, details: dict[str, object] | None = None) -> list[str]:
+    """The reasons of the Events after one request that is answered so."""
+
+    class Server:
+        async def send(self, request: Request) -> Response:
+            status = {"kind": "Status", "reason": reason, "code": code, "message": "no", "details": details}
+            return Response(code, {}, json.dumps(status).encode())
+
+    recorded = Recorded()
+
+    async def work() -> None:
+        clock = LoopClock(EPOCH)
+        client = Client(Server(), limiter=Unlimited(), user_agent="t", clock=clock)  # type: ignore[arg-type]
+        pod = Pod(metadata=ObjectMeta("p", "ns", "p1"))
+        action = create_pod(REF, "ns", {"metadata": {}}) if method == "POST" else delete_pod(REF, pod)
+        await Executor(client, recorded, Expectations(), clock).stage(Stage((action,)))
+
+    asyncio.run(work())
+    return recorded.reasons
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "reason", "details", "expected"),
+    [
+        pytest.param("POST", 403, "Forbidden", None, ["FailedCreate"], id="refused"),
+        pytest.param("POST", 404, "NotFound", None, ["FailedCreate"], id="the-namespace-is-not-there"),
+        pytest.param("POST", 403, "Forbidden", TERMINATING, [], id="the-namespace-is-terminating"),
+        pytest.param("DELETE", 403, "Forbidden", None, ["FailedDelete"], id="deletion-refused"),
+        pytest.param("DELETE", 404, "NotFound", None, [], id="deleted-already-by-another"),
+    ],
+)
+def test_events(method, code, reason, details, expected):
+    assert emitted(method, code, reason, details) == expected
