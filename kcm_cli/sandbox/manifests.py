@@ -36,7 +36,7 @@ async def apply(client: Client, clock: Clock, manifests: tuple[Manifest, ...], n
     """Apply them. ``namespace``: of those that name none. Raises ManifestError."""
     __tracebackhide__ = True  # in the report of a test that fails
     known, until = Discovery(), float("-inf")
-    for where, doc in [found for manifest in manifests for found in _documents(manifest)]:
+    for where, doc in [found for manifest in manifests for found in documents(manifest)]:
         version, kind = str(doc.get("apiVersion", "")), str(doc.get("kind", ""))
         while (resource := _served(known, version, kind)) is None:
             known = await discover(client)
@@ -69,22 +69,30 @@ async def _apply(client: Client, resource: ServedResource, doc: Doc, namespace: 
         raise ManifestError(f"{where}: {error}") from None
 
 
-def _documents(manifest: Manifest) -> Iterator[tuple[str, Doc]]:
-    """Each object and where it is."""
+def documents(manifest: Manifest) -> Iterator[tuple[str, Doc]]:
+    """Each object and where it is. Raises ManifestError."""
     __tracebackhide__ = True
     if isinstance(manifest, Mapping):
         yield from _objects(f"{manifest.get('kind', 'a document')}", manifest)
         return
     for path in _files(Path(manifest)):
         try:
-            found = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+            data = path.read_bytes()
         except OSError as error:
             raise ManifestError(f"cannot read {path}: {error.strerror}") from None
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ManifestError(f"{path} is not YAML: {error}") from None
-        for number, doc in enumerate(found, 1):
-            if doc is not None:
-                yield from _objects(f"{path}, document {number}", doc)
+        yield from parsed(data, str(path))
+
+
+def parsed(data: bytes, where: str) -> Iterator[tuple[str, Doc]]:
+    """Each object of a YAML file's content, and where it is. Raises ManifestError."""
+    __tracebackhide__ = True
+    try:
+        found = list(yaml.safe_load_all(data.decode()))
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        raise ManifestError(f"{where} is not YAML: {error}") from None
+    for number, doc in enumerate(found, 1):
+        if doc is not None:
+            yield from _objects(f"{where}, document {number}", doc)
 
 
 def _files(path: Path) -> list[Path]:

@@ -8,6 +8,7 @@ upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from kcm_cli.api.core import Condition
 from kcm_cli.component.clock import Clock
@@ -21,7 +22,7 @@ from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.events import Events, ref_of
 from kcm_cli.sandbox.nodes import machine, resizing, script
 from kcm_cli.sandbox.nodes.admission import Rejection
-from kcm_cli.sandbox.nodes.agents import Agent, Agents
+from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.nodes.machine import PodState
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
@@ -60,6 +61,32 @@ class Life:
     pending: Pending | None = None
 
 
+class Behaviour(Protocol):
+    """How pods behave on their nodes."""
+
+    def script(self, pod: SimulatedPod) -> PodScript:
+        """What its containers will do."""
+
+    def rests_s(self, pod: SimulatedPod, now: float) -> float:
+        """Seconds for which a pod that is not being deleted stays as its status says; infinite: until it is deleted."""
+
+
+class AsAnnotated:
+    """Pods behave as their spec and annotations say."""
+
+    def script(self, pod: SimulatedPod) -> PodScript:
+        return script.read(pod)
+
+    def rests_s(self, pod: SimulatedPod, now: float) -> float:
+        return 0.0
+
+
+class Alive(Protocol):
+    """Knows which nodes have a kubelet that runs."""
+
+    def alive(self, name: str) -> Agent | None: ...
+
+
 class Kubelets:
     """All simulated kubelets, as the keepers of pods."""
 
@@ -70,15 +97,18 @@ class Kubelets:
         nodes: Informer[SimulatedNode],
         events: Events,
         clock: Clock,
+        behaviour: Behaviour | None = None,
     ) -> None:
         self._client = client
         self._pods = pods
         self._nodes = nodes
         self._events = events
         self._clock = clock
+        self._behaviour: Behaviour = behaviour or AsAnnotated()
         self._lives: dict[str, Life] = {}
+        self._resting: dict[str, Agent] = {}
         self._queue = WorkQueue("pods", clock)
-        self.agents: Agents
+        self.agents: Alive
         pods.store.add_index(BY_NODE, node_of)
         pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._gone)
 
@@ -99,7 +129,7 @@ class Kubelets:
             self._queue.add(pod.key)
 
     def _gone(self, pod: SimulatedPod) -> None:
-        if pod.key in self._lives:
+        if pod.key in self._lives or pod.key in self._resting:
             self._queue.add(pod.key)
 
     async def _sync(self, key: str) -> None:
@@ -107,6 +137,7 @@ class Kubelets:
         if life is not None and (pod is None or life.uid != pod.uid):
             self._forget(key, life)
             life = None
+        self._wake(key)
         if pod is None:
             return
         agent = self.agents.alive(pod.spec.node_name)
@@ -117,9 +148,28 @@ class Kubelets:
                 self._forget(key, life)  # somebody else has said that it ended
             await self._bury(pod)
             return
+        if life is None and not pod.deleting:
+            rest_s = self._behaviour.rests_s(pod, self._clock.now().timestamp())
+            if rest_s > 0:
+                self._rest(key, pod, agent, rest_s)
+                return
         life = life or await self._accept(key, pod, agent)
         if life is not None:
             await self._play(key, pod, life)
+
+    def _rest(self, key: str, pod: SimulatedPod, agent: Agent, seconds: float) -> None:
+        """Leave a pod as it is for a while; it takes its place on the node."""
+        self._resting[key] = agent
+        agent.occupancy.add(key, pod)
+        if pod.status.pod_ip:
+            agent.addresses.claim(pod.status.pod_ip)
+        if seconds < float("inf"):
+            self._queue.add_after(key, seconds)
+
+    def _wake(self, key: str) -> None:
+        agent = self._resting.pop(key, None)
+        if agent is not None:
+            agent.occupancy.remove(key)
 
     async def _play(self, key: str, pod: SimulatedPod, life: Life) -> None:
         """Bring a pod's life up to now, report it, and come back when something changes."""
@@ -153,7 +203,7 @@ class Kubelets:
         """The pod is another than before: its wishes, its images, or only its status."""
         old, life.pod = life.pod, pod
         if old.metadata.annotations != pod.metadata.annotations or old.spec != pod.spec:
-            life.script = script.read(pod)
+            life.script = self._behaviour.script(pod)
             state = machine.extend(life.script, state, now)
         if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
             before = {container.name: container.image for container in containers_of(old)}
@@ -218,7 +268,7 @@ class Kubelets:
 
     async def _accept(self, key: str, pod: SimulatedPod, agent: Agent) -> Life | None:
         """A pod that this kubelet sees for the first time; None if it rejects the pod."""
-        played = script.read(pod)
+        played = self._behaviour.script(pod)
         now = self._clock.now().timestamp()
         node = self._nodes.store.get(agent.name)
         if pod.status.start_time is None and node is not None:

@@ -1,0 +1,136 @@
+"""``kcm plan``: what the controllers would do, on a twin of the cluster."""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+from rich.console import Console
+
+from kcm_cli.cli import plan_flags
+from kcm_cli.cli.manager import fail
+from kcm_cli.cli.plan_flags import Command
+from kcm_cli.cli.plan_markdown import markdown
+from kcm_cli.cli.plan_text import show
+from kcm_cli.component.flagset import FlagSet
+from kcm_cli.plan.answer import Answer
+from kcm_cli.plan.files import load, save
+from kcm_cli.plan.flag_files import manager_flags
+from kcm_cli.plan.live import take
+from kcm_cli.plan.planning import plan
+from kcm_cli.plan.snapshot import PlanError, Snapshot
+from kcm_cli.sandbox import kubeconfig
+
+CHANGES, CONDITION = 2, 3
+_PIPED_WIDTH = 4096
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make the plan and print it; the exit code."""
+    parsed = plan_flags.FLAGS.parse(list(arguments))
+    if parsed.values.get("help") and not parsed.problems:
+        sys.stdout.write(plan_flags.help_text())
+        return 0
+    try:
+        flags = manager_flags(str(parsed.values["flags-from"])) if parsed.values.get("flags-from") else ()
+        command, problems = plan_flags.read(parsed, flags)
+        if command is None:
+            return fail(problems)
+        return _run(command)
+    except PlanError as error:
+        return fail(str(error).split("\n"))
+    except KeyboardInterrupt:
+        return fail(["interrupted"])
+
+
+def completion(arguments: Sequence[str]) -> tuple[FlagSet, Sequence[str]]:
+    """What may come next."""
+    return plan_flags.FLAGS, ()
+
+
+def _run(command: Command) -> int:
+    logging.getLogger("kcm_cli").setLevel(logging.CRITICAL)  # the controllers of the twin are not the user's
+    progress = _Progress()
+    try:
+        snapshot = _snapshot(command, progress)
+        if command.save:
+            _save(snapshot, command.save)
+        answer = plan(snapshot, command.changes, command.options, progress)
+    finally:
+        progress.end()
+    _print(answer, command.output)
+    if answer.has(command.fail_on):
+        return CONDITION
+    return CHANGES if command.detailed and answer.changed else 0
+
+
+def _snapshot(command: Command, progress: "_Progress") -> Snapshot:
+    if command.snapshot:
+        progress(f"reading {command.snapshot}")
+        return load(command.snapshot)
+    path = _kubeconfig(command.kubeconfig)
+    namespace = command.options.namespace
+
+    def told(kind: str, count: int) -> None:
+        progress(f"reading {kind}: {count}")
+
+    return asyncio.run(take(path, include=command.include, namespace=namespace, progress=told))
+
+
+def _save(snapshot: Snapshot, path: str) -> None:
+    try:
+        save(snapshot, path)
+    except OSError as error:
+        raise PlanError(f"--save: cannot write {path}: {error.strerror or error}") from None
+
+
+def _print(answer: Answer, output: str) -> None:
+    if output == "json":
+        sys.stdout.buffer.write(answer.json())
+        sys.stdout.buffer.flush()
+    elif output == "yaml":
+        sys.stdout.write(yaml.safe_dump(json.loads(answer.json()), sort_keys=False, allow_unicode=True))
+    elif output == "markdown":
+        sys.stdout.write(markdown(answer))
+    else:
+        is_wide = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+        width = _PIPED_WIDTH if is_wide else None
+        show(answer, Console(file=sys.stdout, highlight=False, markup=False, emoji=False, width=width))
+
+
+def _kubeconfig(given: str) -> str:
+    """The file to go by; empty for a pod's own service account, where there is none."""
+    if given:
+        return given
+    named = [name for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]
+    there = [name for name in named if Path(name).is_file()]
+    choosing = [name for name in there if kubeconfig.chooses(Path(name))]
+    usual = str(Path.home() / ".kube" / "config")
+    if named or Path(usual).is_file() or "KUBERNETES_SERVICE_HOST" not in os.environ:
+        return next(iter((*choosing, *there, *named)), usual)
+    return ""
+
+
+class _Progress:
+    """One line on standard error that is written anew, on terminals only."""
+
+    def __init__(self) -> None:
+        self._shows = sys.stderr.isatty()
+        self._shown = False
+
+    def __call__(self, text: str) -> None:
+        if self._shows:
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+            self._shown = True
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False

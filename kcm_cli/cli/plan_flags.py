@@ -1,0 +1,187 @@
+"""The command line of ``kcm plan``: what it may say, and what is wrong with it."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kcm_cli.cli import usage
+from kcm_cli.cli.plan_words import BadWord, metric, node_count, scaled, set_image, target
+from kcm_cli.component.flagset import Flag, FlagSet, Parsed
+from kcm_cli.component.kinds import BOOL, DURATION, INT, STRING, STRINGS
+from kcm_cli.plan.changes import (
+    AddNode,
+    Apply,
+    Change,
+    Delete,
+    Drain,
+    FailNode,
+    Options,
+    RemoveNode,
+)
+from kcm_cli.plan.collect import check_include
+from kcm_cli.sandbox.manifests import ManifestError, documents, parsed
+
+FORMATS = ("text", "json", "yaml", "markdown")
+CONDITIONS = ("pending", "stuck", "pdb", "quota", "refused", "image", "failed", "drain")
+AUDIT_S, PLAN_S = 600.0, 3600.0
+_CHANGES, _VIEW, _SOURCE, _OUTPUT = "Change", "Run", "Snapshot", "Output"
+FLAGS = FlagSet(
+    (
+        Flag("filename", STRINGS, (), "Manifests to apply: files, folders, or - for standard input.", _CHANGES, "f"),
+        Flag("drain", STRINGS, (), "Nodes to drain, as kubectl drain does; NAME or label=value.", _CHANGES),
+        Flag("fail-node", STRINGS, (), "Nodes whose kubelet stops; NAME or label=value, such as a zone.", _CHANGES),
+        Flag("remove-node", STRINGS, (), "Nodes whose Node object is deleted; NAME or label=value.", _CHANGES),
+        Flag("add-node", STRINGS, (), "Add a node like this one: NAME, or NAME=COUNT.", _CHANGES),
+        Flag("set-image", STRINGS, (), "KIND/NAME=[CONTAINER=]IMAGE, such as deploy/web=web:2.", _CHANGES),
+        Flag("scale", STRINGS, (), "KIND/NAME=REPLICAS, such as deploy/web=50.", _CHANGES),
+        Flag("delete", STRINGS, (), "KIND/NAME to delete, its dependents in the background.", _CHANGES),
+        Flag(
+            "metric",
+            STRINGS,
+            (),
+            "What an autoscaler sees: KIND/NAME=METRIC:VALUE, such as deploy/web=cpu:120%.",
+            _CHANGES,
+        ),
+        Flag("force-conflicts", BOOL, False, "Take fields over from other managers when applying.", _CHANGES),
+        Flag("for", DURATION, PLAN_S, "How far to look ahead; 10m without a change.", _VIEW, unit=""),
+        Flag("seeds", INT, 1, "How many times to run it, with other random choices.", _VIEW),
+        Flag("namespace", STRING, "", "The namespace of names without one, and the only one to tell of.", _VIEW, "n"),
+        Flag("selector", STRING, "", "Tell of objects with these labels only.", _VIEW, "l"),
+        Flag("controllers", STRING, "", "Which controllers run, as the manager's --controllers.", _VIEW),
+        Flag(
+            "flags-from",
+            STRING,
+            "",
+            "Run the manager with the options of this file: a systemd unit, a static pod, or a component config.",
+            _VIEW,
+        ),
+        Flag("kubeconfig", STRING, "", "The cluster to read; without it KUBECONFIG or ~/.kube/config.", _SOURCE),
+        Flag("include", STRINGS, (), "Read these, too: configmaps, events, custom (resources).", _SOURCE),
+        Flag("save", STRING, "", "Write the snapshot to this file.", _SOURCE),
+        Flag("snapshot", STRING, "", "Read this file and no cluster.", _SOURCE),
+        Flag("output", STRING, "text", "text, json, yaml or markdown.", _OUTPUT, "o"),
+        Flag("detailed-exitcode", BOOL, False, "Exit with 2 where anything changes.", _OUTPUT),
+        Flag("fail-on", STRINGS, (), f"Exit with 3 where the change brings one of: {', '.join(CONDITIONS)}.", _OUTPUT),
+        Flag("help", BOOL, False, "Show this text.", _OUTPUT, "h"),
+    )
+)
+_ABOUT = """kcm plan shows what the controllers, the scheduler and the kubelets of a cluster would do. It reads the
+cluster (never Secrets, and it never writes), makes a twin of it in this process, and lets time pass there: once as it
+is, once with the change. Without a change it shows what kcm itself would write if it took over now.
+
+Usage:
+  kcm plan [flags]
+  kcm plan --drain node-1 --for 30m
+  kcm plan -f app.yaml --save cluster.kcm
+  kcm plan --snapshot cluster.kcm --scale deploy/web=50 -o markdown --fail-on pending,stuck
+
+Exit codes: 0 done, 1 error, 2 something changes (--detailed-exitcode), 3 a condition of --fail-on holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What the command line says. nodes: changes whose nodes are given by a label."""
+
+    changes: tuple[Change, ...]
+    options: Options
+    kubeconfig: str
+    include: tuple[str, ...]
+    save: str
+    snapshot: str
+    output: str
+    detailed: bool
+    fail_on: frozenset[str]
+
+
+def help_text() -> str:
+    """What --help prints."""
+    return "\n".join([_ABOUT, *usage.sections(FLAGS, usage.width())]) + "\n"
+
+
+def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | None, list[str]]:
+    """The command, or all that is wrong with it. ``manager_flags``: from --flags-from."""
+    problems = [*parsed_flags.problems, *(f'unexpected argument "{word}"' for word in parsed_flags.rest)]
+    values = {flag.name: parsed_flags.values.get(flag.name, flag.default) for flag in FLAGS}
+    problems += _problems(values)
+    changes: list[Change] = []
+    try:
+        changes += _changes(values)
+    except (BadWord, ManifestError) as error:
+        problems.append(" ".join(str(error).split()))
+    if problems:
+        return None, problems
+    horizon = values["for"] if "for" in parsed_flags.values or changes else AUDIT_S
+    seeds = values["seeds"]
+    assert isinstance(horizon, float | int) and isinstance(seeds, int)
+    flags = list(manager_flags)
+    if values["controllers"]:
+        flags.append(f"--controllers={values['controllers']}")
+    options = Options(
+        horizon_s=float(horizon),
+        seeds=tuple(range(1, seeds + 1)),
+        namespace=str(values["namespace"]),
+        selector=str(values["selector"]),
+        flags=tuple(flags),
+        force_conflicts=bool(values["force-conflicts"]),
+    )
+    return (
+        Command(
+            tuple(changes),
+            options,
+            str(values["kubeconfig"]),
+            _words(values["include"]),
+            str(values["save"]),
+            str(values["snapshot"]),
+            str(values["output"]),
+            bool(values["detailed-exitcode"]),
+            frozenset(_words(values["fail-on"])),
+        ),
+        [],
+    )
+
+
+def _problems(values: Mapping[str, object]) -> Iterator[str]:
+    if values["output"] not in FORMATS:
+        yield f'--output: "{values["output"]}" is not one of {", ".join(FORMATS)}'
+    for word in _words(values["fail-on"]):
+        if word not in CONDITIONS:
+            yield f'--fail-on: "{word}" is not one of {", ".join(CONDITIONS)}'
+    yield from check_include(_words(values["include"]))
+    seeds, horizon = values["seeds"], values["for"]
+    if not (isinstance(seeds, int) and 1 <= seeds <= 1000):
+        yield f"--seeds: {seeds} is not between 1 and 1000"
+    if not (isinstance(horizon, float | int) and 0 < horizon <= 366 * 86400):
+        yield "--for: look ahead by more than nothing and less than a year"
+    if values["snapshot"]:
+        for name in ("kubeconfig", "include"):
+            if values[name]:
+                yield f"--{name}: a snapshot file is as it was saved"
+
+
+def _changes(values: Mapping[str, object]) -> Iterator[Change]:
+    for name in _words(values["filename"]):
+        found = parsed(sys.stdin.buffer.read(), "standard input") if name == "-" else documents(Path(name))
+        for where, doc in found:
+            yield Apply(doc, where)
+    for word in _words(values["set-image"]):
+        yield set_image(word)
+    for word in _words(values["scale"]):
+        yield scaled(word)
+    for word in _words(values["delete"]):
+        yield Delete(target(word, "--delete"))
+    for word in _words(values["metric"]):
+        yield metric(word, str(values["namespace"]))
+    for word in _words(values["add-node"]):
+        yield AddNode(*node_count(word))
+    for word in _words(values["fail-node"]):
+        yield FailNode(word)
+    for word in _words(values["remove-node"]):
+        yield RemoveNode(word)
+    for word in _words(values["drain"]):
+        yield Drain(word)
+
+
+def _words(value: object) -> tuple[str, ...]:
+    assert isinstance(value, tuple | list)
+    return tuple(str(word).strip() for word in value if str(word).strip())

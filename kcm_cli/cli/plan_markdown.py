@@ -1,0 +1,72 @@
+"""The answer of ``kcm plan`` as Markdown, made for the comment of a pull request."""
+
+from collections.abc import Iterator
+
+from kcm_cli.cli.plan_text import headline, told, verdict
+from kcm_cli.plan.answer import Answer, Difference
+from kcm_cli.plan.telling import clock
+
+_MOST = 50
+_SIGNS = {"created": "+", "kept": "+", "changed": "~", "deleted": "-", "missing": "-"}
+
+
+def markdown(answer: Answer) -> str:
+    """The whole comment."""
+    return "\n".join(_lines(answer)) + "\n"
+
+
+def _lines(answer: Answer) -> Iterator[str]:
+    fresh = [one for one in answer.problems if not one.already]
+    yield f"### {'❌' if fresh and answer.changes else '✅'} kcm plan: {_plain(verdict(answer))}"
+    yield ""
+    yield _plain(headline(answer))
+    yield ""
+    yield from (f"- {_code(line)}" for line in answer.changes)
+    if answer.problems:
+        yield from ("", "| problem | object | what |", "| --- | --- | --- |")
+        for problem in answer.problems:
+            already = " *(so without the change, too)*" if problem.already else ""
+            runs = f" *({problem.seeds} of {answer.seeds} runs)*" if problem.seeds < answer.seeds else ""
+            yield f"| {problem.kind} | {_code(str(problem.about))} | {_plain(problem.text)}{already}{runs} |"
+    yield from _folded("What happens", [f"`{clock(one.at_s)}` {_plain(told(one))}" for one in answer.timeline])
+    yield from _folded("What is different in the end", [_difference(one) for one in answer.differences])
+    audit = [
+        f"{one.controller}: {one.verb} {one.resource} {_code(str(one.about))} ×{one.count}" for one in answer.audit
+    ]
+    yield from _folded("What would be written", audit)
+    writes = [f"{one.controller}: {one.verb} {one.resource}: {one.before} → {one.count}" for one in answer.writes]
+    yield from _folded("Writes of controllers", writes)
+    yield from _folded(
+        "Not in every run", [f"{one.seeds} of {answer.seeds}: {_plain(one.text)}" for one in answer.varies]
+    )
+    yield from _folded("Not modelled", [_plain(line) for line in answer.not_modelled])
+
+
+def _folded(title: str, lines: list[str]) -> Iterator[str]:
+    if not lines:
+        return
+    yield from ("", f"<details><summary>{title} ({len(lines)})</summary>", "")
+    yield from (f"- {line}" for line in lines[:_MOST])
+    if len(lines) > _MOST:
+        yield f"- and {len(lines) - _MOST} more"
+    yield from ("", "</details>")
+
+
+def _difference(one: Difference) -> str:
+    about = str(one.about) if one.about.name else f"{one.count} {one.about.kind} of {one.owner}"
+    paths = ", ".join(_code(field.path) for field in one.fields[:4])
+    more = f" and {len(one.fields) - 4} more" if len(one.fields) > 4 else ""
+    return f"`{_SIGNS[one.action]}` {_code(about)}{f': {paths}{more}' if paths else ''}"
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is markup, whatever the cluster's objects are called."""
+    flat = " ".join(text.split())
+    for sign in "\\`*_<>|[]#@":
+        flat = flat.replace(sign, f"\\{sign}" if sign not in "<>@" else {"<": "&lt;", ">": "&gt;", "@": "&#64;"}[sign])
+    return flat
+
+
+def _code(text: str) -> str:
+    flat = " ".join(text.split()).replace("`", "'").replace("|", "\\|")
+    return f"`{flat}`"

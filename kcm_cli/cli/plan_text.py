@@ -1,0 +1,253 @@
+"""The answer of ``kcm plan`` for people: lines and tables, coloured on terminals."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from kcm_cli.plan.answer import Answer, Difference, Happening, Object, Problem
+from kcm_cli.plan.telling import clock, span
+
+_MOST = 40
+"""Lines of a section; the JSON output has all."""
+_SIGNS = {
+    "created": ("+", "green"),
+    "kept": ("+", "green"),
+    "changed": ("~", "yellow"),
+    "deleted": ("-", "red"),
+    "missing": ("-", "red"),
+}
+_QUIET_KINDS = frozenset(("Endpoints", "EndpointSlice", "ControllerRevision"))
+"""What follows from pods; counted only."""
+
+
+def render(answer: Answer) -> RenderableType:
+    """The whole answer."""
+    return Group(*_sections(answer))
+
+
+def show(answer: Answer, console: Console) -> None:
+    """Print it."""
+    console.print(render(answer))
+
+
+def _sections(answer: Answer) -> Iterator[RenderableType]:
+    yield Text(headline(answer), style="bold")
+    for line in answer.changes:
+        yield Text(f"  {line}")
+    yield Text("")
+    yield Text(verdict(answer), style="bold red" if _fresh(answer) else "bold green")
+    yield from _section("Problems", [_problem(one, answer) for one in answer.problems])
+    if not answer.changes:
+        yield from _audit(answer)
+    yield from _section("What happens", [_happening(one) for one in answer.timeline])
+    yield from _section("What is different in the end", list(_differences(answer)))
+    yield from _nodes(answer)
+    yield from _writes(answer)
+    yield from _section(
+        "Not in every run", [Text(f"{one.seeds} of {answer.seeds}: {one.text}") for one in answer.varies]
+    )
+    yield from _section("Not modelled", [Text(line, style="dim") for line in answer.not_modelled])
+
+
+def headline(answer: Answer) -> str:
+    """What was looked at."""
+    source = answer.source
+    cluster = f"{source.nodes} nodes, {source.pods} pods, {source.server_version or 'unknown version'}"
+    runs = f", {answer.seeds} runs" if answer.seeds > 1 else ""
+    what = "Plan" if answer.changes else "Takeover audit"
+    return f"{what} for {span(answer.horizon_s)} from {source.taken_at} ({cluster}{runs})"
+
+
+def verdict(answer: Answer) -> str:
+    """The answer in a line."""
+    fresh = _fresh(answer)
+    if fresh:
+        counts = ", ".join(f"{len(list(group))} {kind}" for kind, group in groupby(fresh, key=lambda one: one.kind))
+        plural = "s" if len(fresh) > 1 else ""
+        return f"{len(fresh)} problem{plural}: {counts}"
+    if not answer.changes:
+        if not answer.audit:
+            return f"Nothing is written but Leases, Events and the status of autoscalers ({answer.routine} writes)."
+        return f"{sum(one.count for one in answer.audit)} writes besides {answer.routine} of routine."
+    if not answer.differences:
+        return "Nothing ends differently."
+    return "The change brings no problems."
+
+
+def _fresh(answer: Answer) -> list[Problem]:
+    return [one for one in answer.problems if not one.already] if answer.changes else []
+
+
+def _section(title: str, lines: list[Text]) -> Iterator[RenderableType]:
+    if not lines:
+        return
+    yield Text("")
+    yield Text(title, style="bold")
+    for line in lines[:_MOST]:
+        yield Padding(line, (0, 0, 0, 2), expand=False)
+    if len(lines) > _MOST:
+        yield Text(f"  and {len(lines) - _MOST} more (-o json has all)", style="dim")
+
+
+def _problem(problem: Problem, answer: Answer) -> Text:
+    old = problem.already or not answer.changes
+    text = Text()
+    text.append(f"{problem.kind:8}", style="yellow" if old else "bold red")
+    text.append(f"{problem.about}: {problem.text}")
+    if problem.already:
+        text.append(" (so without the change, too)", style="dim")
+    if problem.seeds < answer.seeds:
+        text.append(f" ({problem.seeds} of {answer.seeds} runs)", style="dim")
+    return text
+
+
+def _happening(one: Happening) -> Text:
+    text = Text()
+    text.append(f"{clock(one.at_s)}  ", style="dim")
+    text.append(told(one), style="red" if one.what in ("stuck", "blocked", "refused", "pending", "failed") else "")
+    return text
+
+
+_PODS = {
+    "created": "{be} created",
+    "pending": "{be} Pending: {detail}",
+    "ready": "{be} Ready",
+    "unready": "{be} not Ready any more",
+    "terminating": "{be} being deleted",
+    "gone": "{be} deleted",
+    "failed": "failed: {detail}",
+    "succeeded": "succeeded",
+}
+_OTHERS = {
+    "evicted": "{about} is evicted {detail}",
+    "blocked": "eviction of {about} is refused: {detail}",
+    "complete": "{about} is complete",
+    "stuck": "{about} makes no progress: {detail}",
+    "refused": "{about} is refused pods: {detail}",
+    "scaled": "{about} scales {detail}",
+    "drained": "{about} is drained",
+}
+
+
+def told(one: Happening) -> str:
+    """A happening in words."""
+    about, count = one.about, one.count
+    plural = "s" if count > 1 else ""
+    if one.what == "created" and about.kind == "CronJob":
+        return f"{count} run{plural} of {about} begin{'' if plural else 's'}"
+    if one.what in _PODS and about.kind != "Job":
+        who = str(about) if about.kind == "Pod" else f"{count} pod{plural} of {about}"
+        return (
+            f"{who} {_PODS[one.what].format(be='are' if plural and about.kind != 'Pod' else 'is', detail=one.detail)}"
+        )
+    if one.what in _PODS:
+        return f"{about}: {one.what}{f': {one.detail}' if one.detail else ''}"
+    return _OTHERS.get(one.what, "{about}: {detail}").format(about=about, detail=one.detail)
+
+
+def _differences(answer: Answer) -> Iterator[Text]:
+    quiet = 0
+    groups: dict[tuple[str, str, str, str], list[Difference]] = {}
+    for one in answer.differences:
+        if one.about.kind in _QUIET_KINDS:
+            quiet += 1
+        elif one.about.kind == "Pod" and one.action != "changed" and one.owner:
+            groups.setdefault((one.action, one.about.kind, one.about.namespace, one.owner), []).append(one)
+        else:
+            yield _difference(one)
+    for (action, kind, namespace, owner), members in groups.items():
+        count = sum(one.count for one in members)
+        sign, style = _SIGNS[action]
+        owner_kind, _, owner_name = owner.partition("/")
+        about = Object(owner_kind, namespace, owner_name)
+        yield Text(f"{sign} {count} {kind}{'s' if count > 1 else ''} of {about}", style=style)
+    if quiet:
+        yield Text(f"~ {quiet} endpoints, slices and revisions follow", style="dim")
+
+
+def _difference(one: Difference) -> Text:
+    sign, style = _SIGNS[one.action]
+    count = f"{one.count} " if one.count > 1 else ""
+    of = f" of {one.owner}" if not one.about.name else ""
+    text = Text(f"{sign} {count}{one.about}{of}", style=style)
+    fields = sorted(
+        one.fields, key=lambda field: (field.path.startswith(("status", "metadata.annotations")), field.path)
+    )
+    for field in fields[:4]:
+        text.append(f"\n    {field.path}: {_value(field.before)} → {_value(field.after)}", style="default")
+    if len(fields) > 4:
+        text.append(f"\n    and {len(fields) - 4} more fields", style="dim")
+    return text
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "none"
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    return table
+
+
+def _titled(title: str, table: Table) -> Iterator[RenderableType]:
+    if table.row_count:
+        yield Text("")
+        yield Text(title, style="bold")
+        yield Padding(table, (0, 0, 0, 2), expand=False)
+
+
+def _audit(answer: Answer) -> Iterator[RenderableType]:
+    table = _table("controller", "writes", "object", "owner", "times", "refused")
+    for one in answer.audit[:_MOST]:
+        what = f"{one.verb} {one.resource}"
+        table.add_row(one.controller, what, str(one.about), one.owner, str(one.count), one.message)
+    title = "What would be written"
+    if len(answer.audit) > _MOST:
+        title = f"{title} (the first {_MOST} of {len(answer.audit)}; -o json has all)"
+    yield from _titled(title, table)
+
+
+def _nodes(answer: Answer) -> Iterator[RenderableType]:
+    table = _table("node", "cpu", "memory", "pods")
+    moved = [
+        one
+        for one in answer.nodes
+        if (one.cpu, one.memory, one.pods) != (one.cpu_before, one.memory_before, one.pods_before)
+    ]
+    for one in moved[:_MOST]:
+        table.add_row(
+            one.node,
+            _moved(one.cpu_before, one.cpu),
+            _moved(one.memory_before, one.memory),
+            _moved(one.pods_before, one.pods),
+        )
+    yield from _titled("Requested of nodes, in percent", table)
+
+
+def _moved(before: int, after: int) -> str:
+    return f"{after}" if before == after else f"{before} → {after}"
+
+
+def _writes(answer: Answer) -> Iterator[RenderableType]:
+    if not answer.changes:
+        return
+    table = _table("controller", "writes", "without", "with", "refused")
+    for name, group in groupby(answer.writes, key=lambda one: one.controller):
+        for number, one in enumerate(group):
+            table.add_row(
+                name if not number else "",
+                f"{one.verb} {one.resource}",
+                str(one.before),
+                str(one.count),
+                str(one.refused or ""),
+            )
+    yield from _titled("Writes of controllers that differ", table)

@@ -1,0 +1,77 @@
+"""The small languages of ``kcm plan``'s flags."""
+
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.quantity import parse
+from kcm_cli.plan.changes import Metric, Scale, SetImage, Target
+
+_KINDS = {
+    "deploy": "Deployment",
+    "deployment": "Deployment",
+    "deployments": "Deployment",
+    "sts": "StatefulSet",
+    "statefulset": "StatefulSet",
+    "statefulsets": "StatefulSet",
+    "rs": "ReplicaSet",
+    "replicaset": "ReplicaSet",
+    "replicasets": "ReplicaSet",
+    "rc": "ReplicationController",
+    "replicationcontroller": "ReplicationController",
+    "replicationcontrollers": "ReplicationController",
+}
+
+
+class BadWord(ValueError):
+    """A flag's value cannot be used; the text says why, with the flag's name."""
+
+
+def target(word: str, flag: str) -> Target:
+    """``deploy/web``, or ``shop/deploy/web`` with its namespace."""
+    parts = word.split("/")
+    if len(parts) not in (2, 3) or not all(parts):
+        raise BadWord(f'{flag}: "{word}" is not KIND/NAME')
+    return Target(parts[-2], parts[-1], parts[0] if len(parts) == 3 else "")
+
+
+def set_image(word: str) -> SetImage:
+    """``deploy/web=web:2``, or ``deploy/web=app=web:2`` for one container of several."""
+    name, equals, rest = word.partition("=")
+    container, second, image = rest.rpartition("=")
+    if not equals or not image or (second and not container):
+        raise BadWord(f'--set-image: "{word}" is not KIND/NAME=[CONTAINER=]IMAGE')
+    return SetImage(target(name, "--set-image"), image, container)
+
+
+def scaled(word: str) -> Scale:
+    """``deploy/web=50``."""
+    name, _, count = word.partition("=")
+    if not (count.isascii() and count.isdigit()) or int(count) > 2**31 - 1:
+        raise BadWord(f'--scale: "{word}" is not KIND/NAME=REPLICAS')
+    return Scale(target(name, "--scale"), int(count))
+
+
+def node_count(word: str) -> tuple[str, int]:
+    """``node-1``, or ``node-1=3``."""
+    name, equals, count = word.partition("=")
+    if equals and not (count.isascii() and count.isdigit() and 1 <= int(count) <= 1000):
+        raise BadWord(f'--add-node: "{word}" is not NAME or NAME=COUNT, up to 1000')
+    return name, int(count) if equals else 1
+
+
+def metric(word: str, namespace: str) -> Metric:
+    """``deploy/web=cpu:120%``: of what the pods request; ``deploy/web=requests-per-second:50``: per pod."""
+    name, _, rest = word.partition("=")
+    metric_name, colon, value = rest.rpartition(":")
+    if not colon or not metric_name or not value:
+        raise BadWord(f'--metric: "{word}" is not KIND/NAME=METRIC:VALUE, such as deploy/web=cpu:120%')
+    found = target(name, "--metric")
+    kind = _KINDS.get(found.kind.lower().partition(".")[0], found.kind)
+    where = found.namespace or namespace or "default", kind, found.name, metric_name
+    try:
+        if value.endswith("%"):
+            percent = float(value[:-1])
+            if not 0 <= percent <= 1e6:
+                raise ValueError
+            return Metric(*where, percent=percent)
+        return Metric(*where, value=float(parse(value).milli_value()))
+    except (ValueError, FormatError):
+        raise BadWord(f'--metric: "{value}" is neither a percentage nor a quantity') from None

@@ -1,0 +1,64 @@
+"""What the controllers, the scheduler and the kubelets of a cluster would do: on a twin of it, in this process.
+
+    snapshot = await take("~/.kube/config")     # reads only, never Secrets; or load("cluster.kcm")
+    answer = plan(snapshot, [Drain("node-1"), Scale(Target("deploy", "web"), 50)], Options(horizon_s=600))
+    for problem in answer.problems: ...
+
+``plan`` without changes is the takeover audit: what kcm would write if it led now. It runs its own event loop, so it is
+called from synchronous code or from a thread. ``Twin`` is the cluster itself, to look at while it lives.
+docs/plan.md tells what is modelled and what is not.
+"""
+
+from kcm_cli.plan.answer import Answer, Difference, Field, Fill, Happening, Object, OwnWrite, Problem, Totals, Written
+from kcm_cli.plan.changes import (
+    AddNode,
+    Apply,
+    Change,
+    Delete,
+    Drain,
+    FailNode,
+    Metric,
+    Options,
+    RemoveNode,
+    Scale,
+    SetImage,
+    Target,
+)
+from kcm_cli.plan.files import load, save
+from kcm_cli.plan.live import take
+from kcm_cli.plan.planning import plan
+from kcm_cli.plan.snapshot import Gap, PlanError, Snapshot
+from kcm_cli.plan.twin.twin import Twin
+
+__all__ = [
+    "AddNode",
+    "Answer",
+    "Apply",
+    "Change",
+    "Delete",
+    "Difference",
+    "Drain",
+    "FailNode",
+    "Field",
+    "Fill",
+    "Gap",
+    "Happening",
+    "Metric",
+    "Object",
+    "Options",
+    "OwnWrite",
+    "PlanError",
+    "Problem",
+    "RemoveNode",
+    "Scale",
+    "SetImage",
+    "Snapshot",
+    "Target",
+    "Totals",
+    "Twin",
+    "Written",
+    "load",
+    "plan",
+    "save",
+    "take",
+]

@@ -1,0 +1,290 @@
+"""Reads a snapshot from an API server: lists only, page by page, at one resource version where the server can.
+
+The first list says which version; the others ask for exactly that (``resourceVersionMatch=Exact``). A server that no
+longer has it answers 410, or 400 where it never could: that kind is read as it is now, and the cut is torn.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import msgspec
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import View
+from kcm_cli.plan.kinds import CONFIG_MAPS, CUSTOM, DEFINITIONS, EVENTS, KINDS, SECRETS, Kind
+from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
+from kcm_cli.rest import errors
+from kcm_cli.rest.client import JSON_TYPE, Client
+from kcm_cli.rest.transport import Request, Response
+
+PAGE = 500
+AT_ONCE = 4
+Progress = Callable[[str, int], object]
+"""Called with the kind that is being read and the number of its objects so far."""
+
+
+class _Meta(View, frozen=True, gc=False):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    continue_: str | None = msgspec.field(default=None, name="continue")
+
+
+class _Head(View, frozen=True, gc=False):
+    """What is read of an object here."""
+
+    api_version: str | None = None
+    kind: str | None = None
+    metadata: _Meta | None = None
+
+
+class _Page(msgspec.Struct, frozen=True):
+    metadata: _Meta | None = None
+    items: list[msgspec.Raw] | None = None
+
+
+class _VersionInfo(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str = ""
+
+
+class _NotServed(Exception):
+    """The server does not know the resource."""
+
+
+class _Unreadable(Exception):
+    """An answer that is no list."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """What has been read so far."""
+
+    collections: dict[GVR, Collection] = field(default_factory=dict)
+    torn: list[str] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+async def collect(
+    client: Client,
+    clock: Clock,
+    *,
+    include: Sequence[str] = (),
+    namespace: str = "",
+    progress: Progress = lambda kind, count: None,
+) -> Snapshot:
+    """Read the cluster. ``include``: configmaps, events, custom. ``namespace``: where to list what may not be listed
+    in all of them.
+
+    Raises PlanError where the server cannot be asked at all, TransportError where it is not reached.
+    """
+    reader = _Reader(client, namespace, progress)
+    version, taken_at = await reader.version(clock)
+    await reader.all(KINDS[:1])
+    await reader.all((*KINDS[1:], *_wanted(include)))
+    if CUSTOM in include:
+        await reader.all(_custom(reader.found.collections.get(DEFINITIONS.gvr), reader.found.gaps))
+    found = reader.found
+    if not found.collections:
+        raise PlanError(found.gaps[0].reason if found.gaps else "the server has no kind that is known")
+    gaps = [*found.gaps, *_left_out(include)]
+    ordered = {gvr: found.collections[gvr] for gvr in sorted(found.collections, key=str)}
+    return Snapshot(
+        taken_at,
+        version,
+        reader.cut,
+        ordered,
+        tuple(sorted(found.torn)),
+        tuple(sorted(gaps, key=lambda gap: gap.resource)),
+        skipped=tuple(sorted(found.skipped)),
+    )
+
+
+def check_include(include: Iterable[str]) -> list[str]:
+    """What is wrong with such a selection."""
+    known = (CONFIG_MAPS.key, EVENTS.key, CUSTOM)
+    problems = []
+    for word in include:
+        if word in (SECRETS, "secret"):
+            problems.append("--include: Secrets are never read")
+        elif word not in known:
+            problems.append(f'--include: "{word}" is not one of {", ".join(known)}')
+    return problems
+
+
+def _wanted(include: Sequence[str]) -> tuple[Kind, ...]:
+    chosen = [one for one in (CONFIG_MAPS, EVENTS) if one.key in include]
+    return (*chosen, *((DEFINITIONS,) if CUSTOM in include else ()))
+
+
+def _left_out(include: Sequence[str]) -> Iterator[Gap]:
+    yield Gap(SECRETS, "never read")
+    for name in (CONFIG_MAPS.key, EVENTS.key, CUSTOM):
+        if name not in include:
+            yield Gap(name, f"not read without --include {name}")
+
+
+def _custom(definitions: Collection | None, gaps: list[Gap]) -> list[Kind]:
+    """The kinds that definitions bring, in their storage version."""
+    kinds: list[Kind] = []
+    for item in definitions.items if definitions is not None else ():
+        spec = item.doc.get("spec")
+        kind = _defined(spec) if isinstance(spec, dict) else None
+        if kind is None:
+            gaps.append(Gap(item.name, "its definition cannot be read"))
+        else:
+            kinds.append(kind)
+    return kinds
+
+
+def _defined(spec: dict[str, object]) -> Kind | None:
+    names, versions = spec.get("names"), spec.get("versions")
+    if not isinstance(names, dict) or not isinstance(versions, list):
+        return None
+    stored = next((v for v in versions if isinstance(v, dict) and v.get("storage") and v.get("served")), None)
+    if stored is None:
+        return None
+    gvr = GVR(str(spec.get("group")), str(stored.get("name")), str(names.get("plural")))
+    return Kind(gvr, str(names.get("kind")), spec.get("scope") != "Cluster")
+
+
+class _Reader:
+    """Lists kinds. ``cut``: the version of the first list."""
+
+    def __init__(self, client: Client, namespace: str, progress: Progress) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._progress = progress
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self.cut = ""
+        self.found = _Found()
+
+    async def version(self, clock: Clock) -> tuple[str, datetime]:
+        """The server's version and time."""
+        response = await self._client.answer(Request("GET", "/version"))
+        now = _date(response) or clock.now()
+        if response.status == 401:
+            raise PlanError(str(errors.from_response(response, Request("GET", "/version"))))
+        try:
+            version = codec.decode(response.body, _VersionInfo).git_version if response.status == 200 else ""
+        except codec.DecodeError:
+            raise PlanError("the server's /version cannot be read: is it a Kubernetes API server?") from None
+        return (version if re.match(r"v\d+\.\d+", version) else ""), now.replace(microsecond=0)
+
+    async def all(self, kinds: Iterable[Kind]) -> None:
+        """Read these kinds into ``found``."""
+        async with asyncio.TaskGroup() as group:
+            for kind in kinds:
+                group.create_task(self._one(kind))
+
+    async def _one(self, kind: Kind) -> None:
+        async with self._slots:
+            for version in (kind.gvr.version, *kind.older):
+                try:
+                    items = await self._kind(kind, replace(kind.gvr, version=version))
+                except _NotServed:
+                    continue
+                except (errors.ApiError, _Unreadable) as error:
+                    self.found.gaps.append(Gap(kind.key, _why(error)))
+                    return
+                name = replace(kind.gvr, version=version)
+                self.found.collections[name] = Collection(name, kind.kind, kind.namespaced, items, kind.inert)
+                return
+
+    async def _kind(self, kind: Kind, gvr: GVR) -> tuple[Item, ...]:
+        namespace = kind.namespace
+        try:
+            return await self._at_cut(kind, gvr, namespace)
+        except errors.Forbidden as error:
+            if not (self._namespace and kind.namespaced and not namespace):
+                raise
+            items = await self._at_cut(kind, gvr, self._namespace)
+            text = f"only those of namespace {self._namespace}: {_why(error)}"
+            self.found.gaps.append(Gap(kind.key, text, partial=True))
+            return items
+
+    async def _at_cut(self, kind: Kind, gvr: GVR, namespace: str) -> tuple[Item, ...]:
+        if not self.cut:
+            return await self._pages(kind, gvr, namespace, ())
+        exact = (("resourceVersion", self.cut), ("resourceVersionMatch", "Exact"))
+        try:
+            return await self._pages(kind, gvr, namespace, exact)
+        except (errors.Expired, errors.Gone, errors.BadRequest, errors.Invalid, errors.Timeout, errors.InternalError):
+            items = await self._pages(kind, gvr, namespace, ())
+            self.found.torn.append(kind.key)
+            return items
+
+    async def _pages(
+        self, kind: Kind, gvr: GVR, namespace: str, exact: tuple[tuple[str, str], ...]
+    ) -> tuple[Item, ...]:
+        items: dict[tuple[str, str], Item] = {}
+        query: tuple[tuple[str, str], ...] = (("limit", str(PAGE)), *exact)
+        while True:
+            page = await self._page(gvr, namespace, query)
+            for raw in page.items or ():
+                item = _item(bytes(raw), gvr, kind)
+                if item is None:
+                    self.found.skipped.append(kind.key)
+                else:
+                    items[item.namespace, item.name] = item
+            self._progress(kind.key, len(items))
+            meta = page.metadata or _Meta()
+            self.cut = self.cut or meta.resource_version or ""
+            if not meta.continue_:
+                return tuple(items[key] for key in sorted(items))
+            query = (("limit", str(PAGE)), ("continue", meta.continue_))
+
+    async def _page(self, gvr: GVR, namespace: str, query: tuple[tuple[str, str], ...]) -> _Page:
+        request = Request("GET", gvr.path(namespace), query, {"accept": JSON_TYPE})
+        response = await self._client.answer(request)
+        if response.status == 404:
+            raise _NotServed
+        if response.status != 200:
+            raise errors.from_response(response, request)
+        try:
+            return codec.decode(response.body, _Page)
+        except codec.DecodeError as error:
+            raise _Unreadable(f"the server's answer is no list: {error}") from None
+
+
+def _item(raw: bytes, gvr: GVR, kind: Kind) -> Item | None:
+    """An object with its apiVersion and kind, which lists leave out; None for one without a name."""
+    try:
+        head = codec.decode(raw, _Head)
+    except codec.DecodeError:
+        return None
+    meta = head.metadata or _Meta()
+    if not meta.name:
+        return None
+    data = raw
+    if not (head.kind and head.api_version):
+        rest = raw.strip()[1:]
+        typed = {"apiVersion": head.api_version or gvr.group_version, "kind": head.kind or kind.kind}
+        if head.kind or head.api_version or head.metadata is None:
+            data = codec.encode({**codec.decode_doc(raw), **typed})
+        else:
+            data = codec.encode(typed)[:-1] + b"," + rest
+    return Item(meta.namespace or "", meta.name, meta.uid or "", data)
+
+
+def item_of(data: bytes, gvr: GVR, kind: str) -> Item | None:
+    """The same for an object from elsewhere."""
+    return _item(data, gvr, Kind(gvr, kind))
+
+
+def _date(response: Response) -> datetime | None:
+    try:
+        return parsedate_to_datetime(response.headers.get("date", "")).astimezone(UTC)
+    except ValueError:
+        return None
+
+
+def _why(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]

@@ -1,0 +1,159 @@
+"""What ends differently with the change than without it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.plan.answer import Difference, Field, Happening, Object
+from kcm_cli.plan.outcome import Key, Outcome
+
+_IGNORED_METADATA = frozenset(
+    ("resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "selfLink")
+)
+_TIMES = frozenset(
+    ("lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "lastProbeTime", "observedGeneration", "renewTime")
+)
+_SHOWN_TEXT = 200
+_KEYED_BY = ("name", "type", "containerPort", "key", "ip")
+_GENERATED = frozenset(("Pod", "EndpointSlice", "ControllerRevision", "PersistentVolume"))
+
+
+def differences(base: Outcome, changed: Outcome, selector: Selector, namespace: str) -> list[Difference]:
+    """The final differences, sorted by namespace, kind and name."""
+    found: list[Difference] = []
+    made: Counter[tuple[str, str, str]] = Counter()
+    names: dict[tuple[str, str, str], list[str]] = {}
+    for key in {**base.finals, **changed.finals}:
+        before, after = _end(base, key), _end(changed, key)
+        doc = after or before
+        if before == after or doc is None or not _wanted(doc, key, selector, namespace):
+            continue
+        about, owner = _object(doc, key), _owner(doc)
+        if key not in base.initial and key not in changed.initial and _is_generated(doc):
+            group = about.kind, about.namespace, owner
+            made[group] += (after is not None) - (before is not None)
+            if after is not None:
+                names.setdefault(group, []).append(about.name)
+            continue
+        if before is None or after is None:
+            there = key in base.initial or key in changed.initial
+            gone, came = ("deleted", "kept") if there else ("missing", "created")
+            action = gone if after is None else came
+            found.append(Difference(action, about, owner, 1, ()))
+            continue
+        fields = tuple(_fields(before, after))
+        if fields:
+            found.append(Difference("changed", about, owner, 1, fields))
+    for (kind, space, owner), count in made.items():
+        if count:
+            chosen = sorted(names.get((kind, space, owner), ()))
+            name = chosen[0] if count == 1 and chosen else ""
+            action = "created" if count > 0 else "missing"
+            found.append(Difference(action, Object(kind, space, name), owner, abs(count), ()))
+    return sorted(found, key=lambda one: (one.about.namespace, one.about.kind, one.about.name, one.owner, one.action))
+
+
+def timeline(base: Outcome, changed: Outcome) -> list[Happening]:
+    """What happens with the change and not without it."""
+    without = Counter({_what(one): 0 for one in base.happenings})
+    for one in base.happenings:
+        without[_what(one)] += one.count
+    kept: list[Happening] = []
+    for one in changed.happenings:
+        known = without.get(_what(one), 0)
+        if known >= one.count:
+            without[_what(one)] -= one.count
+            continue
+        kept.append(one)
+    return kept
+
+
+def _what(one: Happening) -> tuple[str, Object, str]:
+    return one.what, one.about, one.detail
+
+
+def _end(outcome: Outcome, key: Key) -> dict[str, Any] | None:
+    """An object at the end of a run, also where that run did not touch it."""
+    data = outcome.finals.get(key, outcome.initial.get(key))
+    if data is None and key not in outcome.finals:
+        return None
+    return codec.decode_doc(data) if data is not None else None
+
+
+def complete(base: Outcome, changed: Outcome) -> None:
+    """Give each run what the other touched and it did not, as it was in the snapshot."""
+    for one, other in ((base, changed), (changed, base)):
+        for key, data in other.initial.items():
+            one.initial.setdefault(key, data)
+
+
+def _wanted(doc: Mapping[str, Any], key: Key, selector: Selector, namespace: str) -> bool:
+    if namespace and key[1] not in (namespace, ""):
+        return False
+    return selector.matches((doc.get("metadata") or {}).get("labels") or {})
+
+
+def _object(doc: Mapping[str, Any], key: Key) -> Object:
+    return Object(str(doc.get("kind") or key[0].plural), key[1], key[2])
+
+
+def _owner(doc: Mapping[str, Any]) -> str:
+    refs = (doc.get("metadata") or {}).get("ownerReferences") or ()
+    chosen = next((ref for ref in refs if ref.get("controller")), refs[0] if refs else None)
+    return f"{chosen.get('kind')}/{chosen.get('name')}" if chosen else ""
+
+
+def _is_generated(doc: Mapping[str, Any]) -> bool:
+    """Whether the name is another one in every run. A StatefulSet's pods keep theirs."""
+    metadata = doc.get("metadata") or {}
+    if metadata.get("generateName"):
+        return True
+    return doc.get("kind") in _GENERATED and not _owner(doc).startswith("StatefulSet/")
+
+
+# -- fields
+
+
+def _fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Field]:
+    for path, old, new in _changes("", before, after):
+        yield Field(path, _short(old), _short(new))
+
+
+def _changes(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    if old == new:
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in sorted({**old, **new}):
+            if name in _TIMES or (path == "metadata" and name in _IGNORED_METADATA):
+                continue
+            yield from _changes(f"{path}.{name}" if path else name, old.get(name), new.get(name))
+        return
+    if isinstance(old, list) and isinstance(new, list):
+        keyed = _keyed(old), _keyed(new)
+        if keyed[0] is not None and keyed[1] is not None:
+            for name in sorted({**keyed[0], **keyed[1]}):
+                yield from _changes(f"{path}[{name}]", keyed[0].get(name), keyed[1].get(name))
+            return
+    yield path, old, new
+
+
+def _keyed(items: list[Any]) -> dict[str, Any] | None:
+    """Items of a list by what tells them apart; None where nothing does."""
+    if not all(isinstance(item, dict) for item in items):
+        return None
+    for key in _KEYED_BY:
+        names = [str(item[key]) for item in items if key in item]
+        if len(names) == len(items) == len(set(names)):
+            return dict(zip(names, items, strict=True))
+    return None
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _SHOWN_TEXT:
+        return f"{value[:_SHOWN_TEXT]}…"
+    if isinstance(value, dict | list):
+        text = codec.encode_sorted(value).decode()
+        return value if len(text) <= 2 * _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…"
+    return value

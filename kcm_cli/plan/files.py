@@ -1,0 +1,215 @@
+"""Snapshots as files: gzip over JSON lines (docs/plan.md describes the format).
+
+A first line with the format's version, then for each resource a line that names it and one line for each object, and a
+last line with their number, so that a file that was cut short is known. Values of env are replaced by 16 bits of a
+salted digest, which tell equal values from others and give nothing else away; last-applied annotations are left out.
+"""
+
+import gzip
+import hmac
+import os
+import secrets
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.plan.collect import item_of
+from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
+
+FORMAT, VERSION = "kcm-snapshot", 1
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+
+
+class _Header(msgspec.Struct, rename="camel"):
+    format: str = ""
+    version: int = 0
+    taken_at: str = ""
+    server_version: str = ""
+    resource_version: str = ""
+    torn: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    skipped: tuple[str, ...] = ()
+    salt: str = ""
+
+
+class _Resource(msgspec.Struct):
+    resource: tuple[str, str, str]
+    kind: str
+    namespaced: bool = True
+    inert: bool = False
+    count: int = 0
+
+
+class _End(msgspec.Struct):
+    end: int
+
+
+def save(snapshot: Snapshot, path: str | os.PathLike[str]) -> None:
+    """Write a snapshot. Raises OSError."""
+    salt = snapshot.salt or secrets.token_hex(16)
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with _created(partial) as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
+            for line in _lines(replace(snapshot, salt=salt), redacted=bool(snapshot.salt)):
+                file.write(line + b"\n")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load(path: str | os.PathLike[str]) -> Snapshot:
+    """Read a snapshot. Raises PlanError for a file that cannot be used."""
+    try:
+        with gzip.open(path, "rb") as file:
+            return _parsed(iter(file))
+    except _Wrong as error:
+        raise PlanError(f"{path}: {error}") from None
+    except FileNotFoundError as error:
+        raise PlanError(f"cannot read {path}: {error.strerror}") from None
+    except (EOFError, StopIteration):
+        raise PlanError(f"{path}: the file is cut short") from None
+    except gzip.BadGzipFile:
+        raise PlanError(f"{path}: this is no snapshot of kcm plan --save") from None
+    except zlib.error as error:
+        raise PlanError(f"{path}: the file is damaged: {error}") from None
+    except OSError as error:
+        raise PlanError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _created(path: Path) -> BinaryIO:
+    """A new file that others may not read."""
+    return os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb")
+
+
+class _Wrong(Exception):
+    """What is wrong with a file."""
+
+
+def _lines(snapshot: Snapshot, *, redacted: bool) -> Iterator[bytes]:
+    yield codec.encode(
+        _Header(
+            FORMAT,
+            VERSION,
+            format_time(snapshot.taken_at),
+            snapshot.server_version,
+            snapshot.resource_version,
+            snapshot.torn,
+            snapshot.gaps,
+            snapshot.skipped,
+            snapshot.salt,
+        )
+    )
+    total = 0
+    for collection in snapshot.collections.values():
+        gvr, items = collection.gvr, collection.items
+        named = gvr.group, gvr.version, gvr.plural
+        yield codec.encode(_Resource(named, collection.kind, collection.namespaced, collection.inert, len(items)))
+        total += len(items)
+        for item in items:
+            yield item.data if redacted else _clean(item, snapshot.salt)
+    yield codec.encode(_End(total))
+
+
+def _parsed(lines: Iterator[bytes]) -> Snapshot:
+    header = _decoded(next(lines), _Header)
+    if header.format != FORMAT:
+        raise _Wrong("this is no snapshot of kcm plan --save")
+    if header.version > VERSION:
+        raise _Wrong(f"its format is {header.version}, of a later kcm: this one reads up to {VERSION}")
+    collections: dict[GVR, Collection] = {}
+    total = 0
+    while True:
+        line = next(lines)
+        if line.startswith(b'{"end":'):
+            break
+        named = _decoded(line, _Resource)
+        gvr = GVR(*named.resource)
+        items = [item_of(next(lines).rstrip(b"\n"), gvr, named.kind) for _ in range(named.count)]
+        kept = tuple(item for item in items if item is not None)
+        if len(kept) != len(items):
+            raise _Wrong(f"an object of {gvr} cannot be read")
+        total += len(kept)
+        collections[gvr] = Collection(gvr, named.kind, named.namespaced, kept, named.inert)
+    if _decoded(line, _End).end != total:
+        raise _Wrong("the file is damaged: objects are missing")
+    try:
+        taken_at = parse_time(header.taken_at).astimezone(UTC)
+    except ValueError as error:
+        raise _Wrong(f"takenAt: {error}") from None
+    return Snapshot(
+        taken_at,
+        header.server_version,
+        header.resource_version,
+        collections,
+        header.torn,
+        header.gaps,
+        header.salt,
+        header.skipped,
+    )
+
+
+def _decoded(line: bytes, type_: Any) -> Any:
+    try:
+        return codec.decode(line, type_)
+    except codec.DecodeError as error:
+        raise _Wrong(f"the file is damaged: {error}") from None
+
+
+# -- what is left out
+
+
+def _clean(item: Item, salt: str) -> bytes:
+    """An object without last-applied and without values of env."""
+    if LAST_APPLIED.encode() not in item.data and b'"env"' not in item.data:
+        return item.data
+    doc = item.doc
+    without_last_applied(doc)
+    without_env(doc, salt)
+    return codec.encode(doc)
+
+
+def without_last_applied(doc: Doc) -> None:
+    """Take the annotation out of an object."""
+    metadata = doc.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if isinstance(annotations, dict):
+        annotations.pop(LAST_APPLIED, None)
+
+
+def without_env(doc: object, salt: str) -> None:
+    """Replace the values of env in all pod templates that an object has, and in a pod's own spec."""
+    if isinstance(doc, list):
+        for one in doc:
+            without_env(one, salt)
+        return
+    if not isinstance(doc, dict):
+        return
+    for name, value in doc.items():
+        if name in _CONTAINERS and isinstance(value, list):
+            for container in value:
+                _container(container, salt)
+        elif name != "metadata":
+            without_env(value, salt)
+
+
+def _container(container: object, salt: str) -> None:
+    env = container.get("env") if isinstance(container, dict) else None
+    for one in env if isinstance(env, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("value"), str) and one["value"]:
+            one["value"] = digest(one["value"], salt)
+
+
+def digest(value: str, salt: str) -> str:
+    """What stands for a value: too short to find the value from, long enough to see that it changes."""
+    return f"x-{hmac.digest(bytes.fromhex(salt), value.encode(), 'sha256').hex()[:4]}"

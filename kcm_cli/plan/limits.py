@@ -1,0 +1,57 @@
+"""What a twin does not know, said with every answer."""
+
+from collections.abc import Iterator
+
+from kcm_cli.machinery.times import format_time
+from kcm_cli.manager.config import Config
+from kcm_cli.manager.controller_map import all_controllers
+from kcm_cli.plan.outcome import Outcome
+from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.plan.twin.pods import DEFAULTS
+from kcm_cli.plan.twin.twin import lacks
+
+_ALWAYS = (
+    "webhooks, other operators, the cloud and autoscalers of nodes are absent",
+    "times to start and to readiness are those that the cluster's own pods took",
+    "load on autoscaled workloads stays what it was",
+    "a new leader has lost its predecessor's memory: back-offs and stabilisation windows begin anew",
+)
+_ALWAYS_LEFT_OUT = frozenset(("secrets", "configmaps", "custom"))
+
+
+def not_modelled(snapshot: Snapshot, config: Config, outcome: Outcome) -> tuple[str, ...]:
+    """One line each, the particular before the general."""
+    return (*outcome.notes, *_cut(snapshot), *_controllers(snapshot, config), *_webhooks(snapshot), *_ALWAYS, DEFAULTS)
+
+
+def _cut(snapshot: Snapshot) -> Iterator[str]:
+    if snapshot.torn:
+        kinds = ", ".join(snapshot.torn)
+        moment = format_time(snapshot.taken_at)
+        yield f"the cut is torn: read later than {moment}, since the server no longer had that version: {kinds}"
+    for gap in snapshot.gaps:
+        if gap.partial or gap.resource not in (*_ALWAYS_LEFT_OUT, "events"):
+            yield f"{gap.resource}: {gap.reason}"
+    if snapshot.skipped:
+        yield f"objects that cannot be read: {len(snapshot.skipped)} ({', '.join(sorted(set(snapshot.skipped)))})"
+    if snapshot.salt:
+        yield "the snapshot has no values of env: a changed value is seen, an equal one taken for equal"
+
+
+def _controllers(snapshot: Snapshot, config: Config) -> Iterator[str]:
+    left: dict[str, list[str]] = {}
+    for descriptor in all_controllers():
+        runs = descriptor.name in config.controllers and all(config.gates.enabled(gate) for gate in descriptor.gates)
+        lacking = lacks(snapshot, descriptor.name) if runs else ()
+        if lacking:
+            left.setdefault(", ".join(lacking), []).append(descriptor.name)
+    for kinds, names in sorted(left.items()):
+        yield f"not run, for want of {kinds}: {', '.join(sorted(names))}"
+
+
+def _webhooks(snapshot: Snapshot) -> Iterator[str]:
+    for collection in snapshot.collections.values():
+        if collection.inert and collection.items:
+            names = ", ".join(item.name for item in collection.items[:5])
+            more = f" and {len(collection.items) - 5} more" if len(collection.items) > 5 else ""
+            yield f"not called: {collection.kind} {names}{more}"

@@ -1,0 +1,48 @@
+"""Reads a snapshot of a live cluster, by a kubeconfig or as a pod of it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.version import GIT_VERSION
+from kcm_cli.machinery.codec import DecodeError
+from kcm_cli.plan.collect import Progress, collect
+from kcm_cli.plan.read_only import ReadOnly
+from kcm_cli.plan.snapshot import PlanError, Snapshot
+from kcm_cli.rest import access
+from kcm_cli.rest.authorized import Authorized
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import AccessError, ApiError
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.session import Session
+from kcm_cli.rest.transport import TransportError
+from kcm_cli.runtime.tasks import innermost
+
+
+async def take(
+    kubeconfig: str = "",
+    *,
+    include: Sequence[str] = (),
+    namespace: str = "",
+    progress: Progress = lambda kind, count: None,
+) -> Snapshot:
+    """Read the cluster of a kubeconfig (a path; without one, that of this pod). Arguments as for ``collect``.
+
+    Raises PlanError.
+    """
+    clock = LoopClock()
+    try:
+        found = await access.load(path=kubeconfig, master="", clock=clock)
+        transport = ReadOnly(Authorized(Session(found, clock), found.credentials))
+        agent = f"kcm/{GIT_VERSION} (linux/amd64) kubernetes/plan"
+        client = Client(transport, limiter=Unlimited(), user_agent=agent, clock=clock)
+        try:
+            snapshot = await collect(client, clock, include=include, namespace=namespace, progress=progress)
+        finally:
+            await client.close()
+    except (AccessError, TransportError, ApiError, DecodeError, BaseExceptionGroup) as group:
+        error = innermost(group)
+        if isinstance(error, AccessError | TransportError | ApiError | DecodeError | PlanError):
+            raise PlanError(str(error)) from None
+        raise
+    return replace(snapshot, context=found.server)

@@ -1,0 +1,293 @@
+"""What happens in a twin, as those who wait for it would tell: seen as the API server stores it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import ObjectMeta, PartialObject, View, controller_of
+from kcm_cli.plan.answer import Happening, Object
+from kcm_cli.sandbox.apiserver.store import Event, Store
+
+PODS, NODES = GVR("", "v1", "pods"), GVR("", "v1", "nodes")
+NAMESPACES = GVR("", "v1", "namespaces")
+REPLICA_SETS = GVR("apps", "v1", "replicasets")
+DEPLOYMENTS = GVR("apps", "v1", "deployments")
+STATEFUL_SETS = GVR("apps", "v1", "statefulsets")
+DAEMON_SETS = GVR("apps", "v1", "daemonsets")
+JOBS = GVR("batch", "v1", "jobs")
+AUTOSCALERS = GVR("autoscaling", "v2", "horizontalpodautoscalers")
+_ABOVE = {("apps/v1", "ReplicaSet"): REPLICA_SETS, ("batch/v1", "Job"): JOBS}
+TOGETHER_S = 10.0
+"""What happens to pods of one workload within this time is told together."""
+
+
+class Condition(View, frozen=True, gc=False):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class Container(View, frozen=True, gc=False):
+    restart_count: int = 0
+
+
+class Spec(View, frozen=True, gc=False):
+    node_name: str = ""
+    replicas: int | None = None
+    unschedulable: bool = False
+
+
+class Status(View, frozen=True, gc=False):
+    """Of any kind that is looked at here."""
+
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    observed_generation: int = 0
+    replicas: int = 0
+    ready_replicas: int = 0
+    updated_replicas: int = 0
+    available_replicas: int = 0
+    desired_replicas: int = 0
+    current_number_scheduled: int = 0
+    desired_number_scheduled: int = 0
+    updated_number_scheduled: int = 0
+    number_available: int = 0
+    conditions: tuple[Condition, ...] | None = None
+    container_statuses: tuple[Container, ...] | None = None
+
+
+class Seen(View, frozen=True, gc=False):
+    """An object as it is looked at here. What cannot be read so is not."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: Spec | None = None
+    status: Status | None = None
+
+    def condition(self, type_: str) -> Condition:
+        found = (c for c in (self.status.conditions if self.status is not None else None) or () if c.type == type_)
+        return next(found, _NONE)
+
+    @property
+    def phase(self) -> str:
+        return self.status.phase if self.status is not None else ""
+
+    @property
+    def restarts(self) -> int:
+        statuses = self.status.container_statuses if self.status is not None else None
+        return sum(one.restart_count for one in statuses or ())
+
+
+_NONE = Condition()
+_EMPTY = Seen()
+
+
+def seen(data: bytes) -> Seen:
+    """Read an object; an empty one for what cannot be read."""
+    try:
+        return codec.decode(data, Seen)
+    except codec.DecodeError:
+        return _EMPTY
+
+
+@dataclass(slots=True)
+class _Group:
+    first: Happening
+    count: int
+
+
+class Observer:
+    """Notes what happens. ``since_s``: the twin's time that happenings are counted from."""
+
+    def __init__(self, store: Store, now: Callable[[], float]) -> None:
+        self._store = store
+        self._now = now
+        self._groups: dict[tuple[str, Object, str], _Group] = {}
+        self._found: list[_Group] = []
+        self._roots: dict[str, Object] = {}
+        self.since_s = 0.0
+        self.created = 0
+        self.deleted = 0
+        self.restarts = 0
+        for gvr, look in (
+            (PODS, self._pod),
+            (NODES, self._node),
+            (NAMESPACES, self._namespace),
+            (DEPLOYMENTS, self._deployment),
+            (STATEFUL_SETS, self._stateful_set),
+            (DAEMON_SETS, self._daemon_set),
+            (JOBS, self._job),
+            (AUTOSCALERS, self._autoscaler),
+        ):
+            store.subscribe(gvr, look)
+
+    def note(self, what: str, about: Object, detail: str = "") -> None:
+        """Something has happened now."""
+        at_s = round(self._now() - self.since_s, 1)
+        key = what, about, detail
+        group = self._groups.get(key)
+        if group is not None and at_s - group.first.at_s <= TOGETHER_S:
+            group.count += 1
+            return
+        group = self._groups[key] = _Group(Happening(at_s, what, about, 1, detail), 1)
+        self._found.append(group)
+
+    def happenings(self) -> list[Happening]:
+        """All that has happened, in order."""
+        return [msgspec.structs.replace(group.first, count=group.count) for group in self._found]
+
+    def root(self, obj: ObjectMeta, kind: str) -> Object:
+        """The workload that an object belongs to: itself, where nobody controls it."""
+        found = Object(kind, obj.namespace, obj.name)
+        ref = next((ref for ref in obj.owner_references if ref.controller), None)
+        while ref is not None:
+            known = self._roots.get(ref.uid)
+            if known is not None:
+                return known
+            found = Object(ref.kind, obj.namespace, ref.name)
+            gvr = _ABOVE.get((ref.api_version, ref.kind))
+            stored = self._store.get(gvr, obj.namespace, ref.name) if gvr is not None else None
+            above = controller_of(codec.decode(stored.data, PartialObject)) if stored is not None else None
+            if above is None:
+                self._roots[ref.uid] = found
+            elif stored is not None:
+                self._roots[ref.uid] = Object(above.kind, obj.namespace, above.name)
+            ref = above
+        return found
+
+    # -- kinds
+
+    def _pod(self, event: Event) -> None:
+        new = seen(event.stored.data)
+        about = self.root(new.metadata, "Pod")
+        if event.type == "DELETED":
+            self.deleted += 1
+            self.note("gone", about)
+            return
+        old = seen(event.previous.data) if event.previous is not None else _EMPTY
+        if event.previous is None:
+            self.created += 1
+            self.note("created", about)
+        if new.metadata.deletion_timestamp and not old.metadata.deletion_timestamp:
+            self.note("terminating", about)
+        scheduled = new.condition("PodScheduled")
+        if scheduled.status == "False" and scheduled.message != old.condition("PodScheduled").message:
+            self.note("pending", about, scheduled.message)
+        ready, was = new.condition("Ready").status, old.condition("Ready").status
+        if ready == "True" and was != "True":
+            self.note("ready", about)
+        elif was == "True" and ready != "True" and not new.metadata.deletion_timestamp and new.phase == "Running":
+            self.note("unready", about)
+        if new.phase != old.phase and new.phase in ("Failed", "Succeeded") and not new.metadata.deletion_timestamp:
+            self.note(new.phase.lower(), about, new.status.reason if new.status is not None else "")
+        if event.previous is not None and new.restarts > old.restarts:
+            self.restarts += new.restarts - old.restarts
+
+    def _node(self, event: Event) -> None:
+        new = seen(event.stored.data)
+        about = Object("Node", "", event.stored.name)
+        if event.type == "DELETED":
+            self.note("node", about, "removed")
+            return
+        if event.previous is None:
+            self.note("node", about, "added")
+            return
+        old = seen(event.previous.data)
+        now, was = new.condition("Ready").status, old.condition("Ready").status
+        if now != was:
+            self.note("node", about, "Ready" if now == "True" else "NotReady")
+        cordoned = new.spec is not None and new.spec.unschedulable
+        if cordoned and not (old.spec is not None and old.spec.unschedulable):
+            self.note("node", about, "cordoned")
+
+    def _namespace(self, event: Event) -> None:
+        about = Object("Namespace", "", event.stored.name)
+        if event.type == "DELETED":
+            self.note("namespace", about, "gone")
+        elif event.previous is not None and seen(event.stored.data).phase != seen(event.previous.data).phase:
+            self.note("namespace", about, seen(event.stored.data).phase)
+
+    def _deployment(self, event: Event) -> None:
+        for old, new, about in self._change("Deployment", event):
+            reason, before = new.condition("Progressing").reason, old.condition("Progressing").reason
+            if reason == "ProgressDeadlineExceeded" and before != reason:
+                self.note("stuck", about, new.condition("Progressing").message)
+            failure = new.condition("ReplicaFailure")
+            if failure.status == "True" and failure.message != old.condition("ReplicaFailure").message:
+                self.note("refused", about, failure.message)
+            if deployment_done(new) and not deployment_done(old):
+                self.note("complete", about)
+
+    def _stateful_set(self, event: Event) -> None:
+        for old, new, about in self._change("StatefulSet", event):
+            if stateful_set_done(new) and not stateful_set_done(old):
+                self.note("complete", about)
+
+    def _daemon_set(self, event: Event) -> None:
+        for old, new, about in self._change("DaemonSet", event):
+            if daemon_set_done(new) and not daemon_set_done(old):
+                self.note("complete", about)
+
+    def _job(self, event: Event) -> None:
+        new = seen(event.stored.data)
+        about = self.root(new.metadata, "Job")
+        if event.previous is None:
+            if about.kind == "CronJob":
+                self.note("created", about)
+            return
+        for old, changed, _ in self._change("Job", event):
+            for type_, what in (("Complete", "complete"), ("Failed", "failed")):
+                if changed.condition(type_).status == "True" and old.condition(type_).status != "True":
+                    self.note(what, about, changed.condition(type_).message if what == "failed" else "")
+
+    def _autoscaler(self, event: Event) -> None:
+        for old, new, about in self._change("HorizontalPodAutoscaler", event):
+            if old.status is None or new.status is None or not new.status.desired_replicas:
+                continue
+            if new.status.desired_replicas != old.status.desired_replicas:
+                self.note("scaled", about, f"from {old.status.desired_replicas} to {new.status.desired_replicas}")
+
+    def _change(self, kind: str, event: Event) -> Iterator[tuple[Seen, Seen, Object]]:
+        if event.type == "MODIFIED" and event.previous is not None:
+            about = Object(kind, event.stored.namespace, event.stored.name)
+            yield seen(event.previous.data), seen(event.stored.data), about
+
+
+# -- whether workloads are as they should be
+
+
+def deployment_done(obj: Seen) -> bool:
+    """All replicas are of the newest template and available, and no others are left."""
+    wanted, status = _wanted(obj), obj.status
+    return (
+        status is not None
+        and status.observed_generation >= obj.metadata.generation
+        and (status.updated_replicas == status.replicas == status.available_replicas == wanted)
+    )
+
+
+def stateful_set_done(obj: Seen) -> bool:
+    """All replicas are ready and, those below the partition apart, of the newest template."""
+    wanted, status = _wanted(obj), obj.status
+    if status is None or status.observed_generation < obj.metadata.generation:
+        return False
+    return status.ready_replicas == status.replicas == wanted
+
+
+def daemon_set_done(obj: Seen) -> bool:
+    """Every node that should has an available pod of the newest template."""
+    status = obj.status
+    return (
+        status is not None
+        and status.observed_generation >= obj.metadata.generation
+        and (status.updated_number_scheduled == status.number_available == status.desired_number_scheduled)
+    )
+
+
+def _wanted(obj: Seen) -> int:
+    replicas = obj.spec.replicas if obj.spec is not None else None
+    return 1 if replicas is None else replicas

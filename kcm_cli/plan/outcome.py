@@ -1,0 +1,241 @@
+"""One run of a twin, and what is left of it: values that can be compared with those of another run."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.virtual import run
+from kcm_cli.machinery import codec
+from kcm_cli.manager.config import Config
+from kcm_cli.plan.answer import Happening, Object
+from kcm_cli.plan.applying import Applying, Refusal
+from kcm_cli.plan.changes import Change, Options
+from kcm_cli.plan.observe import (
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    JOBS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    STATEFUL_SETS,
+    Observer,
+    Seen,
+    daemon_set_done,
+    deployment_done,
+    seen,
+    stateful_set_done,
+)
+from kcm_cli.plan.snapshot import PlanError, Snapshot
+from kcm_cli.plan.twin.twin import Twin
+from kcm_cli.plan.twin.writes import Emitted, Write
+from kcm_cli.planning.pods import is_terminal
+from kcm_cli.runtime.tasks import Tasks, innermost
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.scheduler.requests import amounts, of_pod
+from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
+
+START_S = 5.0
+"""How long a twin lives before the change, for its caches to fill."""
+_UNSHOWN = frozenset((GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "events")))
+Key = tuple[GVR, str, str]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a run ended. finals: the objects that were written to, as they are in the end, None for those that are gone.
+    initial: those of them that were in the snapshot, as they were. writes: those after the change only, with their
+    times counted from it, in an audit all."""
+
+    writes: list[Write]
+    events: list[Emitted]
+    happenings: list[Happening]
+    finals: dict[Key, bytes | None]
+    initial: dict[Key, bytes]
+    problems: list[Refusal]
+    fills: dict[str, tuple[int, int, int]]
+    created: int
+    deleted: int
+    restarts: int
+    evicted: int
+    notes: list[str] = field(default_factory=list)
+
+
+def simulate(snapshot: Snapshot, config: Config, seed: int, changes: Sequence[Change], options: Options) -> Outcome:
+    """Live through the horizon. Raises PlanError."""
+    return run(_live(snapshot, config, seed, tuple(changes), options))
+
+
+async def _live(
+    snapshot: Snapshot, config: Config, seed: int, changes: tuple[Change, ...], options: Options
+) -> Outcome:
+    twin = Twin(snapshot, config, seed)
+    observer = Observer(twin.store, twin.clock.monotonic)
+    applying = Applying(twin, options, observer.note)
+    failed: list[tuple[str, BaseException]] = []
+    drains = Tasks(lambda name, error: failed.append((name, error)))
+    async with twin:
+        await twin.clock.sleep(START_S)
+        observer.since_s = twin.clock.monotonic()
+        names = await applying.begin(changes)
+        if names:
+            drains.start("drain", _drain(applying, names))
+        await twin.clock.sleep(options.horizon_s)
+        await drains.stop()
+        for name, error in (*twin.failed, *failed):
+            raise PlanError(f"{name} failed in the twin: {innermost(error)!r}") from error
+    return _outcome(twin, observer, applying)
+
+
+async def _drain(applying: Applying, nodes: Sequence[str]) -> None:
+    for node in nodes:
+        await applying.drain(node)
+
+
+def _outcome(twin: Twin, observer: Observer, applying: Applying) -> Outcome:
+    keys = [key for key in twin.loaded.touched if key[0] not in _UNSHOWN]
+    loaded = {(gvr, space, name): data for gvr, space, name, _, data in twin.loaded.rows}
+    finals: dict[Key, bytes | None] = {}
+    for gvr, space, name in keys:
+        stored = twin.store.get(gvr, space, name)
+        finals[gvr, space, name] = stored.data if stored is not None else None
+    problems = [*applying.refusals, *_problems(twin, observer, applying)]
+    return Outcome(
+        writes=twin.written.writes,
+        events=list(twin.written.events.values()),
+        happenings=observer.happenings(),
+        finals=finals,
+        initial={key: loaded[key] for key in keys if key in loaded},
+        problems=problems,
+        fills=dict(_fills(twin.store)),
+        created=observer.created,
+        deleted=observer.deleted,
+        restarts=observer.restarts,
+        evicted=applying.evicted,
+        notes=list(_notes(twin)),
+    )
+
+
+# -- what is wrong in the end
+
+
+def _problems(twin: Twin, observer: Observer, applying: Applying) -> Iterator[Refusal]:
+    store = twin.store
+    yield from _pods(store, observer)
+    yield from _workloads(store)
+    for about, text in sorted(applying.blocked.items()):
+        yield Refusal("pdb", about, text)
+    for event in twin.written.events.values():
+        if event.reason == "FailedCreate" and "exceeded quota" in event.message:
+            about = Object(event.kind, event.namespace, event.name)
+            yield Refusal("quota", about, event.message)
+    for image, why in sorted(twin.learned.refused.items()):
+        yield Refusal("image", Object("Image", "", image), f"it cannot be pulled: {why}")
+    for key, why in sorted(twin.learned.hopeless.items()):
+        namespace, kind, name = key.split("/", 2)
+        text = f"new pods are taken to fare as those that it has: {why}"
+        yield Refusal("stuck", Object(kind, namespace, name), text)
+
+
+def _pods(store: Store, observer: Observer) -> Iterator[Refusal]:
+    pending: dict[tuple[Object, str], int] = {}
+    for stored in store.list(PODS):
+        pod = seen(stored.data)
+        scheduled = pod.condition("PodScheduled")
+        if pod.phase in ("Pending", "") and scheduled.status == "False" and not pod.metadata.deletion_timestamp:
+            key = observer.root(pod.metadata, "Pod"), scheduled.message
+            pending[key] = pending.get(key, 0) + 1
+    for (about, message), count in sorted(pending.items()):
+        yield Refusal("pending", about, f"{count} {'pod is' if count == 1 else 'pods are'} Pending: {message}")
+
+
+def _workloads(store: Store) -> Iterator[Refusal]:
+    for stored in store.list(DEPLOYMENTS):
+        obj, about = seen(stored.data), Object("Deployment", stored.namespace, stored.name)
+        spec, status = obj.spec, obj.status
+        if not deployment_done(obj) and spec is not None and status is not None:
+            wanted = 1 if spec.replicas is None else spec.replicas
+            text = f"{status.updated_replicas} of {wanted} replicas updated, {status.available_replicas} available"
+            deadline = obj.condition("Progressing").reason == "ProgressDeadlineExceeded"
+            yield Refusal("stuck", about, f"{text}{', its progress deadline is exceeded' if deadline else ''}")
+    for stored in store.list(STATEFUL_SETS):
+        obj, about = seen(stored.data), Object("StatefulSet", stored.namespace, stored.name)
+        if not stateful_set_done(obj) and obj.spec is not None and obj.status is not None:
+            wanted = 1 if obj.spec.replicas is None else obj.spec.replicas
+            yield Refusal("stuck", about, f"{obj.status.ready_replicas} of {wanted} replicas ready")
+    for stored in store.list(DAEMON_SETS):
+        obj, about = seen(stored.data), Object("DaemonSet", stored.namespace, stored.name)
+        if not daemon_set_done(obj) and obj.status is not None:
+            status = obj.status
+            text = f"{status.updated_number_scheduled} updated and {status.number_available} available"
+            yield Refusal("stuck", about, f"{text}, of {status.desired_number_scheduled} nodes")
+    for stored in store.list(JOBS):
+        condition = seen(stored.data).condition("Failed")
+        if condition.status == "True":
+            yield Refusal("failed", Object("Job", stored.namespace, stored.name), condition.message)
+    for stored in store.list(NAMESPACES):
+        obj = seen(stored.data)
+        if obj.metadata.deletion_timestamp:
+            held = "; ".join(_held(obj))
+            yield Refusal(
+                "stuck", Object("Namespace", "", stored.name), f"it is still Terminating{held and ': '}{held}"
+            )
+
+
+def _held(namespace: Seen) -> Iterator[str]:
+    for condition in (namespace.status.conditions if namespace.status is not None else None) or ():
+        if condition.status == "True" and condition.message:
+            yield condition.message
+
+
+def _fills(store: Store) -> Iterator[tuple[str, tuple[int, int, int]]]:
+    """What is requested of each node, in percent: CPU, memory, pods."""
+    used: dict[str, dict[str, int]] = {}
+    for stored in store.list(PODS):
+        try:
+            pod = codec.decode(stored.data, SimulatedPod)
+        except codec.DecodeError:
+            continue
+        if pod.spec.node_name and not is_terminal(pod):
+            sums = used.setdefault(pod.spec.node_name, {})
+            for name, amount in {**of_pod(pod), "pods": 1}.items():
+                sums[name] = sums.get(name, 0) + amount
+    for stored in store.list(NODES):
+        try:
+            room = amounts(codec.decode(stored.data, SimulatedNode).status.allocatable)
+        except codec.DecodeError:
+            continue
+        sums = used.get(stored.name, {})
+        cpu, memory, pods = (_percent(sums.get(name, 0), room.get(name, 0)) for name in ("cpu", "memory", "pods"))
+        yield stored.name, (cpu, memory, pods)
+
+
+def _percent(part: int, whole: int) -> int:
+    return round(100 * part / whole) if whole else 0
+
+
+# -- what the twin does not know
+
+
+def _notes(twin: Twin) -> Iterator[str]:
+    learned = twin.learned
+    for image in sorted(learned.assumed):
+        yield f"image {image} is not on any node; its pull is assumed to succeed"
+    for kind, count in sorted(twin.loaded.unknown.items()):
+        yield f"{count} {kind}: a kind that the twin does not serve"
+    if twin.loaded.stand_ins:
+        made = ", ".join(f"{count} {plural}" for plural, count in sorted(twin.loaded.stand_ins.items()))
+        yield f"stand-ins for objects that are referred to and were not read: {made}"
+    others = _other_schedulers(twin)
+    if others:
+        yield f"pods of other schedulers stay Pending: {', '.join(others)}"
+
+
+def _other_schedulers(twin: Twin) -> list[str]:
+    found: dict[str, int] = {}
+    for stored in twin.store.list(PODS):
+        spec: Any = stored.doc.get("spec") or {}
+        name = spec.get("schedulerName") or "default-scheduler"
+        if name != "default-scheduler" and not spec.get("nodeName"):
+            found[str(name)] = found.get(str(name), 0) + 1
+    return [f"{name} ({count})" for name, count in sorted(found.items())]

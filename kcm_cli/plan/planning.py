@@ -1,0 +1,208 @@
+"""From a snapshot and changes to an answer: a run without the change and one with it, for each seed."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from kcm_cli.machinery import labels
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.times import format_time
+from kcm_cli.manager.config import Config, ConfigError
+from kcm_cli.plan.answer import (
+    API_VERSION,
+    Answer,
+    Difference,
+    Fill,
+    Happening,
+    Object,
+    OwnWrite,
+    Problem,
+    Source,
+    Totals,
+    Varies,
+    Written,
+)
+from kcm_cli.plan.changes import Change, Options
+from kcm_cli.plan.compare import complete, differences, timeline
+from kcm_cli.plan.limits import not_modelled
+from kcm_cli.plan.observe import NODES, PODS
+from kcm_cli.plan.outcome import Outcome, simulate
+from kcm_cli.plan.snapshot import PlanError, Snapshot
+from kcm_cli.plan.telling import changes_told
+from kcm_cli.plan.twin.twin import SIMULATED, configuration
+from kcm_cli.plan.twin.writes import Write
+
+Progress = Callable[[str], object]
+"""Called with what is being done."""
+
+
+def plan(
+    snapshot: Snapshot,
+    changes: Sequence[Change] = (),
+    options: Options | None = None,
+    progress: Progress = lambda text: None,
+) -> Answer:
+    """What the controllers, the scheduler and the kubelets would do. Without changes: the takeover audit.
+
+    Raises PlanError.
+    """
+    options = options or Options()
+    try:
+        selector = labels.parse(options.selector)
+    except FormatError as error:
+        raise PlanError(f"--selector: {error}") from None
+    config, is_audit = _configured(options.flags), not changes
+    runs: list[tuple[Outcome, Outcome]] = []
+    for number, seed in enumerate(options.seeds, 1):
+        of = f" (seed {number} of {len(options.seeds)})" if len(options.seeds) > 1 else ""
+        progress(f"running the cluster as it is{of}")
+        base = simulate(snapshot, config, seed, (), options)
+        changed = base
+        if not is_audit:
+            progress(f"running it with the change{of}")
+            changed = simulate(snapshot, config, seed, changes, options)
+            complete(base, changed)
+        runs.append((base, changed))
+    base, changed = runs[0]
+    found = [differences(one, other, selector, options.namespace) for one, other in runs]
+    audit = _audit(base, options.namespace) if is_audit else ()
+    return Answer(
+        api_version=API_VERSION,
+        kind="Plan",
+        source=_source(snapshot),
+        changes=changes_told(changes),
+        horizon_s=options.horizon_s,
+        seeds=len(runs),
+        problems=_problems(runs, options.namespace),
+        timeline=() if is_audit else _timeline(base, changed, options.namespace),
+        differences=tuple(found[0]),
+        nodes=tuple(_fills(base, changed)),
+        writes=_writes(base, changed, is_audit=is_audit),
+        audit=audit,
+        routine=sum(_is_routine(one) for one in base.writes) + sum(e.count for e in base.events) if is_audit else 0,
+        totals=Totals(
+            changed.created - base.created,
+            changed.deleted - base.deleted,
+            changed.evicted,
+            changed.restarts - base.restarts,
+        ),
+        varies=_varies(found),
+        not_modelled=not_modelled(snapshot, config, changed),
+    )
+
+
+def _configured(flags: Sequence[str]) -> Config:
+    try:
+        return configuration(flags)
+    except ConfigError as error:
+        raise PlanError("\n".join(error.problems)) from None
+
+
+def _source(snapshot: Snapshot) -> Source:
+    return Source(
+        format_time(snapshot.taken_at),
+        snapshot.server_version,
+        snapshot.resource_version,
+        snapshot.size,
+        len(snapshot.items(NODES)),
+        len(snapshot.items(PODS)),
+        snapshot.torn,
+        tuple((gap.resource, gap.reason) for gap in snapshot.gaps),
+    )
+
+
+def _is_in(about: Object, namespace: str) -> bool:
+    return not namespace or about.namespace in (namespace, "")
+
+
+def _timeline(base: Outcome, changed: Outcome, namespace: str) -> tuple[Happening, ...]:
+    return tuple(one for one in timeline(base, changed) if one.at_s >= 0 and _is_in(one.about, namespace))
+
+
+def _problems(runs: Sequence[tuple[Outcome, Outcome]], namespace: str) -> tuple[Problem, ...]:
+    """Of the first run, then what only others have. The text may differ between runs: the object and kind count."""
+    counts: Counter[tuple[str, Object]] = Counter()
+    for _, changed in runs:
+        counts.update({(one.kind, one.about) for one in changed.problems})
+    found: dict[tuple[str, Object, str], Problem] = {}
+    told: set[tuple[str, Object]] = set()
+    for base, changed in runs:
+        already = {(one.kind, one.about) for one in base.problems} if base is not changed else set()
+        fresh = [one for one in changed.problems if (one.kind, one.about) not in told]
+        for one in fresh:
+            key = one.kind, one.about
+            if _is_in(one.about, namespace):
+                found.setdefault((*key, one.text), Problem(*key, one.text, key in already, counts[key]))
+        told.update((one.kind, one.about) for one in fresh)
+    return tuple(sorted(found.values(), key=lambda one: (one.already, one.kind, one.about, one.text)))
+
+
+def _fills(base: Outcome, changed: Outcome) -> list[Fill]:
+    fills = []
+    for name in sorted({**base.fills, **changed.fills}):
+        before, after = base.fills.get(name, (0, 0, 0)), changed.fills.get(name, (0, 0, 0))
+        fills.append(Fill(name, before[0], after[0], before[1], after[1], before[2], after[2]))
+    return fills
+
+
+def _resource(group: str, plural: str, subresource: str) -> str:
+    name = f"{plural}.{group}" if group else plural
+    return f"{name}/{subresource}" if subresource else name
+
+
+def _writes(base: Outcome, changed: Outcome, *, is_audit: bool) -> tuple[Written, ...]:
+    def counted(outcome: Outcome) -> Counter[tuple[str, str, str]]:
+        return Counter(
+            (one.client, one.verb, _resource(one.group, one.resource, one.subresource))
+            for one in outcome.writes
+            if one.client not in SIMULATED
+        )
+
+    with_change, without = counted(changed), counted(base)
+    refused = Counter(
+        (one.client, one.verb, _resource(one.group, one.resource, one.subresource))
+        for one in changed.writes
+        if not one.done
+    )
+    keys = sorted({**with_change, **without})
+    chosen = [key for key in keys if is_audit or with_change[key] != without[key]]
+    return tuple(Written(*key, with_change[key], 0 if is_audit else without[key], refused[key]) for key in chosen)
+
+
+def _is_routine(write: Write) -> bool:
+    """Whether any new leader writes it on any cluster."""
+    if write.client in SIMULATED:
+        return False
+    of_autoscaler = write.resource == "horizontalpodautoscalers" and write.subresource == "status"
+    return write.resource in ("leases", "events") or of_autoscaler
+
+
+def _audit(base: Outcome, namespace: str) -> tuple[OwnWrite, ...]:
+    groups: dict[tuple[str, str, str, Object, str], OwnWrite] = {}
+    for write in base.writes:
+        if write.client in SIMULATED or _is_routine(write):
+            continue
+        about = Object(write.kind or write.resource, write.namespace, write.name)
+        if not _is_in(about, namespace):
+            continue
+        resource = _resource(write.group, write.resource, write.subresource)
+        key = write.client, write.verb, resource, about, write.message
+        known = groups.get(key)
+        count = known.count + 1 if known is not None else 1
+        at_s = known.at_s if known is not None else write.at_s
+        groups[key] = OwnWrite(*key[:4], write.owner, count, at_s, write.message)
+    return tuple(groups.values())
+
+
+def _varies(found: Sequence[Sequence[Difference]]) -> tuple[Varies, ...]:
+    """What some seeds end with and others not."""
+    counts: Counter[str] = Counter()
+    for one in found:
+        counts.update({_text(difference) for difference in one})
+    return tuple(Varies(text, count) for text, count in sorted(counts.items()) if count < len(found))
+
+
+def _text(difference: Difference) -> str:
+    if difference.count > 1 or not difference.about.name:
+        return f"{difference.count} x {difference.about.kind} of {difference.owner} {difference.action}"
+    paths = ", ".join(field.path for field in difference.fields[:3])
+    return f"{difference.about} {difference.action}{f': {paths}' if paths else ''}"

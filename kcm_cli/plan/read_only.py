@@ -1,0 +1,51 @@
+"""A transport that can only look: whatever is above it, no write and no exec leaves this process."""
+
+from contextlib import AbstractAsyncContextManager
+
+from kcm_cli.rest.transport import Request, Response, Stream, Transport, TransportError
+
+_VERSIONED = {"api": 2, "apis": 3}
+"""How many parts of a path name the API group and version."""
+
+
+class NotReadOnly(TransportError):
+    """A request that is more than a get, list or watch. It was not sent."""
+
+
+class ReadOnly:
+    """Implements ``rest.transport.Transport``: passes get, list and watch of whole resources and discovery on."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def send(self, request: Request) -> Response:
+        """Raises NotReadOnly and other TransportErrors."""
+        _check(request)
+        return await self._transport.send(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        """Raises NotReadOnly and other TransportErrors."""
+        _check(request)
+        return self._transport.stream(request)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+def _check(request: Request) -> None:
+    if request.method != "GET" or request.body or not _looks(request.path):
+        raise NotReadOnly(f"{request.method} {request.path} was not sent: kcm plan only reads")
+
+
+def _looks(path: str) -> bool:
+    """Whether GET of a path is discovery, get, list or watch, and no subresource: exec and proxy are GETs, too."""
+    parts = [part for part in path.split("/") if part]
+    if parts == ["version"]:
+        return True
+    skip = _VERSIONED.get(parts[0]) if parts else None
+    if skip is None:
+        return False
+    rest = parts[skip:]
+    if rest[:1] == ["namespaces"] and len(rest) > 2:
+        rest = rest[2:]
+    return len(rest) <= 2 and rest[:1] not in (["secrets"], ["proxy"], ["watch"])

@@ -1,0 +1,63 @@
+"""Changes in words."""
+
+from collections.abc import Sequence
+
+from kcm_cli.machinery.durations import format_duration
+from kcm_cli.plan.changes import (
+    AddNode,
+    Apply,
+    Change,
+    Delete,
+    Drain,
+    FailNode,
+    Metric,
+    RemoveNode,
+    Scale,
+    SetImage,
+)
+
+
+def changes_told(changes: Sequence[Change]) -> tuple[str, ...]:
+    """One line for each change."""
+    return tuple(_told(change) for change in changes)
+
+
+def _told(change: Change) -> str:
+    match change:
+        case Apply(doc=doc):
+            metadata = doc.get("metadata")
+            name = metadata.get("name") if isinstance(metadata, dict) else ""
+            return f"apply {doc.get('kind')} {name}"
+        case Drain(node=node):
+            return f"drain node {node}"
+        case FailNode(node=node):
+            return f"fail node {node}"
+        case RemoveNode(node=node):
+            return f"remove node {node}"
+        case AddNode(like=like, count=count):
+            return f"add {count} node{'s' if count > 1 else ''} like {like}"
+        case SetImage(target=target, image=image, container=container):
+            return f"set image {target} {container or '*'}={image}"
+        case Scale(target=target, replicas=replicas):
+            return f"scale {target} to {replicas}"
+        case Delete(target=target):
+            return f"delete {target}"
+        case Metric():
+            shown = f"{change.percent:g}%" if change.percent is not None else f"{change.value / 1000:g}"
+            return f"{change.metric} of {change.kind} {change.namespace}/{change.name} is {shown}"
+
+
+def clock(seconds: float) -> str:
+    """``+00:42``, ``+1:02:03``."""
+    whole = int(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    return f"+{hours}:{minutes:02}:{rest:02}" if hours else f"+{minutes:02}:{rest:02}"
+
+
+def span(seconds: float) -> str:
+    """``1h``, ``10m``, ``1h30m``."""
+    text = format_duration(seconds)
+    for empty in ("0s", "0m"):
+        if text.endswith(empty) and text[: -len(empty)].endswith(("h", "m")):
+            text = text[: -len(empty)]
+    return text

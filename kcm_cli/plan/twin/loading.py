@@ -1,0 +1,202 @@
+"""A snapshot as the contents of an API server's store: every object as it is, nothing admitted, defaulted or checked.
+
+What the snapshot lacks and others refer to gets a stand-in, so that nothing is deleted or rewritten because it is not
+there: owners of kinds that were not read, nodes that pods run on, namespaces, and what quotas have counted.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import OwnerReference, View, number_of
+from kcm_cli.machinery.times import format_time
+from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
+from kcm_cli.sandbox.apiserver.store import Stored
+
+STAND_IN = "plan.kcm.dev/stand-in"
+"""The annotation of objects that were not in the snapshot."""
+Row = tuple[GVR, str, str, int, bytes]
+_NAMESPACES, _NODES, _QUOTAS = GVR("", "v1", "namespaces"), GVR("", "v1", "nodes"), GVR("", "v1", "resourcequotas")
+_COUNTED = {
+    "configmaps": GVR("", "v1", "configmaps"),
+    "secrets": GVR("", "v1", "secrets"),
+    "count/configmaps": GVR("", "v1", "configmaps"),
+    "count/secrets": GVR("", "v1", "secrets"),
+}
+_ROOM = {"cpu": "100000", "memory": "1000Ti", "ephemeral-storage": "1000Ti", "pods": "100000"}
+
+
+class _Meta(View, frozen=True, gc=False):
+    resource_version: str | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class _Spec(View, frozen=True, gc=False):
+    node_name: str | None = None
+
+
+class _Partial(View, frozen=True, gc=False):
+    metadata: _Meta | None = None
+
+
+class _Pod(_Partial, frozen=True, gc=False):
+    spec: _Spec | None = None
+
+
+class Loaded:
+    """Implements ``store.Journal`` for a snapshot: gives its objects, and forgets what is written.
+
+    ``unknown``: kinds that the twin does not serve, with how many objects each has; ``stand_ins``: what was made up;
+    ``touched``: the objects that were written, in the order of their first write.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.unknown: dict[str, int] = {}
+        self.stand_ins: dict[str, int] = {}
+        self.touched: dict[tuple[GVR, str, str], None] = {}
+        self.rows = list(_Rows(snapshot, self).all())
+
+    def load(self) -> tuple[int, Iterable[Row]]:
+        return max((row[3] for row in self.rows), default=1), self.rows
+
+    def write(self, gvr: GVR, stored: Stored, deleted: bool) -> None:
+        """Nothing is kept but what was written to."""
+        self.touched[gvr, stored.namespace, stored.name] = None
+
+    def drop(self, gvr: GVR) -> None:
+        """The same."""
+
+    def close(self) -> None:
+        """The same."""
+
+
+class _Rows:
+    def __init__(self, snapshot: Snapshot, loaded: Loaded) -> None:
+        self._snapshot = snapshot
+        self._loaded = loaded
+        self._catalog = Catalog()
+        self._there: set[tuple[str, str, str, str]] = set()
+        self._owners: dict[str, tuple[str, OwnerReference]] = {}
+        self._nodes: set[str] = set()
+        self._namespaces: set[str] = set()
+
+    def all(self) -> Iterator[Row]:
+        for collection in self._snapshot.collections.values():
+            if collection.inert:
+                continue
+            gvr = self._stored_as(collection.gvr)
+            if gvr is None:
+                key = f"{collection.gvr.plural}.{collection.gvr.group}".rstrip(".")
+                if collection.items:
+                    self._loaded.unknown[key] = len(collection.items)
+                continue
+            for item in collection.items:
+                version = self._note(gvr, item.namespace, item.data)
+                self._there.add((gvr.group, gvr.plural, item.namespace, item.name))
+                yield gvr, item.namespace, item.name, version, _as(gvr, collection.gvr, item.data)
+        yield from self._stand_ins()
+
+    def _stored_as(self, gvr: GVR) -> GVR | None:
+        """Where the twin keeps objects of a resource, whatever version they were read in."""
+        found = self._catalog.by_gvr(gvr)
+        if found is None:
+            found = next(
+                (s for s in self._catalog if (s.info.gvr.group, s.info.gvr.plural) == (gvr.group, gvr.plural)), None
+            )
+        if found is not None:
+            return found.storage
+        return gvr if "." in gvr.group and self._is_defined(gvr) else None
+
+    def _is_defined(self, gvr: GVR) -> bool:
+        definitions = self._snapshot.items(GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
+        return any(item.name == f"{gvr.plural}.{gvr.group}" for item in definitions)
+
+    def _note(self, gvr: GVR, namespace: str, data: bytes) -> int:
+        """The version of an object; what it refers to is remembered."""
+        if namespace:
+            self._namespaces.add(namespace)
+        try:
+            partial = codec.decode(data, _Pod) if gvr.plural == "pods" else codec.decode(data, _Partial)
+        except codec.DecodeError:
+            return 1
+        if isinstance(partial, _Pod) and partial.spec is not None and partial.spec.node_name:
+            self._nodes.add(partial.spec.node_name)
+        meta = partial.metadata or _Meta()
+        for ref in meta.owner_references or ():
+            if ref.uid:
+                self._owners.setdefault(ref.uid, (namespace, ref))
+        return number_of(meta.resource_version or "") or 1
+
+    def _stand_ins(self) -> Iterator[Row]:
+        missing = self._snapshot.missing
+        if "namespaces" in missing:
+            for name in sorted(self._namespaces):
+                status: Doc = {"phase": "Active"}
+                spec: Doc = {"finalizers": ["kubernetes"]}
+                yield self._made(self._served(_NAMESPACES), "", name, "", {"spec": spec, "status": status})
+        if "nodes" in missing:
+            for name in sorted(self._nodes):
+                yield self._made(self._served(_NODES), "", name, "", _node(name, format_time(self._snapshot.taken_at)))
+        for uid, (namespace, ref) in sorted(self._owners.items()):
+            served = self._catalog.by_kind(ref.api_version, ref.kind)
+            if served is None or self._is_read(served):
+                continue
+            space = namespace if served.info.namespaced else ""
+            if (served.storage.group, served.storage.plural, space, ref.name) not in self._there:
+                yield self._made(served, space, ref.name, uid, {})
+        yield from self._counted()
+
+    def _is_read(self, served: Served) -> bool:
+        gvr = served.info.gvr
+        return any((one.group, one.plural) == (gvr.group, gvr.plural) for one in self._snapshot.collections)
+
+    def _counted(self) -> Iterator[Row]:
+        """Objects of kinds that were not read, as many as a quota says that there are."""
+        wanted: dict[tuple[GVR, str], int] = {}
+        for quota in self._snapshot.docs(_QUOTAS):
+            used: Any = (quota.get("status") or {}).get("used") or {}
+            namespace = str((quota.get("metadata") or {}).get("namespace"))
+            for name, gvr in _COUNTED.items():
+                if str(used.get(name, "")).isdecimal() and not self._is_read(self._served(gvr)):
+                    key = gvr, namespace
+                    wanted[key] = max(wanted.get(key, 0), int(used[name]))
+        for (gvr, namespace), count in sorted(wanted.items(), key=str):
+            for number in range(min(count, 10_000)):
+                yield self._made(self._served(gvr), namespace, f"not-read-{number}", "", {})
+
+    def _served(self, gvr: GVR) -> Served:
+        found = self._catalog.by_gvr(gvr)
+        assert found is not None
+        return found
+
+    def _made(self, served: Served, namespace: str, name: str, uid: str, rest: Doc) -> Row:
+        gvr = served.storage
+        metadata: Doc = {
+            "name": name,
+            "uid": uid or f"stand-in-{gvr.plural}-{namespace}-{name}",
+            "resourceVersion": "1",
+            "creationTimestamp": format_time(self._snapshot.taken_at),
+            "annotations": {STAND_IN: "true"},
+        }
+        if namespace:
+            metadata["namespace"] = namespace
+        self._there.add((gvr.group, gvr.plural, namespace, name))
+        self._loaded.stand_ins[gvr.plural] = self._loaded.stand_ins.get(gvr.plural, 0) + 1
+        doc: Doc = {"apiVersion": gvr.group_version, "kind": served.info.kind, "metadata": metadata, **rest}
+        return gvr, namespace, name, 1, codec.encode(doc)
+
+
+def _as(stored: GVR, read: GVR, data: bytes) -> bytes:
+    """An object that was read in an older version, under the one that the twin keeps."""
+    if stored.group_version == read.group_version:
+        return data
+    return codec.encode({**codec.decode_doc(data), "apiVersion": stored.group_version})
+
+
+def _node(name: str, now: str) -> Doc:
+    ready: Doc = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": now}
+    status: Doc = {"capacity": _ROOM, "allocatable": _ROOM, "conditions": [{**ready, "lastHeartbeatTime": now}]}
+    return {"spec": {}, "status": status}

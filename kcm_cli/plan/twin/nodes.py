@@ -1,0 +1,101 @@
+"""The kubelets of the twin's nodes, as nodes: Leases, and which of them run.
+
+The Node objects stay as the cluster has them: allocatable, taints, labels, conditions. A node that was not ready has no
+kubelet here; one that was made in the twin has one at once.
+"""
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_micro_time
+from kcm_cli.runtime.informer import Informer
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.nodes import shape
+from kcm_cli.sandbox.nodes.agents import Agent
+from kcm_cli.sandbox.nodes.images import Images
+from kcm_cli.sandbox.nodes.kubelet import Kubelets
+from kcm_cli.sandbox.nodes.mounts import Mounts
+from kcm_cli.sandbox.views import SimulatedNode
+
+LEASES = GVR("coordination.k8s.io", "v1", "leases")
+HEARTBEAT_S = 10.0
+_AT_ONCE = 100
+
+
+class TwinAgents:
+    """Implements ``nodes.kubelet.Alive``. ``kubelets`` and ``mounts`` are set before the informers start.
+
+    heartbeat_s: how often Leases are renewed. Written to the store itself: a heartbeat is no client's decision.
+    """
+
+    def __init__(self, nodes: Informer[SimulatedNode], store: Store, clock: Clock, heartbeat_s: float) -> None:
+        self._store = store
+        self._clock = clock
+        self._heartbeat_s = heartbeat_s
+        self._agents: dict[str, Agent] = {}
+        self.kubelets: Kubelets
+        self.mounts: Mounts
+        nodes.listen(on_add=self._seen, on_update=lambda _, node: self._changed(node), on_delete=self._removed)
+
+    def alive(self, name: str) -> Agent | None:
+        agent = self._agents.get(name)
+        return agent if agent is not None and not agent.failed else None
+
+    def fail(self, name: str) -> None:
+        """Stop a node's kubelet. Its last heartbeat is no older than a kubelet's would be."""
+        agent = self._agents.get(name)
+        if agent is not None and not agent.failed:
+            if self._heartbeat_s > HEARTBEAT_S:
+                self._renew(agent)
+            agent.failed = True
+
+    async def run(self) -> None:
+        """Send heartbeats until cancelled."""
+        while True:
+            for number, agent in enumerate(list(self._agents.values())):
+                if not agent.failed:
+                    self._renew(agent)
+                if number % _AT_ONCE == _AT_ONCE - 1:
+                    await self._clock.sleep(0)
+            await self._clock.sleep(self._heartbeat_s)
+
+    def _seen(self, node: SimulatedNode) -> None:
+        number = len(self._agents) + 1
+        network = shape.network_of(node.spec.pod_cidrs, number % shape.MOST_NODES)
+        agent = Agent(node.name, number % shape.MOST_NODES, network, Images(node.status.images))
+        agent.host_ip = next((a.address for a in node.status.addresses if a.type == "InternalIP"), agent.host_ip)
+        agent.failed = any(c.type == "Ready" and c.status != "True" for c in node.status.conditions)
+        self._agents[node.name] = agent
+        self.kubelets.node_changed(node.name)
+        self.mounts.node_changed(node.name)
+
+    def _changed(self, node: SimulatedNode) -> None:
+        agent = self._agents.get(node.name)
+        network = shape.network_of(node.spec.pod_cidrs, agent.number) if agent is not None else ""
+        if agent is not None and node.spec.pod_cidrs and network != agent.network:
+            agent.use(network)
+
+    def _removed(self, node: SimulatedNode) -> None:
+        self._agents.pop(node.name, None)
+        self.kubelets.node_changed(node.name)
+
+    def _renew(self, agent: Agent) -> None:
+        """Write the Lease. atomic: no await."""
+        now = self._clock.now()
+        stored = self._store.get(LEASES, shape.LEASE_NAMESPACE, agent.name)
+        if stored is None:
+            node = self._store.get(GVR("", "v1", "nodes"), "", agent.name)
+            if node is None:
+                return
+            metadata = node.doc.get("metadata")
+            uid = str(metadata.get("uid", "")) if isinstance(metadata, dict) else ""
+            doc = shape.lease_doc(agent.name, uid, format_micro_time(now))
+            own = doc["metadata"]
+            assert isinstance(own, dict)
+            own["uid"] = f"lease-{agent.name}"
+            self._store.create(LEASES, shape.LEASE_NAMESPACE, agent.name, doc)
+            return
+        lease: Doc = stored.copy()
+        spec = lease.get("spec")
+        renewed: Doc = {**(spec if isinstance(spec, dict) else {}), "renewTime": format_micro_time(now)}
+        self._store.update(LEASES, shape.LEASE_NAMESPACE, agent.name, {**lease, "spec": renewed})

@@ -1,0 +1,275 @@
+"""How pods behave in the twin: those of the snapshot as their status says, new ones as the cluster's own did.
+
+Learnt from pods that ran: how long the pods of one owner, else of one workload, took from being scheduled to their
+first container, from there to Ready, and from start to end where they end. What the cluster
+does not show has a default.
+
+- A pod that runs stays as it is, ready or not, until it is deleted or its Job's pods usually end.
+- A pod that is on its way is given the time that others took; one that is overdue stays where it is.
+- New pods from a template whose pods never got ready, or whose image cannot be pulled, do not get ready either.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.meta import Object, OwnerReference, controller_of
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.planning.pods import is_ready, is_terminal
+from kcm_cli.sandbox.nodes import script
+from kcm_cli.sandbox.nodes.containers import full_image
+from kcm_cli.sandbox.nodes.script import PREFIX, ContainerScript, PodScript, Role
+from kcm_cli.sandbox.views import PODS, SimulatedNode, SimulatedPod, containers_of
+
+PULL_S = 5.0
+"""To pull an image that is not on the node."""
+RUN_S = 30.0
+"""How long pods run that are meant to end."""
+STOP_S = 1.0
+"""From the request to stop to the end."""
+PATIENCE_S = 60.0
+"""How long a pod may be on its way, at least, until it counts as stuck."""
+_PULL_FAILURES = frozenset(
+    ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable")
+)
+_STUCK = _PULL_FAILURES | frozenset(
+    ("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff", "PreStartHookError")
+)
+_NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])"
+_IMAGE = re.compile(
+    rf"(?:{_HOST}(?::[0-9]+)?/)?{_NAME}(?:/{_NAME})*(?::\w[\w.-]{{0,127}})?(?:@[a-z0-9]+:[0-9a-f]{{32,}})?"
+)
+DEFAULTS = (
+    f"pods without a precedent: {PULL_S:g} s to pull an image that is not on the node, Ready as soon as their probes "
+    f"allow, {RUN_S:g} s for those that end, {STOP_S:g} s to stop"
+)
+
+
+def is_image(name: str) -> bool:
+    """Whether a kubelet would take it for the name of an image."""
+    return len(name) <= 4096 and _IMAGE.fullmatch(name) is not None
+
+
+@dataclass(slots=True)
+class _Times:
+    """Samples in seconds. ``alive``, ``never``: how many pods got ready, and are stuck on the way there."""
+
+    start: list[float] = field(default_factory=list)
+    ready: list[float] = field(default_factory=list)
+    run: list[float] = field(default_factory=list)
+    alive: int = 0
+    never: int = 0
+    why: str = ""
+
+
+_NOTHING = _Times()
+
+
+class Learned:
+    """Implements ``nodes.kubelet.Behaviour``. ``no_pull``: images that cannot be pulled, with why."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._generations: dict[str, int] = {}
+        self._owners = _owners(snapshot)
+        self._times: dict[str, _Times] = {}
+        self._images: dict[str, set[str]] = {}
+        self.no_pull: dict[str, str] = {}
+        self.assumed: set[str] = set()
+        """Images of new pods that were on no node."""
+        self.refused: dict[str, str] = {}
+        """Images of new pods that could not be pulled, with why."""
+        self.hopeless: dict[str, str] = {}
+        """Owners whose new pods do not get ready, since none of theirs did, with why."""
+        for item in snapshot.items(NODES_GVR):
+            self._note_node(item.data)
+        for item in snapshot.items(PODS.gvr):
+            try:
+                self._note_pod(PODS.decode(item.data))
+            except codec.DecodeError:
+                continue  # its informers will not see it, either
+
+    # -- Behaviour
+
+    def script(self, pod: SimulatedPod) -> PodScript:
+        """What the containers of a pod will do."""
+        read = script.read(pod)
+        if any(name.startswith(PREFIX) for name in pod.annotations):
+            return read
+        own, workload = self._of(pod)
+        run = _first(own.run, workload.run) or [RUN_S]
+        ready_s = _middle(_first(own.ready, workload.ready))
+        if pod.uid not in self._generations and own.never and not own.alive:
+            ready_s = math.inf
+            ref = controller_of(pod)
+            if ref is not None:
+                self.hopeless[f"{pod.namespace}/{ref.kind}/{ref.name}"] = own.why
+        containers = tuple(_played(container, median(run), ready_s) for container in read.containers)
+        return replace(read, containers=containers, start_delay_s=self._start_s(pod, _first(own.start, workload.start)))
+
+    def rests_s(self, pod: SimulatedPod, now: float) -> float:
+        """Seconds for which a pod of the snapshot stays as it is."""
+        generation = self._generations.get(pod.uid)
+        if generation is None or generation != pod.metadata.generation:
+            return 0.0
+        status = pod.status
+        states = [s.state for s in (*status.init_container_statuses, *status.container_statuses) if s.state is not None]
+        if any(s.waiting is not None and s.waiting.reason in _STUCK for s in states):
+            return math.inf
+        since = _instant(status.start_time) or _instant(pod.metadata.creation_timestamp) or now
+        own, workload = self._of(pod)
+        if status.phase != "Running":
+            usual = max([PATIENCE_S, *(2 * s for s in _first(own.start, workload.start))])
+            return 0.0 if now - since <= usual else math.inf
+        started = [at for s in states if s.running is not None and (at := _instant(s.running.started_at)) is not None]
+        if pod.spec.restart_policy in ("Never", "OnFailure"):
+            ends = max(started, default=now) + median(_first(own.run, workload.run) or [RUN_S])
+            return max(0.0, ends - now) if ends > now else 0.0
+        if is_ready(pod):
+            return math.inf
+        usual = _middle(_first(own.ready, workload.ready)) or 0.0
+        age = now - max(started, default=since)
+        return 0.0 if age <= max(PATIENCE_S, 2 * usual) and not _restarted(pod) else math.inf
+
+    # -- what the snapshot tells
+
+    def _of(self, pod: SimulatedPod) -> tuple[_Times, _Times]:
+        """The samples of a pod's owner, and of the workload that the owner belongs to."""
+        ref = controller_of(pod)
+        if ref is None:
+            return _NOTHING, _NOTHING
+        return self._times.get(ref.uid, _NOTHING), self._times.get(self._root(pod.namespace, ref), _NOTHING)
+
+    def _root(self, namespace: str, ref: OwnerReference) -> str:
+        above = self._owners.get(ref.uid)
+        top = above if above is not None else ref
+        return f"{namespace}/{top.kind}/{top.name}"
+
+    def _note_node(self, data: bytes) -> None:
+        try:
+            node = codec.decode(data, SimulatedNode)
+        except codec.DecodeError:
+            return
+        self._images[node.name] = {full_image(name) for image in node.status.images for name in image.names}
+
+    def _note_pod(self, pod: SimulatedPod) -> None:
+        self._generations[pod.uid] = pod.metadata.generation
+        self._note_images(pod)
+        ref = controller_of(pod)
+        if ref is None:
+            return
+        for key in (ref.uid, self._root(pod.namespace, ref)):
+            self._measure(pod, self._times.setdefault(key, _Times()))
+
+    def _note_images(self, pod: SimulatedPod) -> None:
+        images = {container.name: container.image for container in containers_of(pod)}
+        there = self._images.setdefault(pod.spec.node_name, set())
+        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+            image, state = images.get(status.name, ""), status.state
+            if state is not None and state.waiting is not None and state.waiting.reason in _PULL_FAILURES:
+                self.no_pull[image] = f"{state.waiting.reason} in pod {pod.namespace}/{pod.name}"
+            elif state is not None and (state.running is not None or state.terminated is not None):
+                there.add(full_image(image))
+
+    def _measure(self, pod: SimulatedPod, times: _Times) -> None:
+        conditions = {c.type: c for c in pod.status.conditions}
+        states = [s for s in pod.status.container_statuses if s.state is not None]
+        began = sorted(_starts(pod))
+        scheduled = conditions.get("PodScheduled")
+        placed = _instant(scheduled.last_transition_time) if scheduled is not None else None
+        if began and placed is not None and not _restarted(pod):
+            times.start.append(max(0.0, began[0] - placed))
+        ready = conditions.get("Ready")
+        if ready is not None and ready.status == "True":
+            times.alive += 1
+            at = _instant(ready.last_transition_time)
+            if at is not None and began and not _restarted(pod) and at >= began[-1]:
+                times.ready.append(at - began[-1])
+        elif not is_terminal(pod) and not pod.deleting:
+            waiting = [s.state.waiting.reason for s in states if s.state is not None and s.state.waiting is not None]
+            if stuck := next((reason for reason in waiting if reason in _STUCK), ""):
+                times.never, times.why = times.never + 1, f"{stuck} in pod {pod.namespace}/{pod.name}"
+        if pod.status.phase == "Succeeded":
+            ended = [t for s in states if s.state is not None and (t := s.state.terminated) is not None]
+            spans = [(_instant(t.started_at), _instant(t.finished_at)) for t in ended]
+            times.run += [max(0.0, end - start) for start, end in spans if start is not None and end is not None]
+
+    def _start_s(self, pod: SimulatedPod, known: list[float]) -> float:
+        """Seconds from the kubelet's first sight of a pod to its containers' start; infinite where none can start."""
+        there = self._images.setdefault(pod.spec.node_name, set())
+        pulled = False
+        for container in containers_of(pod):
+            image = container.image
+            why = self.no_pull.get(image, "") if is_image(image) else "InvalidImageName"
+            if why and pod.uid not in self._generations:
+                self.refused[image] = why
+                return math.inf
+            if full_image(image) not in there:
+                pulled = True
+                if not any(full_image(image) in images for images in self._images.values()):
+                    self.assumed.add(image)
+        there.update(full_image(container.image) for container in containers_of(pod))
+        if known:
+            return median(known)
+        return PULL_S if pulled else 0.0
+
+
+NODES_GVR = replace(PODS.gvr, plural="nodes")
+
+
+def _owners(snapshot: Snapshot) -> dict[str, OwnerReference]:
+    """The controllers of those objects that control pods, by the uid of these."""
+    found: dict[str, OwnerReference] = {}
+    for collection in snapshot.collections.values():
+        if collection.gvr.plural in ("replicasets", "jobs"):
+            for item in collection.items:
+                try:
+                    owner = controller_of(codec.decode(item.data, Object))
+                except codec.DecodeError:
+                    continue
+                if owner is not None:
+                    found[item.uid] = owner
+    return found
+
+
+def _played(container: ContainerScript, run_s: float, ready_s: float | None) -> ContainerScript:
+    run, last = container.run, container.last_run
+    if container.role is Role.MAIN and run.lasts_s == script.SHORT_RUN_S and container.restart != "Always":
+        run = last = replace(run, lasts_s=run_s)
+    ready = container.ready_s if ready_s is None or container.role is not Role.MAIN else ready_s
+    return replace(container, run=run, last_run=last, ready_s=ready, stop_s=max(container.stop_s, STOP_S))
+
+
+def _starts(pod: SimulatedPod) -> Iterator[float]:
+    for status in pod.status.container_statuses:
+        if status.state is not None and status.state.running is not None:
+            at = _instant(status.state.running.started_at)
+            if at is not None:
+                yield at
+
+
+def _restarted(pod: SimulatedPod) -> bool:
+    return any(status.restart_count for status in pod.status.container_statuses)
+
+
+def _first(*samples: list[float]) -> list[float]:
+    return next((one for one in samples if one), [])
+
+
+def _middle(samples: Iterable[float]) -> float | None:
+    found = list(samples)
+    return median(found) if found else None
+
+
+def _instant(text: str | None) -> float | None:
+    if not text:
+        return None
+    try:
+        return parse_time(text).timestamp()
+    except FormatError:
+        return None

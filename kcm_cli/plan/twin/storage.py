@@ -1,0 +1,126 @@
+"""Storage drivers of the twin, as far as controllers wait for them: what a provisioner is asked for is there at once,
+and whatever is attached or detached works.
+"""
+
+from typing import Any
+
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
+from kcm_cli.api.resource import Resource
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS, PersistentVolume
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object, split_key
+from kcm_cli.planning.volumes.binding import provisioned_name
+from kcm_cli.planning.volumes.classes import class_of_claim, waits_for_consumer
+from kcm_cli.planning.volumes.names import (
+    BETA_STORAGE_PROVISIONER,
+    PROVISIONED_BY,
+    PROVISIONER_FINALIZER,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+)
+from kcm_cli.rest.client import MERGE, Client
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.workqueue import WorkQueue
+from kcm_cli.sandbox.storage import plan
+from kcm_cli.sandbox.work import work_on
+
+_ATTACHER = "external-attacher/"
+
+
+class TwinStorage:
+    """Keys are ``claim:``, ``volume:`` or ``attachment:`` with the object's key."""
+
+    def __init__(self, client: Client, informers: Informers, clock: Clock) -> None:
+        self._client = client
+        self._queue = WorkQueue("storage", clock)
+        self._claims = informers.get(PERSISTENT_VOLUME_CLAIMS)
+        self._volumes = informers.get(PERSISTENT_VOLUMES)
+        self._classes = informers.get(STORAGE_CLASSES)
+        self._attachments = informers.get(VOLUME_ATTACHMENTS)
+        for prefix, informer in (
+            ("claim", self._claims),
+            ("volume", self._volumes),
+            ("attachment", self._attachments),
+        ):
+            self._follow(prefix, informer)
+
+    async def run(self) -> None:
+        """Serve until cancelled."""
+        await work_on(self._queue, 4, self._sync)
+
+    def _follow(self, prefix: str, informer: Any) -> None:
+        def seen(obj: Object) -> None:
+            self._queue.add(f"{prefix}:{obj.key}")
+
+        informer.listen(on_add=seen, on_update=lambda _, obj: seen(obj))
+
+    async def _sync(self, key: str) -> None:
+        prefix, _, name = key.partition(":")
+        try:
+            if prefix == "claim":
+                await self._claim(name)
+            elif prefix == "volume":
+                await self._volume(name)
+            else:
+                await self._attachment(name)
+        except (AlreadyExists, NotFound):
+            return  # the informer tells
+
+    async def _claim(self, key: str) -> None:
+        claim = self._claims.store.get(key)
+        class_ = self._classes.store.get(class_of_claim(claim)) if claim is not None else None
+        if claim is None or class_ is None or claim.deleting or claim.spec.volume_name:
+            return
+        asked = claim.annotations.get(STORAGE_PROVISIONER) or claim.annotations.get(BETA_STORAGE_PROVISIONER)
+        if asked is None or (waits_for_consumer(class_) and SELECTED_NODE not in claim.annotations):
+            return
+        if self._volumes.store.get(provisioned_name(claim)) is None:
+            await self._client.create(PERSISTENT_VOLUMES, "", _volume(plan.volume_doc(claim, class_, {}), asked, claim))
+
+    async def _volume(self, name: str) -> None:
+        volume = self._volumes.store.get(name)
+        if volume is None:
+            return
+        if plan.releasable(volume):
+            left = plan.without(volume.metadata.finalizers, PROVISIONER_FINALIZER)
+            await self._finalizers(PERSISTENT_VOLUMES, volume, left)
+        elif _is_over(volume) and not volume.deleting:
+            await self._client.delete(PERSISTENT_VOLUMES, "", name, uid=volume.uid)
+
+    async def _attachment(self, name: str) -> None:
+        attachment = self._attachments.store.get(name)
+        if attachment is None:
+            return
+        if attachment.deleting:
+            left = [one for one in attachment.metadata.finalizers if not one.startswith(_ATTACHER)]
+            if len(left) != len(attachment.metadata.finalizers):
+                await self._finalizers(VOLUME_ATTACHMENTS, attachment, left)
+        elif not attachment.status.attached:
+            status: Doc = {"status": {"attached": True}}
+            await self._client.patch(VOLUME_ATTACHMENTS, "", name, status, content_type=MERGE, subresource="status")
+
+    async def _finalizers(self, resource: Resource[Any], obj: Object, finalizers: list[str] | None) -> None:
+        patch: Doc = {"metadata": {"finalizers": finalizers, "resourceVersion": obj.metadata.resource_version}}
+        namespace, name = split_key(obj.key)
+        await self._client.patch(resource, namespace, name, patch, content_type=MERGE)
+
+
+def _is_over(volume: PersistentVolume) -> bool:
+    """Whether a volume goes with the claim that it was provisioned for."""
+    released = volume.status.phase in ("Released", "Failed")
+    kept = volume.spec.persistent_volume_reclaim_policy != "Delete"
+    return bool(volume.annotations.get(PROVISIONED_BY)) and released and not kept
+
+
+def _volume(doc: Doc, provisioner: str, claim: PersistentVolumeClaim) -> Doc:
+    """The sandbox driver's volume as that provisioner would make it."""
+    metadata, spec = doc["metadata"], doc["spec"]
+    assert isinstance(metadata, dict) and isinstance(spec, dict)
+    driver = {"driver": provisioner, "volumeHandle": provisioned_name(claim), "fsType": "ext4"}
+    return {
+        **doc,
+        "metadata": {**metadata, "annotations": {PROVISIONED_BY: provisioner}},
+        "spec": {**spec, "csi": driver},
+    }

@@ -1,0 +1,190 @@
+"""A twin: an API server that holds a snapshot, and around it what acts on a cluster: kubelets, scheduler, controllers.
+
+It lives on virtual time that begins when the snapshot was taken. The same snapshot and seed give the same life.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.manager.config import Config, load
+from kcm_cli.manager.config_controllers import known_of
+from kcm_cli.manager.controller_map import all_controllers
+from kcm_cli.manager.controllers import RunContext, choose, run_controllers
+from kcm_cli.plan.kinds import CUSTOM, DEFINITIONS, NEEDS
+from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.plan.twin.loading import Loaded
+from kcm_cli.plan.twin.metrics import Discoverable, FrozenMetrics
+from kcm_cli.plan.twin.nodes import HEARTBEAT_S, TwinAgents
+from kcm_cli.plan.twin.pods import Learned
+from kcm_cli.plan.twin.storage import TwinStorage
+from kcm_cli.plan.twin.writes import Watched, Written
+from kcm_cli.rest.builder import ClientSettings
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.discovery import discover
+from kcm_cli.rest.ratelimit import Limiter, Unlimited, limiter
+from kcm_cli.runtime.events.counted import EventNames
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.sandbox.apiserver.assembly import assemble
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.cluster import EVENT_OFFSET_NS
+from kcm_cli.sandbox.events import Events
+from kcm_cli.sandbox.nodes.kubelet import Kubelets
+from kcm_cli.sandbox.nodes.mounts import Mounts
+from kcm_cli.sandbox.scheduler.listers import listers
+from kcm_cli.sandbox.scheduler.scheduler import Scheduler
+from kcm_cli.sandbox.transport import InProcessTransport
+from kcm_cli.sandbox.views import NODES, PODS
+
+USER = "kubectl"
+KUBELET, SCHEDULER, STORAGE = "kubelet", "kube-scheduler", "csi"
+SIMULATED = frozenset((KUBELET, SCHEDULER, STORAGE, USER))
+"""The clients that are no controllers."""
+SYNCED_S = 1.0
+"""How much of a twin's time its caches are given to fill."""
+_GROUPS = ("system:masters", "system:authenticated")
+
+
+class Twin:
+    """See the module. ``async with`` it; time passes while its user sleeps on ``clock``."""
+
+    def __init__(self, snapshot: Snapshot, config: Config, seed: int) -> None:
+        self.snapshot = snapshot
+        self.clock = LoopClock(snapshot.taken_at)
+        self.rng = random.Random(seed)
+        self.loaded = Loaded(snapshot)
+        self.store = Store(self.loaded)
+        self.written = Written(self.clock.monotonic)
+        self.learned = Learned(snapshot)
+        self.metrics = FrozenMetrics(self.store, self.clock)
+        self._config = config
+        self._api = assemble(
+            self.store, self.clock, self._rng(), _certificates(snapshot.taken_at), tokens={}, address="127.0.0.1:6443"
+        )
+        for name, version in self.metrics.groups:
+            self._api.aggregate(Discoverable(name, version))
+        self.client = self._client(USER, USER)
+        kubelet = self._client(KUBELET, KUBELET)
+        self._informers = Informers(kubelet, self.clock, self._rng())
+        self._names = EventNames(self.clock, EVENT_OFFSET_NS)
+        self._events = Events(kubelet, self._names, self.clock)
+        grace_s = config.component.node_lifecycle.monitor_grace_period_s
+        nodes = self._informers.get(NODES)
+        self.agents = TwinAgents(nodes, self.store, self.clock, max(HEARTBEAT_S, grace_s / 2))
+        self._kubelets = Kubelets(
+            kubelet, self._informers.get(PODS), nodes, self._events, self.clock, behaviour=self.learned
+        )
+        self._mounts = Mounts(kubelet, self._informers, self.clock, lambda name: self.agents.alive(name) is not None)
+        self.agents.kubelets, self.agents.mounts, self._kubelets.agents = self._kubelets, self._mounts, self.agents
+        self._storage = TwinStorage(self._client(STORAGE, STORAGE), self._informers, self.clock)
+        self._scheduler = Scheduler(
+            self._client(SCHEDULER, SCHEDULER), listers(self._informers), self._names, self.clock, self._rng()
+        )
+        self._tasks: Tasks | None = None
+        self._stop = asyncio.Event()
+        self.failed: list[tuple[str, BaseException]] = []
+
+    @property
+    def left_out(self) -> dict[str, tuple[str, ...]]:
+        """The chosen controllers that do not run, each with the kinds that are not in the snapshot."""
+        wanted = self._config.controllers
+        return {name: lacking for name in wanted if (lacking := lacks(self.snapshot, name))}
+
+    async def __aenter__(self) -> "Twin":
+        self.clock.now()
+        self._tasks = tasks = Tasks(lambda name, error: self.failed.append((name, error)))
+        self._informers.start(tasks)
+        for name, work in (
+            ("heartbeats", self.agents.run()),
+            ("kubelets", self._kubelets.run()),
+            ("mounts", self._mounts.run()),
+            ("storage", self._storage.run()),
+            ("scheduler", self._scheduler.run()),
+            ("events", self._events.run()),
+        ):
+            tasks.start(name, work)
+        tasks.start("controllers", run_controllers(await self._controllers(), self._stop))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._tasks is not None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._tasks.stop()
+
+    async def _controllers(self) -> RunContext:
+        config = self._config
+        discovery = await discover(self.client)
+        served = frozenset(f"{one.gvr.group_version}/{one.gvr.plural}" for one in discovery.all())
+        chosen = choose(all_controllers(), config.controllers, config.gates, served)
+        clients = _Clients(self)
+        generic = config.component.generic
+        return RunContext(
+            chosen=tuple(one for one in chosen if not lacks(self.snapshot, one.name)),
+            clients=clients,
+            root_clients=clients,
+            configs=config.by_type(),
+            gates=config.gates,
+            clock=self.clock,
+            rng=self._rng(),
+            served=served,
+            start_interval_s=generic.controller_start_interval_s,
+            resync_s=generic.min_resync_period_s,
+            simulated=True,
+        )
+
+    def controller_limit(self) -> Limiter:
+        """A limit of one controller's requests, as --kube-api-qps has it."""
+        connection = self._config.component.generic.client_connection
+        return Unlimited() if connection.qps < 0 else limiter(connection.qps, connection.burst)
+
+    def controller_client(self, name: str) -> Client:
+        return self._client(name, ClientSettings().user_agent(name), self.controller_limit(), measured=True)
+
+    def _client(self, name: str, agent: str, limit: Limiter | None = None, *, measured: bool = False) -> Client:
+        transport = InProcessTransport(self._api, User(f"system:{name}", groups=_GROUPS))
+        watched = Watched(transport, name, self.written, self.metrics if measured else None)
+        return Client(watched, limiter=limit or Unlimited(), user_agent=agent, clock=self.clock)
+
+    def _rng(self) -> random.Random:
+        return random.Random(self.rng.random())
+
+
+class _Clients:
+    """A client for each controller, so that it is known who writes."""
+
+    def __init__(self, twin: Twin) -> None:
+        self._twin = twin
+        self._clients: dict[str, Client] = {}
+
+    def client(self, name: str) -> Client:
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = self._twin.controller_client(name)
+        return client
+
+
+def configuration(flags: Sequence[str]) -> Config:
+    """The manager's configuration in a twin. Raises ConfigError."""
+    return load([*flags, "--leader-elect=false"], known_of(all_controllers()))
+
+
+def lacks(snapshot: Snapshot, controller: str) -> tuple[str, ...]:
+    """The kinds that a controller needs and that are not in the snapshot."""
+    there = {f"{gvr.plural}.{gvr.group}".rstrip(".") for gvr in snapshot.collections}
+    if DEFINITIONS.key in there:
+        there.add(CUSTOM)
+    return tuple(kind for kind in NEEDS.get(controller, ()) if kind not in there)
+
+
+@cache
+def _certificates(now: datetime) -> Certificates:
+    """Nobody shows one in a twin; the server wants them all the same."""
+    return Certificates.load(None, now)

@@ -1,0 +1,184 @@
+"""What each client writes in the twin, seen on its way to the server.
+
+Events are counted and answered here: nothing in a twin reads them, and they would be a third of all requests.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import OwnerReference, View
+from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
+
+_READS = ("GET", "HEAD")
+_JSON = {"content-type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A request that writes. at_s: seconds since the twin began. owner: ``Kind/name`` of the object's controller, else
+    of its first owner. status: the code of the answer; message: of a refusal."""
+
+    at_s: float
+    client: str
+    verb: str
+    group: str
+    resource: str
+    subresource: str
+    kind: str
+    namespace: str
+    name: str
+    owner: str
+    status: int
+    message: str = ""
+
+    @property
+    def done(self) -> bool:
+        return self.status < 300
+
+
+@dataclass(slots=True)
+class Emitted:
+    """An Event, with how often it was emitted."""
+
+    at_s: float
+    client: str
+    type: str
+    reason: str
+    message: str
+    kind: str
+    namespace: str
+    name: str
+    count: int = 1
+
+
+@dataclass(slots=True)
+class Written:
+    """All writes of a run, in order."""
+
+    now: Callable[[], float]
+    writes: list[Write] = field(default_factory=list)
+    events: dict[str, Emitted] = field(default_factory=dict)
+
+
+class _Ref(View, frozen=True, gc=False):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class _Meta(View, frozen=True, gc=False):
+    name: str | None = None
+    namespace: str | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
+
+
+class _Answer(View, frozen=True, gc=False):
+    kind: str = ""
+    message: str = ""
+    metadata: _Meta | None = None
+
+
+class _Event(View, frozen=True, gc=False):
+    """Of either API group."""
+
+    metadata: _Meta = _Meta()
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+    note: str = ""
+    involved_object: _Ref | None = None
+    regarding: _Ref | None = None
+
+
+class Answering(Protocol):
+    """Answers some requests itself."""
+
+    def answer(self, request: Request) -> Response | None: ...
+
+
+class Watched:
+    """Implements ``rest.transport.Transport`` for one client and notes its writes.
+
+    metrics: answers what is asked of the metrics APIs.
+    """
+
+    def __init__(self, transport: Transport, client: str, written: Written, metrics: Answering | None = None) -> None:
+        self._transport = transport
+        self._client = client
+        self._written = written
+        self._metrics = metrics
+
+    async def send(self, request: Request) -> Response:
+        if request.method in _READS:
+            measured = self._metrics.answer(request) if self._metrics is not None else None
+            return measured or await self._transport.send(request)
+        info, _ = resolve(request.method, request.path, dict(request.query))
+        if info.plural == "events" and info.verb in ("create", "patch"):
+            return self._event(request, info.name)
+        response = await self._transport.send(request)
+        answer = _answer(response)
+        meta = answer.metadata or _Meta()
+        refused = response.status >= 300
+        self._written.writes.append(
+            Write(
+                round(self._written.now(), 3),
+                self._client,
+                info.verb,
+                info.group,
+                info.plural,
+                info.subresource,
+                "" if answer.kind == "Status" else answer.kind,
+                info.namespace,
+                info.name or meta.name or "",
+                _owner(meta.owner_references or ()),
+                response.status,
+                answer.message if refused else "",
+            )
+        )
+        return response
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._transport.stream(request)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    def _event(self, request: Request, name: str) -> Response:
+        event = codec.decode(request.body, _Event)
+        events = self._written.events
+        if name in events:
+            events[name].count += 1
+            events[name].message = event.message or event.note or events[name].message
+        elif not name:
+            name = event.metadata.name or ""
+            about = event.involved_object or event.regarding or _Ref()
+            events[name] = Emitted(
+                round(self._written.now(), 3),
+                self._client,
+                event.type,
+                event.reason,
+                event.message or event.note,
+                about.kind,
+                about.namespace,
+                about.name,
+            )
+        kept = {"metadata": {"name": name, "namespace": event.metadata.namespace or "", "resourceVersion": "1"}}
+        return Response(200 if request.method == "PATCH" else 201, _JSON, codec.encode(kept))
+
+
+def _answer(response: Response) -> _Answer:
+    try:
+        return codec.decode(response.body, _Answer)
+    except msgspec.DecodeError:
+        return _Answer()
+
+
+def _owner(references: tuple[OwnerReference, ...]) -> str:
+    chosen = next((ref for ref in references if ref.controller), references[0] if references else None)
+    return f"{chosen.kind}/{chosen.name}" if chosen is not None else ""

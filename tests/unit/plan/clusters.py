@@ -1,0 +1,68 @@
+"""Clusters to plan on: a whole simulated one lives for a while, and a snapshot is taken of it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from kcm_cli.plan.collect import collect
+from kcm_cli.plan.read_only import ReadOnly
+from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.faults import Faults
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Transport
+from tests.simulation.workload import deployment, job, stateful_set
+from tests.simulation.world import NAMESPACE, World, simulate
+
+Tree = dict[str, Any]
+
+
+def client(transport: Transport, world: World) -> Client:
+    return Client(ReadOnly(transport), limiter=Unlimited(), user_agent="plan", clock=world.clock)
+
+
+def snapshot_of(
+    story: Callable[[World], Awaitable[object]], *, include: Sequence[str] = (), controllers: tuple[str, ...] = ()
+) -> Snapshot:
+    """Let a cluster live through a story, with a manager on it, and read it."""
+
+    async def whole(world: World) -> Snapshot:
+        manager = world.manager(Faults(), controllers)
+        await story(world)
+        snapshot = await collect(client(world.server.transport(), world), world.clock, include=include)
+        manager.cancel()
+        with suppress(asyncio.CancelledError):
+            await manager
+        return snapshot
+
+    return simulate(1, whole)
+
+
+def budget(name: str, **spec: object) -> Tree:
+    metadata = {"name": name, "namespace": NAMESPACE}
+    whole = {"selector": {"matchLabels": {"app": name}}, **spec}
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": whole}
+
+
+def service(name: str) -> Tree:
+    spec = {"selector": {"app": name}, "ports": [{"port": 80}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
+
+
+async def settle_workloads(world: World) -> None:
+    """Deployments, a StatefulSet with a budget that allows no eviction, a Job that is over, a Service."""
+    await world.create("apps/v1/deployments", deployment("web", 5))
+    await world.create("apps/v1/deployments", deployment("api", 3))
+    await world.create("apps/v1/statefulsets", stateful_set("db", 3))
+    await world.create("batch/v1/jobs", job("work", 4))
+    await world.create("policy/v1/poddisruptionbudgets", budget("db", minAvailable=3))
+    await world.create("v1/services", service("web"))
+    await world.clock.sleep(120)
+
+
+@cache
+def settled() -> Snapshot:
+    """A cluster that has settled, of three nodes."""
+    return snapshot_of(settle_workloads)

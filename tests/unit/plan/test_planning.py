@@ -1,0 +1,162 @@
+"""Plans on a simulated cluster: what they say follows from a change."""
+
+import pytest
+
+from kcm_cli.plan import (
+    AddNode,
+    Answer,
+    Apply,
+    Change,
+    Delete,
+    Drain,
+    FailNode,
+    Options,
+    PlanError,
+    RemoveNode,
+    Scale,
+    SetImage,
+    Target,
+    plan,
+)
+from tests.simulation.workload import deployment
+from tests.simulation.world import NAMESPACE, World
+from tests.unit.plan.clusters import settled, snapshot_of
+
+WEB = Target("deploy", "web", NAMESPACE)
+
+
+def planned(*changes: Change, horizon_s: float = 600.0, **options: object) -> Answer:
+    return plan(settled(), changes, Options(horizon_s=horizon_s, **options))  # type: ignore[arg-type]
+
+
+def problems(answer: Answer) -> set[tuple[str, str]]:
+    return {(one.kind, str(one.about)) for one in answer.problems if not one.already}
+
+
+def differences(answer: Answer) -> set[tuple[str, str, int]]:
+    return {(one.action, str(one.about), one.count) for one in answer.differences}
+
+
+def test_a_settled_cluster_is_written_nothing_to() -> None:
+    answer = planned()
+    assert answer.audit == ()
+    assert answer.routine > 0
+    assert not answer.changed
+
+
+def test_a_drain_evicts_what_its_budgets_allow() -> None:
+    answer = planned(Drain("node-1"))
+    blocked = [one for one in answer.timeline if one.what == "blocked"]
+    assert [str(one.about) for one in blocked] == ["Pod sim/db-0"]
+    assert "disruption budget db" in blocked[0].detail
+    assert problems(answer) == {("pdb", "Pod sim/db-0")}
+    assert answer.totals.evictions == len([one for one in answer.timeline if one.what == "evicted"]) > 0
+    assert not any(one.what == "drained" for one in answer.timeline)
+
+
+def test_a_failed_node_loses_its_pods_after_five_minutes() -> None:
+    answer = planned(FailNode("node-2"))
+    silent = next(one for one in answer.timeline if (one.what, one.detail) == ("node", "NotReady"))
+    assert 30 <= silent.at_s <= 60
+    deleted = next(one for one in answer.timeline if one.what == "terminating")
+    assert 300 <= deleted.at_s - silent.at_s <= 310
+    assert ("stuck", "StatefulSet sim/db") in problems(answer)  # its pod is only Terminating: nobody confirms
+
+
+def test_a_removed_node_s_pods_are_collected_and_made_again() -> None:
+    answer = planned(RemoveNode("node-3"))
+    assert ("deleted", "Node node-3", 1) in differences(answer)
+    assert problems(answer) == set()
+    assert all(fill.node != "node-3" or fill.pods == 0 for fill in answer.nodes)
+
+
+def test_more_than_the_nodes_take_stays_pending() -> None:
+    answer = planned(Scale(WEB, 400))
+    (problem,) = [one for one in answer.problems if one.kind == "pending"]
+    assert str(problem.about) == "Deployment sim/web"
+    assert "Too many pods" in problem.text
+    room = planned(Scale(WEB, 400), AddNode("node-1"))
+    assert [one for one in room.problems if one.kind == "pending"] == []
+
+
+def test_a_new_image_rolls_out() -> None:
+    answer = planned(SetImage(WEB, "web:2"))
+    assert problems(answer) == set()
+    assert any(one.what == "complete" and str(one.about) == "Deployment sim/web" for one in answer.timeline)
+    (web,) = [one for one in answer.differences if str(one.about) == "Deployment sim/web"]
+    assert ("spec.template.spec.containers[c].image", "v1", "web:2") in [
+        (f.path, f.before, f.after) for f in web.fields
+    ]
+    assert "image web:2 is not on any node; its pull is assumed to succeed" in answer.not_modelled
+
+
+def test_an_image_that_is_none_hangs_the_rollout() -> None:
+    answer = planned(SetImage(WEB, "web:not a tag"), horizon_s=1200)
+    assert problems(answer) == {("image", "Image web:not a tag"), ("stuck", "Deployment sim/web")}
+    late = next(one for one in answer.timeline if one.what == "stuck")
+    assert 600 <= late.at_s <= 660
+
+
+def test_a_deletion_takes_the_dependents_along() -> None:
+    answer = planned(Delete(WEB))
+    gone = {about for action, about, _ in differences(answer) if action == "deleted"}
+    assert "Deployment sim/web" in gone
+    assert len([one for one in gone if one.startswith("Pod sim/web-")]) == 5
+
+
+def test_a_manifest_that_the_server_refuses_is_told_as_kubectl_does() -> None:
+    doc = deployment("bad", -1)
+    answer = planned(Apply(doc, "app.yaml, document 1"))
+    (problem,) = [one for one in answer.problems if one.kind == "refused"]
+    assert problem.text.startswith(
+        'Error from server (Invalid): error when creating "app.yaml, document 1": Deployment'
+    )
+    assert "spec.replicas" in problem.text
+
+
+def test_a_manifest_s_new_objects_are_told() -> None:
+    answer = planned(Apply(deployment("new", 2)))
+    assert {("created", "Deployment sim/new", 1), ("created", "Pod sim/", 2)} <= differences(answer)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (Drain("node-9"), 'Error from server (NotFound): nodes "node-9" not found'),
+        (FailNode("zone=x"), "error: no node has the label zone=x"),
+        (Scale(Target("deploy", "nope", NAMESPACE), 1), "not found"),
+        (Scale(Target("nodes", "node-1"), 1), "cannot be scaled"),
+        (Delete(Target("unicorns", "x")), 'error: the server doesn\'t have a resource type "unicorns"'),
+        (SetImage(Target("deploy", "web", NAMESPACE), "v2", "other"), "has no container other"),
+        (Apply({"kind": "Unicorn", "apiVersion": "v1", "metadata": {"name": "x"}}), "no matches for kind"),
+        (Apply({"kind": "Pod", "apiVersion": "v1"}), "metadata.name is missing"),
+    ],
+)
+def test_what_cannot_be_done_is_one_clear_line(change: Change, text: str) -> None:
+    with pytest.raises(PlanError) as raised:
+        planned(change)
+    assert text in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_same_snapshot_and_seed_give_the_same_bytes() -> None:
+    one, other = (planned(Scale(WEB, 9), seeds=(1, 2)).json() for _ in range(2))
+    assert one == other
+
+
+def test_an_orphan_is_found_by_the_audit() -> None:
+    async def orphaned(world: World) -> None:
+        await world.create("apps/v1/deployments", deployment("web", 2))
+        await world.clock.sleep(60)
+        stored = next(iter(world.objects("apps/v1/replicasets")))
+        metadata = stored["metadata"]
+        assert isinstance(metadata, dict)
+        body = {"spec": {"replicas": 1}}
+        from kcm_cli.api.apps import REPLICA_SETS
+
+        await world.client.patch(REPLICA_SETS, NAMESPACE, metadata["name"], body)
+
+    answer = plan(snapshot_of(orphaned), (), Options(horizon_s=120))
+    assert ("deployment-controller", "update", "replicasets.apps") in [
+        (one.controller, one.verb, one.resource) for one in answer.audit
+    ]
