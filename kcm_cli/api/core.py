@@ -136,6 +136,13 @@ class Volume(View, frozen=True, gc=False):
     ephemeral: EphemeralSource | None = None
     iscsi: Doc | None = None
     fc: Doc | None = None
+    aws_elastic_block_store: Doc | None = None
+    azure_disk: Doc | None = None
+    azure_file: Doc | None = None
+    cinder: Doc | None = None
+    gce_persistent_disk: Doc | None = None
+    portworx_volume: Doc | None = None
+    vsphere_volume: Doc | None = None
 
 
 class PodResourceClaim(View, frozen=True, gc=False):

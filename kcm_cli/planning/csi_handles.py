@@ -31,43 +31,62 @@ def migrated_modes(plugin: str, volume: PersistentVolume) -> tuple[str, ...]:
     return ("ReadOnlyMany",) if set(modes) == {"ReadOnlyMany"} else ("ReadWriteOnce",)
 
 
-def _text(source: Doc | None, field: str) -> str:
+def text(source: Doc | None, field: str) -> str:
+    """A field of a volume's source; empty where it is no text."""
     value = (source or {}).get(field)
     return value if isinstance(value, str) else ""
 
 
-def _aws(volume: PersistentVolume) -> str:
-    named = _text(volume.spec.aws_elastic_block_store, "volumeID")
+def aws_volume(named: str) -> str:
+    """The handle of a disk of AWS, which may be named with its zone."""
     if not named.startswith("aws://"):
         return named
     found = _AWS_VOLUME.fullmatch(named)
     return found.group(1) if found is not None else ""
 
 
+def is_managed(source: Doc | None) -> bool:
+    """Whether a disk of Azure is of the kind that the driver knows."""
+    kind = text(source, "kind")
+    return not kind or kind.lower() == "managed"
+
+
+def azure_account(secret: str) -> str:
+    """The storage account that a secret is for: its name says so, or is it."""
+    account = _AZURE_SECRET.search(secret)
+    return account.group(1) if account is not None else secret
+
+
+def gce_disk(disk: str, zone: str = "") -> str:
+    """The handle of a disk of GCE in one zone."""
+    return f"projects/{_UNKNOWN}/zones/{zone or _UNKNOWN}/disks/{disk}"
+
+
+def _aws(volume: PersistentVolume) -> str:
+    return aws_volume(text(volume.spec.aws_elastic_block_store, "volumeID"))
+
+
 def _azure_disk(volume: PersistentVolume) -> str:
     source = volume.spec.azure_disk
-    kind = _text(source, "kind")
-    return _text(source, "diskURI") if not kind or kind.lower() == "managed" else ""
+    return text(source, "diskURI") if is_managed(source) else ""
 
 
 def _azure_file(volume: PersistentVolume) -> str:
     source, ref = volume.spec.azure_file, volume.spec.claim_ref
-    secret = _text(source, "secretName")
-    account = _AZURE_SECRET.search(secret)
-    namespace = _text(source, "secretNamespace") or (ref.namespace if ref is not None else "")
+    secret = text(source, "secretName")
+    namespace = text(source, "secretNamespace") or (ref.namespace if ref is not None else "")
     if not namespace:
         return ""
-    group, share = volume.annotations.get(RESOURCE_GROUP, ""), _text(source, "shareName")
-    name = account.group(1) if account is not None else secret
-    return f"{group}#{name}#{share}#{volume.name}#{namespace}"
+    group, share = volume.annotations.get(RESOURCE_GROUP, ""), text(source, "shareName")
+    return f"{group}#{azure_account(secret)}#{share}#{volume.name}#{namespace}"
 
 
 def _gce(volume: PersistentVolume) -> str:
-    disk = _text(volume.spec.gce_persistent_disk, "pdName")
+    disk = text(volume.spec.gce_persistent_disk, "pdName")
     label = next((volume.labels[key] for key in ZONES if volume.labels.get(key)), "")
     zones = label.split(_SEVERAL)
     if len(zones) == 1:
-        return f"projects/{_UNKNOWN}/zones/{label or _UNKNOWN}/disks/{disk}"
+        return gce_disk(disk, label)
     regions = {zone.rpartition("-")[0] for zone in zones if zone.count("-") == 2}
     if len(regions) != 1 or any(zone.count("-") != 2 for zone in zones):
         return ""
@@ -78,8 +97,8 @@ _HANDLES: Mapping[str, Callable[[PersistentVolume], str]] = {
     "kubernetes.io/aws-ebs": _aws,
     "kubernetes.io/azure-disk": _azure_disk,
     "kubernetes.io/azure-file": _azure_file,
-    "kubernetes.io/cinder": lambda volume: _text(volume.spec.cinder, "volumeID"),
+    "kubernetes.io/cinder": lambda volume: text(volume.spec.cinder, "volumeID"),
     "kubernetes.io/gce-pd": _gce,
-    "kubernetes.io/portworx-volume": lambda volume: _text(volume.spec.portworx_volume, "volumeID"),
-    "kubernetes.io/vsphere-volume": lambda volume: _text(volume.spec.vsphere_volume, "volumePath"),
+    "kubernetes.io/portworx-volume": lambda volume: text(volume.spec.portworx_volume, "volumeID"),
+    "kubernetes.io/vsphere-volume": lambda volume: text(volume.spec.vsphere_volume, "volumePath"),
 }

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from kcm_cli.api.storage import VOLUME_ATTACHMENTS, VolumeAttachment
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.planning.volumes.attachable import AttachableVolume, attachment_name
 from kcm_cli.rest.client import Client
@@ -73,7 +74,9 @@ class Attacher:
         return known.status.attached
 
     async def _create(self, name: str, volume: AttachableVolume, node: str) -> None:
-        source = {"persistentVolumeName": volume.name}
+        source: Doc = {"persistentVolumeName": volume.name}
+        if volume.spec is not None:
+            source = {"inlineVolumeSpec": volume.spec}
         spec = {"attacher": volume.driver, "nodeName": node, "source": source}
         body = {"apiVersion": VOLUME_ATTACHMENTS.api_version, "kind": VOLUME_ATTACHMENTS.kind}
         try:

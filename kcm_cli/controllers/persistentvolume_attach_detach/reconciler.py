@@ -146,7 +146,9 @@ class Reconciler:
             log.error("DetachVolume.Detach failed", extra={"fields": fields})
         finally:
             self._operations.end(name, slot, failed=failed)
-            self._parts.metrics.operations.ended(plugin, DETACH, self._parts.clock.monotonic() - started, failed=failed)
+            took_s = self._parts.clock.monotonic() - started
+            migrated = volume is not None and volume.migrated
+            self._parts.metrics.operations.ended(plugin, DETACH, took_s, failed=failed, migrated=migrated)
             self._parts.volumes.add(name)
 
     async def _verify_unmounted(self, name: str, node: str) -> None:
@@ -210,7 +212,9 @@ class Reconciler:
         finally:
             took_s = self._parts.clock.monotonic() - started
             self._operations.end(name, slot, failed=failed)
-            self._parts.metrics.operations.ended(volume.full_plugin, ATTACH, took_s, failed=failed)
+            self._parts.metrics.operations.ended(
+                volume.full_plugin, ATTACH, took_s, failed=failed, migrated=volume.migrated
+            )
             self._parts.volumes.add(name)
 
     def _count(self, name: str) -> None:

@@ -25,17 +25,21 @@ from kcm_cli.planning.volumes.attachable import (
     of_volume,
 )
 from kcm_cli.runtime.store import NODE, by_node
+from kcm_cli.runtime.workqueue import WorkQueue
 
 
 class World:
-    """``volumes`` and ``node_queue`` are told which volumes and nodes are to be looked at, ``claims`` which claims."""
+    """``volumes`` and ``node_queue`` are told which volumes and nodes are to be looked at, ``claims`` which claims.
+
+    Only the last has metrics, as upstream: the others stand for its loop over everything.
+    """
 
     def __init__(self, context: ControllerContext, metrics: AttachDetachMetrics) -> None:
         self.desired = DesiredState()
         self.actual = ActualState()
         self.claims = context.queue("pvcs")
-        self.volumes = context.queue("attachable_volumes")
-        self.node_queue = context.queue("attached_volumes_of_nodes")
+        self.volumes = WorkQueue("attachable_volumes", context.clock)
+        self.node_queue = WorkQueue("attached_volumes_of_nodes", context.clock)
         self._metrics = metrics
         self._populated = False
         self._pods = context.informers.get(PODS)

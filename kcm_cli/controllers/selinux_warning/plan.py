@@ -10,7 +10,7 @@ from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.selinux import MountedVolume, MountingPod, SELinuxOptions
 from kcm_cli.api.storage import CsiDriver, HostPathSource, NfsSource, PersistentVolume
 from kcm_cli.planning.pod_claims import claim_name
-from kcm_cli.planning.volumes.attachable import FC, ISCSI, bound_volume, of_source, of_volume
+from kcm_cli.planning.volumes.attachable import FC, ISCSI, bound_volume, of_inline, of_volume
 
 MOUNT_OPTION, RECURSIVE = "MountOption", "Recursive"
 _MOUNTED_WITH_LABELS = frozenset({ISCSI, FC})
@@ -81,10 +81,10 @@ def find(
 ) -> Found | None:
     """What is behind a pod's volume; None for kinds that labels do not matter to. Raises Unbound."""
     if not claim_name(pod, volume):
-        attached = of_source(volume.name, volume.iscsi, volume.fc, shared=True)
-        return (
-            _found(volume.host_path, volume.nfs) if attached is None else Found(attached.unique_name, attached.plugin)
-        )
+        attached = of_inline(pod, volume)
+        if attached is None:
+            return _found(volume.host_path, volume.nfs)
+        return Found(attached.unique_name, attached.plugin, attached.driver)
     bound = bound_volume(pod, volume, claim_of, volume_of)
     if bound is None:
         raise Unbound(f"PVC {pod.namespace}/{claim_name(pod, volume)} is not bound")

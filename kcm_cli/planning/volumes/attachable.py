@@ -1,13 +1,13 @@
 """Volumes that are attached to nodes before pods can mount them, and the names by which nodes know them.
 
-Volumes of kinds that CSI drivers have taken over are theirs. Those that a pod describes itself instead of naming a
-claim are not: such pods have been deprecated for as long as these kinds have been moved.
+Volumes of kinds that CSI drivers have taken over are theirs, those too that a pod describes itself instead of naming
+a claim.
 
 upstream: pkg/volume/{csi,iscsi,fc}, pkg/volume/util/util.go, pkg/controller/volume/attachdetach/util/util.go
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from kcm_cli.api.core import PersistentVolumeClaim, Pod, Volume
@@ -16,6 +16,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.csi_handles import migrated_handle, migrated_modes
 from kcm_cli.planning.csi_migration import DRIVERS, migrated_plugin
 from kcm_cli.planning.pod_claims import claim_name, made_for
+from kcm_cli.planning.volumes.inline import inline
 
 CSI = "kubernetes.io/csi"
 ISCSI = "kubernetes.io/iscsi"
@@ -31,7 +32,8 @@ class AttachableVolume:
 
     ``unique_name`` is the same for all that is one volume in the storage system. ``name``: that of the
     PersistentVolume or, for one that a pod describes itself, of the pod's volume. ``shared``: it may be attached to
-    several nodes. ``driver`` and ``handle``: of CSI volumes only.
+    several nodes. ``driver`` and ``handle``: of CSI volumes only. ``migrated``: the volume is of a kind that the
+    driver has taken over; ``spec``: of the PersistentVolume that such a one would have, where a pod describes it.
     """
 
     unique_name: str
@@ -40,6 +42,8 @@ class AttachableVolume:
     shared: bool = True
     driver: str = ""
     handle: str = ""
+    migrated: bool = False
+    spec: Doc | None = field(default=None, compare=False)
 
     @property
     def full_plugin(self) -> str:
@@ -65,7 +69,8 @@ def of_volume(volume: PersistentVolume) -> AttachableVolume | None:
     plugin = migrated_plugin(volume)
     if plugin:
         handle, modes = migrated_handle(plugin, volume), migrated_modes(plugin, volume)
-        return _csi(DRIVERS[plugin], handle, volume.name, _is_shared(modes)) if handle else None
+        found = _csi(DRIVERS[plugin], handle, volume.name, _is_shared(modes))
+        return replace(found, migrated=True) if handle else None
     return of_source(volume.name, spec.iscsi, spec.fc, _is_shared(spec.access_modes))
 
 
@@ -77,9 +82,18 @@ def of_pod_volume(
 ) -> AttachableVolume | None:
     """What is behind a pod's volume; None for one that is not attached, or not bound (yet)."""
     if not claim_name(pod, volume):
-        return of_source(volume.name, volume.iscsi, volume.fc, shared=True)
+        return of_inline(pod, volume)
     bound = bound_volume(pod, volume, claim_of, volume_of)
     return of_volume(bound) if bound is not None else None
+
+
+def of_inline(pod: Pod, volume: Volume) -> AttachableVolume | None:
+    """A volume that a pod describes itself; None for one of a kind that is not attached."""
+    moved = inline(volume, pod.namespace)
+    if moved is None:
+        return of_source(volume.name, volume.iscsi, volume.fc, shared=True)
+    shared = moved.spec["accessModes"] != ["ReadWriteOnce"]
+    return replace(_csi(moved.driver, moved.handle, moved.name, shared), migrated=True, spec=moved.spec)
 
 
 def bound_volume(
@@ -107,6 +121,7 @@ def may_be_attached(pod: Pod) -> bool:
         or volume.ephemeral is not None
         or volume.iscsi is not None
         or volume.fc is not None
+        or inline(volume, pod.namespace) is not None
         for volume in pod.spec.volumes
     )
 

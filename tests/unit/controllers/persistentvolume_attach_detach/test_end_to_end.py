@@ -2,6 +2,7 @@
 
 import json
 import random
+from functools import partial
 
 import pytest
 
@@ -12,7 +13,7 @@ from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeB
 from kcm_cli.planning.volumes.attachable import attachment_name
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.storage.plan import DRIVER
-from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Held, Refusing
 from tests.unit.controllers.persistentvolume_attach_detach.storage import (
     ATTACHMENTS,
@@ -93,6 +94,33 @@ def test_volumes_of_no_driver_are_attached_without_an_attachment(play):
             await world.delete(PODS, "p")
             await world.wait(5)
             assert await told(world) == []
+
+    play(life)
+
+
+def test_a_volume_of_a_moved_kind_that_a_pod_describes_is_attached_by_its_driver(play):
+    async def life(world: World) -> None:
+        driver, handle = "pd.csi.storage.gke.io", "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d"
+        disk = {"name": "d", "gcePersistentDisk": {"pdName": "d", "fsType": "ext4"}}
+        name, registry = attachment_name(driver, handle, "node-1"), Registry()
+        async with running(world, metrics=registry):
+            await start(world, "p", using("", volumes=[disk]))
+            await world.wait(1)
+            made = (await world.get(ATTACHMENTS, name))["spec"]
+            csi = {"driver": driver, "volumeHandle": handle, "fsType": "ext4", "volumeAttributes": {"partition": ""}}
+            source = {"inlineVolumeSpec": {"csi": csi, "accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem"}}
+            assert made == {"attacher": driver, "nodeName": "node-1", "source": source}
+            attached = {"status": {"attached": True}}
+            await world.client.patch(ATTACHMENTS, "", name, attached, subresource="status")
+            await world.wait(1)
+            assert await told(world) == [f"kubernetes.io/csi/{driver}^{handle}"]
+            text = f'AttachVolume.Attach succeeded for volume "{driver}-d" '
+            assert ("SuccessfulAttachVolume", text) in await world.events("p")
+            took = partial(metric, registry, "storage_operation_duration_seconds_count", operation_name="volume_attach")
+            assert (took(migrated="true"), took(migrated="false")) == (1, 0)
+            await world.delete(PODS, "p")
+            await world.wait(5)
+            assert await world.gone(name, ATTACHMENTS)
 
     play(life)
 

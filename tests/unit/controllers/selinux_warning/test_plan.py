@@ -97,6 +97,11 @@ CLAIMED = {"persistentVolumeClaim": {"claimName": "c"}}
         ({"hostPath": {"path": "/x"}}, None, Found("kubernetes.io/host-path//x", "kubernetes.io/host-path")),
         ({"nfs": {"server": "s", "path": "/p"}}, None, Found("kubernetes.io/nfs/s//p", "kubernetes.io/nfs")),
         ({"fc": {"wwids": ["w"]}}, None, Found("kubernetes.io/fc/[w]", "kubernetes.io/fc")),
+        (
+            {"cinder": {"volumeID": "c"}},
+            None,
+            Found("kubernetes.io/csi/cinder.csi.openstack.org^c", "kubernetes.io/csi", "cinder.csi.openstack.org"),
+        ),
         (CLAIMED, {"nfs": {"server": "s", "path": "/p"}}, Found("kubernetes.io/nfs/s//p", "kubernetes.io/nfs")),
         (
             CLAIMED,
