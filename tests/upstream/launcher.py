@@ -47,16 +47,18 @@ def tune(values: Mapping[str, float]) -> None:
 
 
 def report_caches() -> None:
-    """Have the start of the controllers write SYNCED and READY. Controllers may ask for further caches meanwhile."""
-    from kcm_cli.manager.controllers import _Start
+    """Write SYNCED and READY once informers are started. Controllers may ask for further ones meanwhile."""
+    from kcm_cli.runtime.informers import Informers
+    from kcm_cli.runtime.tasks import Tasks
 
-    start_all = _Start.all
+    start = Informers.start
+    watched: list[asyncio.Task[None]] = []
 
-    async def watch(start: _Start) -> None:
+    async def watch(informers: Informers) -> None:
         loop = asyncio.get_running_loop()
         deadline, calm, reported, ready = loop.time() + READY_S, 0, None, False
         while True:
-            full = all(informer.synced.is_set() for informer in start._informers.all())
+            full = all(informer.synced.is_set() for informer in informers.all())
             if full != reported:
                 os.write(1, b"SYNCED %d\n" % full)
                 reported = full
@@ -66,11 +68,12 @@ def report_caches() -> None:
                 ready = True
             await asyncio.sleep(0.2 if ready else 0.03)
 
-    async def reporting_all(start: _Start) -> None:
-        await start_all(start)
-        start._watching = asyncio.create_task(watch(start))  # type: ignore[attr-defined]
+    def start_and_watch(informers: Informers, tasks: Tasks) -> None:
+        start(informers, tasks)
+        if not watched:
+            watched.append(asyncio.create_task(watch(informers)))
 
-    _Start.all = reporting_all  # type: ignore[method-assign]
+    Informers.start = start_and_watch  # type: ignore[method-assign]
 
 
 def follow_stdin() -> None:
