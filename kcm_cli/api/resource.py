@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject
 
 T = TypeVar("T", bound=Object)
 
@@ -40,6 +40,24 @@ class GVR:
         return f"{self.group or 'core'}/{self.version}/{self.plural}"
 
 
+@dataclass(frozen=True, slots=True)
+class Undecodable:
+    """An object that its kind's view cannot be made of: as much of its metadata as can be read, and why.
+
+    The key is empty where not even its name is known. ``spoilt``: the bytes are no JSON, so that it may come whole when
+    it is asked for again.
+    """
+
+    metadata: ObjectMeta
+    why: str
+    spoilt: bool = False
+
+    @property
+    def key(self) -> str:
+        meta = self.metadata
+        return f"{meta.namespace}/{meta.name}" if meta.namespace and meta.name else meta.name
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource(Generic[T]):
     """A kind: its address, whether it is namespaced, and the view that controllers get of it.
@@ -68,5 +86,31 @@ class Resource(Generic[T]):
             msgspec.structs.force_setattr(obj, "raw", bytes(data))
         return obj
 
+    def decode_or_explain(self, data: bytes | msgspec.Raw) -> "T | Undecodable":
+        """One object of a list or watch; what can be said of it where it is none of this kind."""
+        try:
+            obj = self.decode(data)
+        except codec.DecodeError as error:
+            return Undecodable(_metadata_of(data), str(error), spoilt=not isinstance(error, codec.ShapeError))
+        return obj if obj.metadata.name else Undecodable(obj.metadata, "the object has no name")
+
     def __str__(self) -> str:
         return str(self.gvr)
+
+
+def _metadata_of(data: bytes | msgspec.Raw) -> ObjectMeta:
+    """What can be read of an object's metadata, field by field if need be."""
+    try:
+        return codec.decode(data, PartialObject).metadata
+    except codec.DecodeError:
+        pass
+    try:
+        metadata = codec.decode_doc(data).get("metadata")
+    except codec.DecodeError:
+        return ObjectMeta()
+    fields = metadata if isinstance(metadata, dict) else {}
+    texts = {name: value for name, value in fields.items() if name in _IDENTITY and isinstance(value, str)}
+    return codec.convert(texts, ObjectMeta)
+
+
+_IDENTITY = frozenset({"name", "namespace", "uid", "resourceVersion"})

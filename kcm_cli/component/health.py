@@ -19,6 +19,10 @@ Check = Callable[[], str | None]
 """Tells what is wrong, or None."""
 
 
+Warnings = Callable[[], list[str]]
+"""Tells what is odd, a line each; it is shown, and fails nothing."""
+
+
 def always_healthy() -> str | None:
     """The check of something that has no way to be unhealthy but to end."""
     return None
@@ -31,6 +35,7 @@ class Report:
     path: str
     lines: tuple[str, ...]
     failed: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def healthy(self) -> bool:
@@ -40,7 +45,8 @@ class Report:
         """The body to answer: always verbose on failure."""
         if not self.healthy:
             return f"{''.join(self.lines)}{self.path} check failed\n"
-        return f"{''.join(self.lines)}{self.path} check passed\n" if verbose else "ok"
+        warnings = "".join(f"warn: {warning}\n" for warning in self.warnings)
+        return f"{''.join(self.lines)}{warnings}{self.path} check passed\n" if verbose else "ok"
 
 
 class SliMetrics:
@@ -78,6 +84,7 @@ class HealthChecks:
         self._path = path
         self._metrics = metrics
         self._checks: tuple[tuple[str, Check], ...] = ()
+        self._warnings: tuple[Warnings, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,6 +96,10 @@ class HealthChecks:
         if name in self.names:
             raise ValueError(f"health check {name} exists already")
         self._checks = (*self._checks, (name, check))
+
+    def warn(self, warnings: Warnings) -> None:
+        """Show these, too."""
+        self._warnings = (*self._warnings, warnings)
 
     def evaluate(self, excluded: Collection[str] = ()) -> Report:
         """Run all checks but those excluded. Without any check there is one, ping, that passes."""
@@ -109,7 +120,9 @@ class HealthChecks:
             fields = {"check": name, "path": self._path, "err": why}
             log.info("Health check failed", extra={"fields": fields})
         lines.extend(self._unknown(excluded))
-        return Report(self._path, tuple(lines), tuple(failed))
+        return Report(
+            self._path, tuple(lines), tuple(failed), tuple(line for warnings in self._warnings for line in warnings())
+        )
 
     def _unknown(self, excluded: Collection[str]) -> tuple[str, ...]:
         unknown = sorted(set(excluded) - set(self.names or ("ping",)))

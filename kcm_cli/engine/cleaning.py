@@ -12,8 +12,8 @@ from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import Loop
 from kcm_cli.machinery.meta import Object
-from kcm_cli.rest.errors import ApiError, Conflict, NotFound
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.rest.transport import RequestError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
@@ -48,6 +48,6 @@ class Cleaner(Generic[T]):
                 await self._client.delete(self._resource, found.namespace, found.name, uid=found.uid)
             except (NotFound, Conflict):
                 continue  # gone, or another one of this name
-            except (ApiError, TransportError) as error:
+            except RequestError as error:
                 fields = {"controller": self._name, "key": found.key, "err": str(error)}
                 log.error("Could not delete what has been kept for long enough", extra={"fields": fields})

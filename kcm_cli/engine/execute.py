@@ -29,8 +29,8 @@ from kcm_cli.planning.actions import (
     Update,
 )
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import ApiError, NotFound, namespace_terminating
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import NotFound, namespace_terminating
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.expectations import Expectations
 
 
@@ -103,7 +103,7 @@ class Executor:
     async def _one(self, action: Action, expect: Expect | None) -> Done | Failed:
         try:
             result = await self._write(action)
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             self._unexpect(action, expect)
             if isinstance(action, Delete) and isinstance(error, NotFound):
                 return Done(action)  # gone already: that is what was wanted

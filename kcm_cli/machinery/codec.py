@@ -2,25 +2,39 @@
 
 Two forms exist. A *document* is the plain ``dict`` that the API server sent, nothing dropped. A *view* is a
 frozen msgspec struct with the fields that a controller reads; what it does not name is skipped while decoding.
+
+In a view null is absence, as it is to encoding/json in Go: a null field has its default, a null element of a list or
+value of a map is that type's zero value. Nulls that a view's type has no place for cost a second pass (``nulls``);
+all else is decoded in one.
 """
 
 from typing import TypeVar
 
 import msgspec
 
+from kcm_cli.machinery import nulls
+from kcm_cli.machinery.errors import MachineryError
+
 T = TypeVar("T")
 
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 Doc = dict[str, object]
 """A JSON object whose shape is known only to its reader."""
+Data = bytes | bytearray | memoryview | str | msgspec.Raw
 
 _encoder = msgspec.json.Encoder()
 _sorted_encoder = msgspec.json.Encoder(order="sorted")
 _doc_decoder = msgspec.json.Decoder(dict[str, object])
 _decoders: dict[object, msgspec.json.Decoder[object]] = {}
+_NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 
-DecodeError = msgspec.DecodeError
-"""Bytes that are not JSON, or JSON that is not of the asked type (its message names the path)."""
+
+class DecodeError(MachineryError):
+    """Bytes that are not JSON (cut, another format, invalid UTF-8, nested too deep)."""
+
+
+class ShapeError(DecodeError):
+    """JSON that is not of the asked type; the message names the path."""
 
 
 def encode(value: object) -> bytes:
@@ -33,14 +47,47 @@ def encode_sorted(value: object) -> bytes:
     return _sorted_encoder.encode(value)
 
 
-def decode(data: bytes | bytearray | memoryview | str | msgspec.Raw, type_: type[T]) -> T:
+def decode(data: Data, type_: type[T]) -> T:
     """Decode JSON into a view. Decoders are made once per type. Raises DecodeError."""
     decoder = _decoders.get(type_)
     if decoder is None:
         decoder = _decoders[type_] = msgspec.json.Decoder(type_)
-    return decoder.decode(data)  # type: ignore[return-value]  # the table maps T to Decoder[T]
+    try:
+        return decoder.decode(data)  # type: ignore[return-value]  # the table maps T to Decoder[T]
+    except msgspec.ValidationError:
+        return _decode_again(data, type_, decoder)
+    except _NOT_JSON as error:
+        raise DecodeError(str(error)) from None
 
 
-def decode_doc(data: bytes | bytearray | memoryview | str | msgspec.Raw) -> Doc:
+def decode_doc(data: Data) -> Doc:
     """Decode a JSON object without dropping anything. Raises DecodeError."""
-    return _doc_decoder.decode(data)
+    try:
+        return _doc_decoder.decode(data)
+    except msgspec.ValidationError as error:
+        raise ShapeError(str(error)) from None
+    except _NOT_JSON as error:
+        raise DecodeError(str(error)) from None
+
+
+def convert(value: object, type_: type[T]) -> T:
+    """A view of a part of a document, with the same rules as ``decode``. Raises ShapeError."""
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError:
+        pass
+    try:
+        return msgspec.convert(nulls.without(value, type_), type_)
+    except msgspec.ValidationError as error:
+        raise ShapeError(str(error)) from None
+
+
+def _decode_again(data: Data, type_: type[T], decoder: msgspec.json.Decoder[object]) -> T:
+    """By way of plain values, where nulls can be taken out."""
+    try:
+        plain = nulls.without(msgspec.json.decode(data), type_)
+        return decoder.decode(_encoder.encode(plain))  # type: ignore[return-value]
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise ShapeError(str(error)) from None
+    except _NOT_JSON as error:
+        raise DecodeError(str(error)) from None

@@ -21,14 +21,14 @@ from kcm_cli.manager.controller_map import ControllerMapError
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.lifecycle import Manager, Place
 from kcm_cli.manager.observability import Observability
-from kcm_cli.rest.errors import AccessError, ApiError
+from kcm_cli.rest.errors import AccessError
 from kcm_cli.rest.probe import NotHealthy
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.tasks import innermost
 
 log = logging.getLogger(__name__)
 
-_EXPLAINED = (RunError, StartError, ControllerMapError, AccessError, NotHealthy, ApiError, TransportError)
+_EXPLAINED = (RunError, StartError, ControllerMapError, AccessError, NotHealthy, RequestError)
 
 
 async def manage(

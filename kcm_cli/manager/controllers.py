@@ -16,15 +16,18 @@ from functools import partial
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.health import Warnings
 from kcm_cli.component.logs import V1
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.informers import CacheState, States
 from kcm_cli.engine.context import ControllerContext, DebugHandler, Gates, Runnable
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.machinery.meta import number_of
+from kcm_cli.manager.running import MANAGER
 from kcm_cli.rest.client import Client
 from kcm_cli.runtime.events import EventNames, EventWriter, ObjectRecorder
 from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.runtime.workqueue import QueueMetrics
 
@@ -70,6 +73,7 @@ class RunContext:
     resync_s: float = 0.0
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
     show_caches: Callable[[States], None] = lambda states: None
+    warn: Callable[[Warnings], None] = lambda warnings: None
     observer: Observer | None = None
     metrics: Registry = field(default_factory=Registry)
     debug: dict[str, dict[str, DebugHandler]] = field(default_factory=dict)
@@ -103,11 +107,13 @@ class _Start:
         self._run = run
         self._tasks = tasks
         client = run.root_clients.client(INFORMERS_CLIENT)
-        self._informers = Informers(client, run.clock, run.rng, resync_s=run.resync_s)
-        run.show_caches(partial(_states, self._informers))
         self._names = EventNames(run.clock)
         self._writers: dict[str, EventWriter] = {}
         self._waiting: set[str] = set()
+        errors = ObjectErrors(run.metrics, self._writer(INFORMERS_CLIENT, client).recorder(MANAGER).emit)
+        self._informers = Informers(client, run.clock, run.rng, resync_s=run.resync_s, object_errors=errors)
+        run.show_caches(partial(_states, self._informers))
+        run.warn(errors.warnings)
 
     def all(self) -> None:
         """Make all controllers, then start them."""

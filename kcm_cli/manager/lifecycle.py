@@ -254,6 +254,7 @@ class Manager:
             resync_s=generic.min_resync_period_s,
             queue_metrics=lambda name: self._show.workqueues.queue(name, self._clock.monotonic),
             show_caches=self._show.informers.add,
+            warn=self._show.health.warn,
             metrics=self._show.registry,
             observer=self,
             debug=self._show.debug,

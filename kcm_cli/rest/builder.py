@@ -30,7 +30,7 @@ from kcm_cli.rest.credentials import Lease, Renewing, bearer
 from kcm_cli.rest.errors import AlreadyExists, ApiError, CredentialsError, NotFound
 from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
 from kcm_cli.rest.ratelimit import limiter
-from kcm_cli.rest.transport import Request, Transport, TransportError
+from kcm_cli.rest.transport import Request, RequestError, Transport, Unreadable
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class ServiceAccountClients:
     async def provision(self, names: Iterable[str]) -> None:
         """Make the service accounts that are missing, as they would be made at their first request.
 
-        Raises ApiError, TransportError.
+        Raises RequestError.
         """
         async with asyncio.TaskGroup() as group:
             for name in names:
@@ -195,7 +195,7 @@ class TokenSource:
         for delay_s in (*_RETRY_DELAYS_S, None):
             try:
                 return await self._ask()
-            except (ApiError, TransportError, codec.DecodeError, FormatError) as error:
+            except (FormatError, RequestError) as error:
                 fields = {"serviceaccount": f"{self._namespace}/{self._name}", "err": str(error)}
                 log.warning("Cannot get a token", extra={"fields": fields})
                 if delay_s is None:
@@ -206,7 +206,9 @@ class TokenSource:
 
     async def _ask(self) -> Lease:
         await ensure_service_account(self._core, self._namespace, self._name)
-        status = codec.decode(await self._core.call(self._request), TokenRequest).status
+        status = (await self._core.ask(self._request, TokenRequest)).status
+        if not status.token:
+            raise Unreadable("the answer cannot be read: there is no token in it")
         left_s = (parse_time(status.expiration_timestamp) - self._clock.now()).total_seconds()
         # Less than that means that the clocks differ, not that the token is short.
         return Lease(bearer(status.token), max(left_s, _SHORTEST_LIFETIME_S) * _USED_SHARE)
@@ -216,7 +218,7 @@ _ASKED = {"expirationSeconds": TOKEN_LIFETIME_S}
 
 
 async def ensure_service_account(client: Client, namespace: str, name: str) -> None:
-    """Make a service account, and its namespace, unless they exist. Raises ApiError, TransportError."""
+    """Make a service account, and its namespace, unless they exist. Raises RequestError."""
     try:
         await client.get(SERVICE_ACCOUNTS, namespace, name)
         return

@@ -2,7 +2,8 @@
 
 Guarantees: each request waits for the client's own limit (QPS and burst, in order of arrival); 429 and 5xx
 with a Retry-After header are sent again after that time, up to MAX_RETRIES times, as are GETs whose
-connection broke; an answer other than 2xx raises ``errors.ApiError``, no answer ``transport.TransportError``.
+connection broke; an answer other than 2xx raises ``errors.ApiError``, no answer ``transport.TransportError``, one
+that cannot be read its kind ``transport.Unreadable``: all of them are ``transport.RequestError``.
 Watches are not limited. Nothing is decoded that the caller does not ask for.
 
 Not guaranteed: that a write which raised TransportError did not take effect (see ``transport.Unreachable``).
@@ -22,16 +23,18 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V3, V6
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.meta import Object, View
 from kcm_cli.rest import errors
 from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
 from kcm_cli.rest.parts import Query, delete_options, given, object_path
 from kcm_cli.rest.ratelimit import Limiter, faster
+from kcm_cli.rest.reading import read, read_doc, read_object
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Transport, TransportError
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=Object)
+V = TypeVar("V")
 
 MAX_RETRIES = 10
 JSON_TYPE = "application/json"
@@ -48,6 +51,10 @@ _TELL_PERIOD_S = 10.0
 _THROTTLED = "client-side throttling, not priority and fairness"
 _REFUSAL_LIMIT = 64 * 1024
 ERROR_CODE = "<error>"
+
+
+class _Answer(View, frozen=True, gc=False):
+    """The answer to a deletion: the object or a Status, which makes no difference."""
 
 
 class Client:
@@ -103,12 +110,13 @@ class Client:
         query = (("resourceVersion", resource_version),) if resource_version else ()
         headers = self._accept_metadata if metadata_only else self._accept_json
         path = object_path(resource, namespace, name, subresource)
-        return resource.decode(await self._call(Request("GET", path, query, headers)))
+        body = await self._call(Request("GET", path, query, headers))
+        return read_object(resource, body, name, subresource)
 
     async def get_doc(self, resource: Resource[Any], namespace: str, name: str, *, subresource: str = "") -> Doc:
         """One object as the server sent it. Raises NotFound."""
         path = object_path(resource, namespace, name, subresource)
-        return codec.decode_doc(await self._call(Request("GET", path, (), self._accept_json)))
+        return read_doc(await self._call(Request("GET", path, (), self._accept_json)))
 
     async def list_page(
         self,
@@ -174,7 +182,8 @@ class Client:
         path = object_path(resource, namespace, name, subresource) if name else resource.gvr.path(namespace)
         query = (("fieldManager", field_manager),) if field_manager else ()
         body = doc if isinstance(doc, bytes) else codec.encode(doc)
-        return resource.decode(await self._call(Request("POST", path, query, self._json_body, body)))
+        answer = await self._call(Request("POST", path, query, self._json_body, body))
+        return read_object(resource, answer, name, subresource)
 
     async def update(
         self, resource: Resource[T], namespace: str, name: str, doc: Doc | bytes, *, subresource: str = ""
@@ -182,7 +191,8 @@ class Client:
         """Replace an object (or its subresource). Raises Conflict where it has changed since."""
         path = object_path(resource, namespace, name, subresource)
         body = doc if isinstance(doc, bytes) else codec.encode(doc)
-        return resource.decode(await self._call(Request("PUT", path, (), self._json_body, body)))
+        answer = await self._call(Request("PUT", path, (), self._json_body, body))
+        return read_object(resource, answer, name, subresource)
 
     async def patch(
         self,
@@ -198,8 +208,8 @@ class Client:
         """Patch an object (or its subresource). ``query`` carries fieldManager, force and the like."""
         path = object_path(resource, namespace, name, subresource)
         data = body if isinstance(body, bytes) else codec.encode(body)
-        request = Request("PATCH", path, query, self._bodies[content_type], data)
-        return resource.decode(await self._call(request))
+        answer = await self._call(Request("PATCH", path, query, self._bodies[content_type], data))
+        return read_object(resource, answer, name, subresource)
 
     async def delete(
         self,
@@ -215,7 +225,7 @@ class Client:
         """Delete an object. Raises NotFound, and Conflict where ``uid`` or ``resource_version`` differ."""
         path = object_path(resource, namespace, name, "")
         body = delete_options(uid, resource_version, propagation, grace_s)
-        await self._call(Request("DELETE", path, (), self._json_body, body))
+        read(await self._call(Request("DELETE", path, (), self._json_body, body)), _Answer)
 
     async def delete_collection(
         self,
@@ -230,13 +240,17 @@ class Client:
         """Delete all objects that match. Raises MethodNotSupported where the resource cannot."""
         query = given((("labelSelector", label_selector), ("fieldSelector", field_selector)))
         body = delete_options("", "", propagation, grace_s)
-        await self._call(Request("DELETE", resource.gvr.path(namespace), query, self._json_body, body))
+        read(await self._call(Request("DELETE", resource.gvr.path(namespace), query, self._json_body, body)), _Answer)
 
     # -- anything else
 
     async def call(self, request: Request) -> bytes:
         """Send a request of one's own making with this client's headers; the body of its answer."""
         return await self._call(self._with_headers(request))
+
+    async def ask(self, request: Request, type_: type[V]) -> V:
+        """Send a request of one's own making with this client's headers; its answer as a view."""
+        return read(await self._call(self._with_headers(request)), type_)
 
     async def answer(self, request: Request) -> Response:
         """Send a request of one's own making with this client's headers; the answer, whatever its status."""

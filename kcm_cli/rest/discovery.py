@@ -1,6 +1,6 @@
 """Asks an API server what it serves: in two requests where it knows aggregated discovery, else one per version.
 
-Guarantees: a group version that cannot be learnt (an aggregated API server is down) is named in
+Guarantees: a group version that cannot be learnt (an aggregated API server is down, or answers nonsense) is named in
 ``Discovery.failed`` and does not hide the others; nobody deletes on the ground of its absence.
 
 upstream: staging/src/k8s.io/client-go/discovery
@@ -8,14 +8,21 @@ upstream: staging/src/k8s.io/client-go/discovery
 
 import asyncio
 from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import View
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import ApiError, Forbidden, NotFound, from_response
-from kcm_cli.rest.served import Discovery, Group, ServedResource, Subresource
-from kcm_cli.rest.transport import Request, Response, TransportError
+from kcm_cli.rest.errors import Forbidden, NotFound, from_response
+from kcm_cli.rest.reading import read
+from kcm_cli.rest.served import ANY, Discovery, Group, ServedResource, Subresource
+from kcm_cli.rest.transport import Request, RequestError, Response, Unreadable
+
+T = TypeVar("T")
 
 _AGGREGATED = "as=APIGroupDiscoveryList"
 _ACCEPT = ",".join(
@@ -54,7 +61,8 @@ class _Resource(View, frozen=True, gc=False):
 class _Version(View, frozen=True, gc=False):
     version: str = ""
     freshness: str = ""
-    resources: tuple[_Resource, ...] = ()
+    resources: msgspec.Raw = msgspec.Raw(b"[]")
+    """Decoded apart: one group that makes no sense must not hide the others."""
 
 
 class _Meta(View, frozen=True, gc=False):
@@ -63,13 +71,14 @@ class _Meta(View, frozen=True, gc=False):
 
 class _Group(View, frozen=True, gc=False):
     metadata: _Meta = _Meta()
-    versions: tuple[_Version, ...] = ()
+    versions: tuple[msgspec.Raw, ...] = ()
 
 
 class _Groups(View, frozen=True, gc=False):
     """APIGroupDiscoveryList."""
 
-    items: tuple[_Group, ...] = ()
+    kind: str = ""
+    items: tuple[msgspec.Raw, ...] = ()
 
 
 class _GroupVersion(View, frozen=True, gc=False):
@@ -86,7 +95,8 @@ class _PlainGroup(View, frozen=True, gc=False):
 class _PlainGroups(View, frozen=True, gc=False):
     """APIGroupList, and APIVersions of ``/api``."""
 
-    groups: tuple[_PlainGroup, ...] = ()
+    kind: str = ""
+    groups: tuple[msgspec.Raw, ...] = ()
     versions: tuple[str, ...] = ()
 
 
@@ -98,23 +108,40 @@ class _PlainResource(View, frozen=True, gc=False):
     version: str = ""
     kind: str = ""
     verbs: tuple[str, ...] = ()
-    short_names: tuple[str, ...] | None = None
-    categories: tuple[str, ...] | None = None
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
 
 
 class _PlainResources(View, frozen=True, gc=False):
     """APIResourceList."""
 
-    resources: tuple[_PlainResource, ...] | None = None
+    kind: str = ""
+    resources: tuple[_PlainResource, ...] = ()
+
+
+class _Found:
+    """What has been learnt so far."""
+
+    def __init__(self) -> None:
+        self.groups: list[Group] = []
+        self.resources: dict[tuple[str, str], tuple[ServedResource, ...]] = {}
+        self.failed: dict[str, str] = {}
+
+    def value(self) -> Discovery:
+        return Discovery(tuple(self.groups), self.resources, self.failed)
 
 
 async def discover(client: Client) -> Discovery:
-    """What the server serves. Raises ApiError, TransportError, codec.DecodeError."""
-    core, named = await asyncio.gather(_fetch(client, "/api"), _fetch(client, "/apis"))
-    answers = [answer for answer in (core, named) if answer is not None]
-    if answers and all(_AGGREGATED in answer.headers.get("content-type", "") for answer in answers):
-        return aggregated([codec.decode(answer.body, _Groups) for answer in answers])
-    return await _one_by_one(client, core, named)
+    """What the server serves. Raises RequestError where a root cannot be had or read."""
+    found = _Found()
+    for answer in await asyncio.gather(_fetch(client, "/api"), _fetch(client, "/apis")):
+        if answer is None:
+            continue
+        if _AGGREGATED in answer.headers.get("content-type", ""):
+            _add_aggregated(found, read(answer.body, _Groups))
+        else:
+            await _add_plain(client, found, read(answer.body, _PlainGroups))
+    return found.value()
 
 
 async def _fetch(client: Client, path: str) -> Response | None:
@@ -129,29 +156,55 @@ async def _fetch(client: Client, path: str) -> Response | None:
     raise error
 
 
-def aggregated(documents: Iterable["_Groups"]) -> Discovery:
-    """The value of APIGroupDiscoveryLists."""
-    groups: list[Group] = []
-    resources: dict[tuple[str, str], tuple[ServedResource, ...]] = {}
-    failed: dict[str, str] = {}
-    for item in (item for document in documents for item in document.items):
-        name = item.metadata.name
-        fresh = [version for version in item.versions if version.freshness != _STALE]
-        versions = tuple(version.version for version in fresh)
-        groups.append(Group(name, versions, versions[0] if versions else ""))
-        for version in item.versions:
-            gv = GVR(name, version.version, "").group_version
-            if version.freshness == _STALE:
-                failed[gv] = f"stale GroupVersion discovery: {gv}"
-                continue
-            served = (_served(GVR(name, version.version, r.resource), r) for r in version.resources)
-            resources[name, version.version] = tuple(one for one in served if one is not None)
-    return Discovery(tuple(groups), resources, failed)
+def _add_aggregated(found: _Found, document: _Groups) -> None:
+    _expect(document.kind, "APIGroupDiscoveryList")
+    for raw in document.items:
+        group = _part(found, raw, _Group, ANY)
+        if group is not None:
+            _add_group(found, group)
+
+
+def _add_group(found: _Found, group: _Group) -> None:
+    name = group.metadata.name
+    fresh: list[str] = []
+    for raw in group.versions:
+        version = _part(found, raw, _Version, f"{name}/{ANY}")
+        if version is None or not version.version:
+            continue
+        gv = GVR(name, version.version, "").group_version
+        if version.freshness == _STALE:
+            found.failed[gv] = f"stale GroupVersion discovery: {gv}"
+            continue
+        fresh.append(version.version)
+        try:
+            resources = codec.decode(version.resources, tuple[_Resource, ...])
+        except codec.DecodeError as error:
+            found.failed[gv] = f"the resources of {gv} cannot be read: {error}"
+            continue
+        served = (_served(GVR(name, version.version, r.resource), r) for r in resources)
+        found.resources[name, version.version] = tuple(one for one in served if one is not None)
+    if name or fresh:
+        found.groups.append(Group(name, tuple(fresh), fresh[0] if fresh else ""))
+
+
+def _part(found: _Found, raw: msgspec.Raw, type_: type[T], what: str) -> T | None:
+    """A part of a document; None, and ``what`` has failed, where it makes no sense."""
+    try:
+        return codec.decode(raw, type_)
+    except codec.DecodeError as error:
+        found.failed[what] = f"the answer cannot be read: {error}"
+        return None
+
+
+def _expect(kind: str, *kinds: str) -> None:
+    """Raises Unreadable: an answer that is none of these says nothing about what is served."""
+    if kind not in kinds:
+        raise Unreadable(f"the answer cannot be read: expected {' or '.join(kinds)}, got {quote(kind)}")
 
 
 def _served(gvr: GVR, resource: _Resource) -> ServedResource | None:
     kind = resource.response_kind
-    if kind is None:  # there is nothing but subresources
+    if kind is None or not kind.kind or not gvr.plural:  # there is nothing but subresources
         return None
     subresources = {}
     for sub in resource.subresources:
@@ -175,46 +228,49 @@ def _served(gvr: GVR, resource: _Resource) -> ServedResource | None:
     )
 
 
-async def _one_by_one(client: Client, core: Response | None, named: Response | None) -> Discovery:
-    groups = _plain_groups(core, named)
+async def _add_plain(client: Client, found: _Found, document: _PlainGroups) -> None:
+    _expect(document.kind, "APIVersions", "APIGroupList")
+    groups = _plain_groups(found, document)
     wanted = [(group.name, version) for group in groups for version in group.versions]
-    found = await asyncio.gather(*(_fetch_version(client, *gv) for gv in wanted))
-    resources: dict[tuple[str, str], tuple[ServedResource, ...]] = {}
-    failed: dict[str, str] = {}
-    for gv, answer in zip(wanted, found, strict=True):
+    answers = await asyncio.gather(*(_fetch_version(client, *gv) for gv in wanted))
+    found.groups.extend(groups)
+    for gv, answer in zip(wanted, answers, strict=True):
         if isinstance(answer, str):
-            failed[GVR(*gv, "").group_version] = answer
+            found.failed[GVR(*gv, "").group_version] = answer
         else:
-            resources[gv] = answer
-    return Discovery(groups, resources, failed)
+            found.resources[gv] = answer
 
 
-def _plain_groups(core: Response | None, named: Response | None) -> tuple[Group, ...]:
+def _plain_groups(found: _Found, document: _PlainGroups) -> list[Group]:
+    if document.kind == "APIVersions":
+        versions = tuple(version for version in document.versions if version)
+        return [Group("", versions, versions[0] if versions else "")]
     groups: list[Group] = []
-    if core is not None:
-        versions = codec.decode(core.body, _PlainGroups).versions
-        groups.append(Group("", versions, versions[0] if versions else ""))
-    if named is not None:
-        for item in codec.decode(named.body, _PlainGroups).groups:
-            versions = tuple(version.version for version in item.versions)
-            groups.append(Group(item.name, versions, item.preferred_version.version))
-    return tuple(groups)
+    for raw in document.groups:
+        item = _part(found, raw, _PlainGroup, ANY)
+        if item is None or not item.name:
+            continue
+        versions = tuple(version.version for version in item.versions if version.version)
+        preferred = item.preferred_version.version
+        groups.append(Group(item.name, versions, preferred or (versions[0] if versions else "")))
+    return groups
 
 
 async def resources_of(client: Client, group: str, version: str) -> tuple[ServedResource, ...]:
-    """The resources of one version, none where it is not served. Raises ApiError, TransportError, codec.DecodeError."""
+    """The resources of one version, none where it is not served. Raises RequestError."""
     try:
-        body = await client.call(Request("GET", GVR(group, version, "").base))
+        document = await client.ask(Request("GET", GVR(group, version, "").base), _PlainResources)
     except NotFound:
         return ()
-    return plain(group, version, codec.decode(body, _PlainResources).resources or ())
+    _expect(document.kind, "APIResourceList")
+    return plain(group, version, document.resources)
 
 
 async def _fetch_version(client: Client, group: str, version: str) -> tuple[ServedResource, ...] | str:
     """The resources of a version, or why they could not be had."""
     try:
         return await resources_of(client, group, version)
-    except (ApiError, TransportError, codec.DecodeError) as error:
+    except RequestError as error:
         return str(error)
 
 
@@ -225,6 +281,8 @@ def plain(group: str, version: str, resources: Iterable[_PlainResource]) -> tupl
     for item in resources:
         name, slash, sub = item.name.partition("/")
         verbs = frozenset(item.verbs)
+        if not name:
+            continue
         if slash:
             speaks = Subresource(sub, item.group or group, item.version or version, item.kind, verbs)
             subresources.setdefault(name, {})[sub] = speaks
@@ -236,7 +294,7 @@ def plain(group: str, version: str, resources: Iterable[_PlainResource]) -> tupl
             item.namespaced,
             verbs,
             subresources.setdefault(name, {}),
-            item.short_names or (),
-            item.categories or (),
+            item.short_names,
+            item.categories,
         )
     return tuple(parents.values())

@@ -30,7 +30,8 @@ AccessError               there is no way to an API server; the text is one line
 ├── TLSFilesError         a CA, certificate or key file is missing or is no such thing
 └── CredentialsError      a plugin failed, a token file is gone or empty, the server gave no token
 
-An answer that never came is a ``transport.TransportError``, neither of these.
+An answer that never came, or cannot be read, is a ``transport.TransportError``; ``transport.RequestError`` is that and
+ApiError, for those who do not ask what failed.
 
 upstream: staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go
 """
@@ -42,7 +43,7 @@ import msgspec
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import View
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.rest.transport import Request, Response
+from kcm_cli.rest.transport import Request, RequestError, Response
 
 MESSAGE_LIMIT = 16 * 1024
 FOREIGN_LIMIT = 256
@@ -80,7 +81,7 @@ class Status(View, frozen=True, gc=False):
     details: Details | None = None
 
 
-class ApiError(Exception):
+class ApiError(RequestError):
     """The server refused a request. ``status`` is the HTTP code."""
 
     def __init__(
@@ -268,8 +269,12 @@ _KEEPS_TEXT: Mapping[int, str] = {403: "Forbidden", 406: "NotAcceptable", 415: "
 
 
 def from_status(data: bytes | msgspec.Raw, *, retry_after_s: float | None = None) -> ApiError:
-    """The error of a Status document, as an ERROR event of a watch carries it."""
-    return _from_status(codec.decode(data, Status), 0, retry_after_s)
+    """The error of a Status document, as an ERROR event of a watch carries it; one without sense is a 500."""
+    try:
+        status = codec.decode(data, Status)
+    except codec.DecodeError as error:
+        return InternalError(500, "InternalError", f"an error that cannot be read: {error}")
+    return _from_status(status, 500, retry_after_s)
 
 
 def from_response(response: Response, request: Request | None = None) -> ApiError:

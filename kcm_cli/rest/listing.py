@@ -8,11 +8,13 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from kcm_cli.api.resource import Resource
-from kcm_cli.machinery import codec
+from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.machinery.meta import Object
+from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Expired
+from kcm_cli.rest.reading import read
+from kcm_cli.rest.transport import Unreadable
 
 T = TypeVar("T", bound=Object)
 PAGE = 500
@@ -23,9 +25,29 @@ class _Meta(msgspec.Struct, frozen=True, gc=False):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class _Page(msgspec.Struct, frozen=True):
+class Page(msgspec.Struct, frozen=True):
+    """A page of a list whose items are still bytes."""
+
+    kind: str = ""
     metadata: _Meta = _Meta()
-    items: list[msgspec.Raw] | None = None
+    items: tuple[msgspec.Raw, ...] = ()
+
+    @property
+    def resource_version(self) -> str:
+        return self.metadata.resource_version
+
+    @property
+    def next_page(self) -> str:
+        """The continue token, empty on the last page."""
+        return self.metadata.continue_
+
+
+def read_page(body: bytes) -> Page:
+    """An answer to a list. Raises Unreadable, also for JSON that is no list: it would be one of nothing."""
+    page = read(body, Page)
+    if not page.kind.endswith("List"):
+        raise Unreadable(f"the answer cannot be read: expected a list, got {quote(page.kind)}")
+    return page
 
 
 class Listed(Generic[T]):
@@ -45,9 +67,10 @@ async def list_all(
     field_selector: str = "",
     metadata_only: bool = False,
 ) -> Listed[T]:
-    """All objects that match, PAGE at a time. Raises ApiError, TransportError.
+    """All objects that match, PAGE at a time. Raises RequestError.
 
-    Where the continue token expires on the way, everything is asked for once more in one piece.
+    Where the continue token expires on the way, everything is asked for once more in one piece. An object that cannot
+    be decoded makes the answer Unreadable: nobody may conclude from a part that the rest is absent.
     """
     selection: dict[str, Any] = {
         "label_selector": label_selector,
@@ -64,9 +87,16 @@ async def list_all(
                 raise
             items.clear()
             body = await client.list_page(resource, namespace, **selection)
-        page = codec.decode(body, _Page)
-        items.extend(resource.decode(item) for item in page.items or ())
-        token = page.metadata.continue_
+        page = read_page(body)
+        items.extend(_decoded(resource, item) for item in page.items)
+        token = page.next_page
         if not token:
-            return Listed(items, page.metadata.resource_version)
+            return Listed(items, page.resource_version)
         await asyncio.sleep(0)
+
+
+def _decoded(resource: Resource[T], item: msgspec.Raw) -> T:
+    found = resource.decode_or_explain(item)
+    if isinstance(found, Undecodable):
+        raise Unreadable(f"{resource.plural} {quote(found.key)} cannot be read: {found.why}")
+    return found

@@ -38,7 +38,7 @@ class Mapper:
         self._lock = asyncio.Lock()
 
     async def discovery(self, *, younger_than_s: float = REFRESH_S) -> Discovery:
-        """What is served, not older than so many seconds. Raises ApiError, TransportError."""
+        """What is served, not older than so many seconds. Raises RequestError."""
         asked = self._clock.monotonic()
         if self._known is not None and asked - self._fetched < younger_than_s:
             return self._known
@@ -54,17 +54,17 @@ class Mapper:
         self._known = None
 
     async def kind(self, group: str, kind: str, version: str = "") -> ServedResource:
-        """The resource of a kind; without a version the preferred one. Raises NoMatch, ApiError, TransportError."""
+        """The resource of a kind; without a version the preferred one. Raises NoMatch, RequestError."""
         named = f'kind "{kind}" in {_where(group, version)}'
         return await self._look(lambda known: known.find_kind(group, kind, version), named)
 
     async def resource(self, group: str, plural: str, version: str = "") -> ServedResource:
-        """A resource by its plural. Raises NoMatch, ApiError, TransportError."""
+        """A resource by its plural. Raises NoMatch, RequestError."""
         named = f'resource "{plural}" in {_where(group, version)}'
         return await self._look(lambda known: known.find(group, plural, version), named)
 
     async def scale(self, group: str, kind: str, version: str = "") -> tuple[ServedResource, Subresource]:
-        """The resource of a kind and its scale subresource. Raises NoMatch, ApiError, TransportError."""
+        """The resource of a kind and its scale subresource. Raises NoMatch, RequestError."""
         served = await self.kind(group, kind, version)
         scale = served.subresources.get("scale")
         if scale is None:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import msgspec
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Forbidden, NotFound
+from kcm_cli.rest.reading import read, read_doc
 from kcm_cli.rest.transport import Request
 
 _PREFIX = "#/components/schemas/"
@@ -46,23 +46,23 @@ class Schemas:
         """What a reference names."""
         name = reference.removeprefix(_PREFIX)
         if name not in self._decoded and name in self._raw:
-            self._decoded[name] = codec.decode(self._raw[name], Doc)
+            self._decoded[name] = read_doc(self._raw[name])
         return self._decoded.get(name)
 
     def reference_to(self, group: str, version: str, kind: str) -> str | None:
         """The reference to the schema of a kind."""
         wanted = _Kind(group, version, kind)
         for name, raw in self._raw.items():
-            if wanted in codec.decode(raw, _Marked).kinds:
+            if wanted in read(raw, _Marked).kinds:
                 return _PREFIX + name
         return None
 
 
 async def schemas(client: Client, group: str, version: str) -> Schemas | None:
-    """Those of a group version; None where the server publishes none. Raises ApiError, TransportError."""
+    """Those of a group version; None where the server publishes none. Raises RequestError."""
     path = f"/openapi/v3{GVR(group, version, '').base}"
     try:
-        body = await client.call(Request("GET", path))
+        document = await client.ask(Request("GET", path), _Document)
     except (NotFound, Forbidden):
         return None
-    return Schemas(codec.decode(body, _Document).components.schemas)
+    return Schemas(document.components.schemas)

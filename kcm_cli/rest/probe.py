@@ -6,7 +6,7 @@ upstream: staging/src/k8s.io/controller-manager/app/helper.go#WaitForAPIServer
 from kcm_cli.component.clock import Clock
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, Forbidden, Unauthorized
-from kcm_cli.rest.transport import Request, TransportError, Untrusted
+from kcm_cli.rest.transport import Request, RequestError, Untrusted
 
 TIMEOUT_S = 10.0
 PERIOD_S = 1.0
@@ -23,13 +23,13 @@ async def wait_until_healthy(client: Client, clock: Clock, *, timeout_s: float =
         try:
             await client.call(Request("GET", "/healthz", timeout_s=timeout_s))
             return
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             if clock.monotonic() - start + PERIOD_S > timeout_s:
                 raise NotHealthy(explain(error)) from error
         await clock.sleep(PERIOD_S)
 
 
-def explain(error: ApiError | TransportError) -> str:
+def explain(error: RequestError) -> str:
     """Why the API server could not be used, in one line."""
     match error:
         case Unauthorized():

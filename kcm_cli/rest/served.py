@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.meta import PartialObject
 
+ANY = "*"
+
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
@@ -59,11 +61,18 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """Everything that is served. ``failed``: group/version to why its resources could not be learnt."""
+    """Everything that is served. ``failed``: group/version to why its resources could not be learnt.
+
+    ``group/*`` there stands for versions whose names could not be learnt, ``*`` for such groups.
+    """
 
     groups: tuple[Group, ...] = ()
     resources: Mapping[tuple[str, str], tuple[ServedResource, ...]] = field(default_factory=dict, hash=False)
     failed: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def complete(self, gvr: GVR) -> bool:
+        """Whether all is known of this group version, so that a resource that is not in it is not served."""
+        return not self.failed.keys() & {ANY, f"{gvr.group}/{ANY}", gvr.group_version}
 
     def all(self) -> Iterator[ServedResource]:
         """All resources in all versions."""

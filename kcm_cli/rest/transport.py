@@ -3,11 +3,14 @@
 A real session (TLS), the in-process sandbox and a transport that injects faults are equals behind
 ``Transport``.
 
-TransportError        no answer came
-├── Unreachable       no connection: refused, no route, unknown host. The server saw nothing
-│   └── Untrusted     the server's certificate (or its answer to ours) did not verify
-├── ConnectionLost    broken half way. The request may have taken effect
-└── TimedOut          no answer in time. The request may have taken effect
+RequestError              a request failed
+├── errors.ApiError       the server refused it
+└── TransportError        no answer came
+    ├── Unreachable       no connection: refused, no route, unknown host. The server saw nothing
+    │   └── Untrusted     the server's certificate (or its answer to ours) did not verify
+    ├── ConnectionLost    broken half way. The request may have taken effect
+    ├── TimedOut          no answer in time. The request may have taken effect
+    └── Unreadable        an answer came that cannot be read. The request may have taken effect
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -48,7 +51,11 @@ class Stream:
     chunks: AsyncIterator[bytes]
 
 
-class TransportError(Exception):
+class RequestError(Exception):
+    """A request failed: refused (``errors.ApiError``) or without an answer (``TransportError``)."""
+
+
+class TransportError(RequestError):
     """No answer came: connection refused, reset, timed out, or the certificate was not trusted.
 
     Unless it is Unreachable, the request may have taken effect all the same.
@@ -69,6 +76,13 @@ class ConnectionLost(TransportError):
 
 class TimedOut(TransportError):
     """The answer did not come in time."""
+
+
+class Unreadable(TransportError):
+    """An answer of success that is not what was asked for: no JSON, cut, invalid UTF-8, of another shape or object.
+
+    To be retried like a lost answer: what a proxy spoils once may pass the next time.
+    """
 
 
 class Transport(Protocol):

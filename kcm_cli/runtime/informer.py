@@ -6,7 +6,11 @@ is reported as deleted, with the last state that was known.
 
 Guarantees: listeners see each object's changes in order, without the store ever being behind what they see; an
 object that was made again under its name is one that was deleted and one that was added;
-``synced`` is set after the first complete set. Not guaranteed: that every intermediate state is seen.
+``synced`` is set after the first complete set. An object that cannot be decoded is unknown to the store and costs its
+neighbours nothing, nor does one for which a listener raises. Not guaranteed: that every intermediate state is seen.
+
+A watch or list with bytes that are no JSON is asked for again, as a lost answer is; if that does not help, everything
+is listed, and the objects that these bytes belong to are taken for such that cannot be decoded.
 
 upstream: staging/src/k8s.io/client-go/tools/cache
 """
@@ -15,39 +19,42 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
-from kcm_cli.api.resource import Resource
+from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Histogram
 from kcm_cli.component.metrics.informers import HANDLING_BUCKETS
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.listing import Page, read_page
+from kcm_cli.rest.transport import RequestError, Unreadable
 from kcm_cli.runtime.backoff import Backoff, BackoffPolicy
+from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.store import Store
-from kcm_cli.runtime.wire import (
-    BOOKMARK,
-    DELETED,
-    EventDecoder,
-    ListPage,
-    WatchEvent,
-    initial_events_end,
-)
+from kcm_cli.runtime.wire import DELETED, Bookmark, BrokenEvent, EventDecoder, WatchEvent
 
 T = TypeVar("T", bound=Object)
 
 PAGE = 500
+CHUNK = 100
+"""After so many changes in one piece the loop's other tasks have their turn."""
+PATIENCE = 3
+"""So many answers in a row may be spoilt before everything is listed anew."""
 SHORT_WATCH_S = 1.0
 """A watch that ends sooner than this, and empty, is followed by a pause."""
 log = logging.getLogger(__name__)
 
+_TOO_LARGE = "ResourceVersionTooLarge"
 _NO_REASON_TO_LIST = (errors.Forbidden, errors.Unauthorized, errors.Expired, errors.Gone, errors.TooManyRequests)
+_Found = dict[str, T | Undecodable]
+_Event = WatchEvent[T] | BrokenEvent | Bookmark
 WATCH_LIST = (
     ("sendInitialEvents", "true"),
     ("resourceVersionMatch", "NotOlderThan"),
@@ -87,6 +94,7 @@ class Informer(Generic[T]):
         clock: Clock,
         rng: random.Random,
         scope: Scope | None = None,
+        object_errors: ObjectErrors | None = None,
     ) -> None:
         self.resource = resource
         self.scope = scope or Scope()
@@ -99,6 +107,9 @@ class Informer(Generic[T]):
         self._rng = rng
         self._listeners: list[Listener[T]] = []
         self._watch_list = True
+        self._object_errors = object_errors or ObjectErrors()
+        self._spoilt = 0
+        self._latest = False
         self._backoff = Backoff(BackoffPolicy(), rng)
 
     def listen(
@@ -111,20 +122,22 @@ class Informer(Generic[T]):
         """Add a listener; objects that are already known are given to it as added."""
         listener = Listener(on_add, on_update, on_delete)
         if on_add is not None:
-            for obj in self.store:
-                on_add(obj)
+            for obj in self.store.list():
+                self._tell(on_add, obj)
         self._listeners.append(listener)
         return listener
 
     def unlisten(self, listener: Listener[T]) -> None:
         self._listeners.remove(listener)
 
-    def resync(self) -> None:
-        """Give every object to the listeners once more, as an update to itself."""
-        for obj in self.store.list():
-            for listener in self._listeners:
-                if listener.on_update is not None:
-                    listener.on_update(obj, obj)
+    async def resync(self) -> None:
+        """Give every object to the listeners once more, as an update to itself. Yields to the loop after each CHUNK."""
+        for index, key in enumerate(sorted(self.store.keys())):
+            obj = self.store.get(key)
+            if obj is not None:
+                self._updated(obj, obj)
+            if index % CHUNK == CHUNK - 1:
+                await asyncio.sleep(0)
 
     async def run(self) -> None:
         """Follow the resource until cancelled."""
@@ -136,12 +149,21 @@ class Informer(Generic[T]):
                     await self._follow()
                 else:  # the server ended the watch before the set was whole
                     await self._clock.sleep(self._backoff.next_s(self._clock.monotonic()))
-            except (TransportError, errors.ApiError, codec.DecodeError) as error:
+            except RequestError as error:
+                self._judge(error)
                 await self._wait(error)
 
-    async def _wait(self, error: Exception) -> None:
-        if isinstance(error, errors.Expired | errors.Gone):
+    def _judge(self, error: RequestError) -> None:
+        """Whether to resume from the last version, or to start over with what the server has now (not what one of
+        several servers had at some time)."""
+        if isinstance(error, Unreadable):
+            self._spoilt += 1
+        too_large = isinstance(error, errors.ApiError) and error.has_cause(_TOO_LARGE)
+        if too_large or self._spoilt >= PATIENCE or isinstance(error, errors.Expired | errors.Gone):
             self.last_version = ""
+            self._latest = True
+
+    async def _wait(self, error: Exception) -> None:
         delay = self._backoff.next_s(self._clock.monotonic())
         retry_after = getattr(error, "retry_after_s", None)
         log.warning(
@@ -153,7 +175,7 @@ class Informer(Generic[T]):
     # -- the initial set
 
     async def _fill(self) -> None:
-        if self._watch_list:
+        if self._watch_list and self._spoilt < PATIENCE:
             try:
                 await self._fill_by_watch()
                 return
@@ -165,58 +187,73 @@ class Informer(Generic[T]):
         await self._fill_by_list()
 
     async def _fill_by_watch(self) -> None:
-        found: dict[str, T] = {}
+        found: _Found[T] = {}
         async with aclosing(self._events(WATCH_LIST)) as events:
             async for event in events:
-                if event.type == BOOKMARK:
-                    if initial_events_end(event):
-                        self._replace(found, event.object.metadata.resource_version)
+                if isinstance(event, Bookmark):
+                    if event.last:
+                        await self._replace(found, event.resource_version)
                         await self._apply(events)
                 elif event.type == DELETED:
-                    found.pop(event.object.key, None)
+                    found.pop(_key(event.object), None)
                 else:
-                    found[event.object.key] = event.object
+                    found[_key(event.object)] = event.object
 
     async def _fill_by_list(self) -> None:
-        found: dict[str, T] = {}
+        found: _Found[T] = {}
         token, version = "", ""
         while True:
             page = await self._page(token)
-            for index, item in enumerate(page.items or ()):
-                obj = self.resource.decode(item)
-                found[obj.key] = obj
+            for index, item in enumerate(page.items):
+                obj = self.resource.decode_or_explain(item)
+                if isinstance(obj, Undecodable) and obj.spoilt and self._spoilt < PATIENCE:
+                    raise Unreadable(f"the list cannot be read: {obj.why}")
+                found[_key(obj)] = obj
                 if index % PAGE == PAGE - 1:
                     await asyncio.sleep(0)
             version, token = page.resource_version, page.next_page
             if not token:
                 break
-        self._replace(found, version)
+        await self._replace(found, version)
 
-    async def _page(self, token: str) -> ListPage:
+    async def _page(self, token: str) -> Page:
         scope = self.scope
         body = await self._client.list_page(
             self.resource,
             scope.namespace,
             limit=PAGE,
             continue_=token,
-            resource_version="" if token else "0",
+            resource_version="" if token or self._latest else "0",
             label_selector=scope.label_selector,
             field_selector=scope.field_selector,
             metadata_only=scope.metadata_only,
         )
-        return codec.decode(body, ListPage)
+        return read_page(body)
 
-    def _replace(self, found: dict[str, T], version: str) -> None:
-        """Make the store equal to a complete set, which is one step in ``handling``. atomic: no await."""
-        started = time.perf_counter()
-        for key in sorted(self.store.keys() - found.keys()):
-            self._remove(key)
-        for obj in found.values():
-            self._put(obj)
-        self.handling.observe(time.perf_counter() - started)
+    async def _replace(self, found: _Found[T], version: str) -> None:
+        """Make the store equal to a complete set, CHUNK by CHUNK. The whole is one step in ``handling``."""
+        absent = sorted((self.store.keys() | self.store.unknown().keys()) - found.keys())
+        steps: Iterator[Callable[[], None]] = chain(
+            (partial(self._remove, key) for key in absent), (partial(self._take, obj) for obj in found.values())
+        )
+        took_s = 0.0
+        while chunk := list(islice(steps, CHUNK)):
+            started = time.perf_counter()
+            for step in chunk:
+                step()
+            took_s += time.perf_counter() - started
+            await asyncio.sleep(0)
+        self.handling.observe(took_s)
         self.last_version = version
+        self._spoilt = 0
         self._backoff.reset()
         self.synced.set()
+
+    def _take(self, obj: T | Undecodable) -> None:
+        if isinstance(obj, Undecodable):
+            self._mark_unknown(obj)
+        else:
+            self._put(obj)
 
     # -- changes
 
@@ -228,22 +265,37 @@ class Informer(Generic[T]):
         if self.last_version == before and self._clock.monotonic() - started < SHORT_WATCH_S:
             await self._clock.sleep(self._backoff.next_s(self._clock.monotonic()))
 
-    async def _apply(self, events: AsyncIterator[WatchEvent[T]]) -> None:
+    async def _apply(self, events: AsyncIterator[_Event[T]]) -> None:
         async for event in events:
-            obj = event.object
-            if event.type != BOOKMARK:
+            if isinstance(event, Bookmark):
+                version = event.resource_version
+            else:
                 started = time.perf_counter()
-                if event.type == DELETED:
-                    self._remove(obj.key, obj)
-                else:
-                    self._put(obj)
+                self._change(event)
                 self.handling.observe(time.perf_counter() - started)
-            self.last_version = obj.metadata.resource_version
+                version = event.object.metadata.resource_version
+            if version:
+                self.last_version = version
+                self._spoilt = 0
 
-    async def _events(self, query: tuple[tuple[str, str], ...]) -> AsyncGenerator[WatchEvent[T], None]:
+    def _change(self, event: WatchEvent[T] | BrokenEvent) -> None:
+        obj = event.object
+        if isinstance(obj, Undecodable):
+            if event.type != DELETED:
+                self._mark_unknown(obj)
+            elif obj.key:
+                self._remove(obj.key)
+            else:
+                raise Unreadable("the watch cannot be read: nobody knows what was deleted")
+        elif event.type == DELETED:
+            self._remove(obj.key, obj)
+        else:
+            self._put(obj)
+
+    async def _events(self, query: tuple[tuple[str, str], ...]) -> AsyncGenerator[_Event[T], None]:
         """The events of one watch, until the server ends it. Yields to the loop after each chunk of PAGE."""
         scope = self.scope
-        decoder = EventDecoder(self.resource)
+        decoder = EventDecoder(self.resource, lenient=self._spoilt >= PATIENCE)
         timeout_s = int(300 * (1 + self._rng.random()))
         count = 0
         async with self._client.watch(
@@ -265,24 +317,54 @@ class Informer(Generic[T]):
         held = self.store.get(obj.key)
         if held is not None and held.metadata.uid != obj.metadata.uid:
             self._remove(obj.key)
+        if self.store.unknown():
+            self._object_errors.decoded(self.resource, obj.key)
         old = self.store.put(obj)
         if old is None:
             for listener in self._listeners:
                 if listener.on_add is not None:
-                    listener.on_add(obj)
+                    self._tell(listener.on_add, obj)
         elif old.metadata.resource_version != obj.metadata.resource_version:
-            for listener in self._listeners:
-                if listener.on_update is not None:
-                    listener.on_update(old, obj)
+            self._updated(old, obj)
+
+    def _updated(self, old: T, new: T) -> None:
+        for listener in self._listeners:
+            if listener.on_update is not None:
+                self._tell(listener.on_update, old, new)
 
     def _remove(self, key: str, last: T | None = None) -> None:
+        if key in self.store.unknown():
+            self._object_errors.decoded(self.resource, key)
         old = self.store.pop(key)
         gone = last if last is not None else old
         if old is None or gone is None:
             return
         for listener in self._listeners:
             if listener.on_delete is not None:
-                listener.on_delete(gone)
+                self._tell(listener.on_delete, gone)
+
+    def _mark_unknown(self, obj: Undecodable) -> None:
+        """What was decoded of the object before stays as it is; nothing but its end or another object of its name
+        may look like a deletion."""
+        self._object_errors.undecodable(self.resource, obj)
+        if not obj.key:
+            return
+        held = self.store.get(obj.key)
+        if held is not None and obj.metadata.uid and held.uid != obj.metadata.uid:
+            self._remove(obj.key)
+        self.store.mark_unknown(obj)
+
+    def _tell(self, listener: Callable[..., None], *objects: T) -> None:
+        """One listener that fails for one object costs neither the others nor other objects anything."""
+        try:
+            listener(*objects)
+        except Exception as error:  # noqa: BLE001  # a bug of its controller, which goes on without this change
+            self._object_errors.listener_failed(self.resource, objects[-1].key, error)
+
+
+def _key(obj: Object | Undecodable) -> str:
+    """Objects without a name are told apart by what little is known of them."""
+    return obj.key or f"/{obj.metadata.uid or id(obj)}"
 
 
 AnyInformer = Informer[Any]

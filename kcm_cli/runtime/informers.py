@@ -9,6 +9,7 @@ from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import Listed, list_all
 from kcm_cli.runtime.informer import AnyInformer, Informer, Scope
+from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.tasks import Tasks
 
 T = TypeVar("T", bound=Object)
@@ -20,7 +21,16 @@ class Informers:
     An informer asked for after ``start`` is started by the next ``start``.
     """
 
-    def __init__(self, client: Client, clock: Clock, rng: random.Random, *, resync_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        rng: random.Random,
+        *,
+        resync_s: float = 0.0,
+        object_errors: ObjectErrors | None = None,
+    ) -> None:
+        self._object_errors = object_errors or ObjectErrors()
         self._client = client
         self._clock = clock
         self._rng = rng
@@ -33,7 +43,7 @@ class Informers:
         scope = scope or Scope()
         informer = self._informers.get((resource.gvr, scope))
         if informer is None:
-            informer = Informer(resource, self._client, self._clock, self._rng, scope)
+            informer = Informer(resource, self._client, self._clock, self._rng, scope, self._object_errors)
             self._informers[(resource.gvr, scope)] = informer
         return cast(Informer[T], informer)
 
@@ -45,7 +55,7 @@ class Informers:
 
     async def list_now(self, resource: Resource[T], namespace: str = "") -> Listed[T]:
         """What the server has now, asked for with the rights that the caches have: for what is looked at too seldom
-        to be worth a cache. Raises ApiError, TransportError."""
+        to be worth a cache. Raises RequestError."""
         return await list_all(self._client, resource, namespace)
 
     def start(self, tasks: Tasks) -> None:
@@ -64,4 +74,4 @@ class Informers:
     async def _resync(self, informer: AnyInformer) -> None:
         while True:
             await self._clock.sleep(self._resync_s * (1.0 + self._rng.random()))
-            informer.resync()
+            await informer.resync()

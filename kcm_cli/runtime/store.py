@@ -1,15 +1,21 @@
 """The cache of one resource: objects by key, and indexes kept with every change.
 
 One writer (the reflector), many readers. Reads are synchronous and never copy: objects are frozen.
+
+An object whose latest version could not be decoded is *unknown*: it exists, so that nobody may act on its absence. If
+an earlier version was decoded the store goes on holding that, as a cache does that lags behind.
 """
 
+import logging
 from builtins import list as List  # the class has a method of that name
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from kcm_cli.api.core import Pod
+from kcm_cli.api.resource import Undecodable
 from kcm_cli.machinery.meta import Object, controller_of
 
+log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
 
 IndexFunc = Callable[[T], Iterable[str]]
@@ -41,6 +47,7 @@ class Store(Generic[T]):
 
     def __init__(self) -> None:
         self._objects: dict[str, T] = {}
+        self._unknown: dict[str, Undecodable] = {}
         self._funcs: dict[str, IndexFunc[T]] = {}
         self._indexes: dict[str, dict[str, dict[str, T]]] = {}
         self.add_index(NAMESPACE, lambda obj: (obj.namespace,))
@@ -82,9 +89,27 @@ class Store(Generic[T]):
         """All values under which something is filed."""
         return list(self._indexes[index])
 
+    def unknown(self) -> Mapping[str, Undecodable]:
+        """By key, the objects whose latest version could not be decoded."""
+        return self._unknown
+
+    def unknown_in(self, namespace: str) -> List[Undecodable]:
+        """Those of a namespace: what is counted there is at least so many short."""
+        return [one for one in self._unknown.values() if one.metadata.namespace == namespace]
+
+    def unknown_of(self, owner: Object) -> List[Undecodable]:
+        """Those that this owner controls."""
+        return [one for one in self._unknown.values() if _controller_uid(one) == owner.uid] if self._unknown else []
+
+    def mark_unknown(self, obj: Undecodable) -> None:
+        """Remember that there is such an object. It stays unknown until it is put or popped."""
+        self._unknown[obj.key] = obj
+
     def put(self, obj: T) -> T | None:
         """Add or replace; returns what was there before."""
         key = obj.key
+        if self._unknown:
+            self._unknown.pop(key, None)
         old = self._objects.get(key)
         self._objects[key] = obj
         for name, func in self._funcs.items():
@@ -93,6 +118,7 @@ class Store(Generic[T]):
 
     def pop(self, key: str) -> T | None:
         """Remove; returns what was there."""
+        self._unknown.pop(key, None)
         old = self._objects.pop(key, None)
         if old is not None:
             for name in self._funcs:
@@ -101,9 +127,9 @@ class Store(Generic[T]):
 
     def _refile(self, name: str, key: str, old: T | None, new: T, func: IndexFunc[T]) -> None:
         index = self._indexes[name]
-        values = func(new)
+        values = self._values(name, func, new)
         if old is not None:
-            before = func(old)
+            before = self._values(name, func, old)
             if before != values:
                 self._unfile(name, key, old)
         for value in values:
@@ -113,13 +139,23 @@ class Store(Generic[T]):
             else:
                 entries[key] = new
 
+    def _values(self, name: str, func: IndexFunc[T], obj: T) -> Iterable[str]:
+        """Under which values to file; under none an object that the index cannot be made for."""
+        try:
+            values = func(obj)
+            return values if type(values) is tuple else tuple(values)
+        except Exception as error:  # one object must not keep the others out of the store
+            fields = {"index": name, "object": obj.key, "err": str(error)}
+            log.error("Index function failed, the object is not filed", extra={"fields": fields}, exc_info=error)
+            return ()
+
     def _file(self, name: str, key: str, obj: T) -> None:
-        for value in self._funcs[name](obj):
+        for value in self._values(name, self._funcs[name], obj):
             self._indexes[name].setdefault(value, {})[key] = obj
 
     def _unfile(self, name: str, key: str, obj: T) -> None:
         index = self._indexes[name]
-        for value in self._funcs[name](obj):
+        for value in self._values(name, self._funcs[name], obj):
             entries = index.get(value)
             if entries is not None:
                 entries.pop(key, None)
@@ -127,6 +163,22 @@ class Store(Generic[T]):
                     del index[value]
 
 
+class UnknownDependents(Exception):
+    """Some of what an owner controls cannot be decoded: it would be taken for missing, and made again and again."""
+
+    reason = "UnknownDependents"
+
+
 def claimable(store: Store[T], owner: Object) -> List[T]:
-    """What this owner controls and what nobody does: all that it may keep, adopt or release."""
+    """What this owner controls and what nobody does: all that it may keep, adopt or release.
+
+    Raises UnknownDependents.
+    """
+    unseen = [one.key for one in store.unknown_of(owner) if store.get(one.key) is None]
+    if unseen:
+        raise UnknownDependents(f"{', '.join(sorted(unseen)[:5])} cannot be decoded: cannot tell what is missing")
     return store.by_index(CONTROLLER, owner.uid) + store.by_index(CONTROLLER, orphans_of(owner.namespace))
+
+
+def _controller_uid(obj: Undecodable) -> str:
+    return next((ref.uid for ref in obj.metadata.owner_references if ref.controller), "")

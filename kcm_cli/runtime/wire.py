@@ -1,101 +1,192 @@
-"""Bytes of a list or watch into events, typed in one pass.
+"""Bytes of a watch into events, typed in one pass.
 
 A watch arrives as JSON lines, cut anywhere. A line of a kind that keeps no raw document is decoded straight into an
-event that holds the typed object; for the others the object's bytes are cut out first and kept.
+event that holds the typed object; for the others the object's bytes are cut out first and kept. Nothing is concluded
+from how the JSON is written: order of keys, spaces and line breaks are a proxy's to choose.
+
+upstream: staging/src/k8s.io/apimachinery/pkg/watch/streamwatcher.go, pkg/util/framer
 """
 
+import logging
+import re
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 import msgspec
 
-from kcm_cli.api.resource import Resource
+from kcm_cli.api.resource import Resource, Undecodable
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, PartialObject
 from kcm_cli.rest import errors
+from kcm_cli.rest.reading import unreadable
+from kcm_cli.rest.transport import Unreadable
 
+log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
 
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
+CHANGES = frozenset({ADDED, MODIFIED, DELETED})
+KNOWN = CHANGES | {BOOKMARK, ERROR}
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-_ERROR_PREFIX = b'{"type":"ERROR"'
-_BOOKMARK_PREFIX = b'{"type":"BOOKMARK"'
+LONGEST_EVENT = 64 * 1024 * 1024
+"""Bytes; an object of etcd's 1.5 MiB is far below that in any notation."""
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]')
+_STEPS = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
 
 
 class WatchEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """One change: ADDED, MODIFIED, DELETED or BOOKMARK, and the object."""
+    """One change: ADDED, MODIFIED or DELETED, and the object."""
 
     type: str
     object: T
 
 
-class _RawEvent(msgspec.Struct, frozen=True, gc=False):
+class Bookmark(msgspec.Struct, frozen=True, gc=False):
+    """How far the watch has come; ``last``: the initial events of a WatchList end here."""
+
+    resource_version: str
+    last: bool
+
+
+class BrokenEvent(msgspec.Struct, frozen=True, gc=False):
+    """One change of an object that cannot be decoded."""
+
     type: str
-    object: msgspec.Raw
+    object: Undecodable
 
 
-class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class ListPage(msgspec.Struct, frozen=True):
-    """A page of a list whose items are still bytes."""
-
-    metadata: _ListMeta = _ListMeta()
-    items: list[msgspec.Raw] | None = None
-
-    @property
-    def resource_version(self) -> str:
-        return self.metadata.resource_version
-
-    @property
-    def next_page(self) -> str:
-        """The continue token, empty on the last page."""
-        return self.metadata.continue_
+class _RawEvent(msgspec.Struct, frozen=True, gc=False):
+    type: str = ""
+    object: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class EventDecoder(Generic[T]):
-    """Decodes the lines of one watch."""
+    """Decodes the events of one watch.
 
-    def __init__(self, resource: Resource[T]) -> None:
+    ``lenient``: an object with bytes that are no UTF-8 is taken for one that cannot be decoded; otherwise the answer is
+    taken for spoilt on its way, and is Unreadable.
+    """
+
+    def __init__(self, resource: Resource[T], *, lenient: bool = False) -> None:
         self._resource = resource
-        self._rest = b""
+        self._lenient = lenient
+        self._rest: list[bytes] = []
+        self._size = 0
+        self._pieces = _Pieces()
         # Generic structs are made per view; the decoder of each is cached by the codec.
         self._typed = WatchEvent[resource.view]  # type: ignore[name-defined]  # a view is a type at run time
 
-    def feed(self, chunk: bytes) -> Iterator[WatchEvent[T]]:
-        """The events that this chunk completes. Raises rest.errors.ApiError for an ERROR event."""
-        lines = (self._rest + chunk if self._rest else chunk).split(b"\n")
-        self._rest = lines.pop()
+    def feed(self, chunk: bytes) -> Iterator[WatchEvent[T] | BrokenEvent | Bookmark]:
+        """The events that this chunk completes.
+
+        Raises rest.errors.ApiError for an ERROR event, Unreadable for what is no event.
+        """
+        lines = chunk.split(b"\n")
+        if self._rest and len(lines) > 1:
+            lines[0] = b"".join((*self._rest, lines[0]))
+            self._rest, self._size = [], 0
+        last = lines.pop()
         for line in lines:
             if line:
-                yield self._decode(line)
+                yield from self._line(line)
+        if last:
+            self._rest.append(last)
+            self._size += len(last)
+            if self._size > LONGEST_EVENT:
+                raise Unreadable(f"the watch cannot be read: an event is longer than {LONGEST_EVENT} bytes")
 
-    def _decode(self, line: bytes) -> WatchEvent[T]:
-        if line.startswith(_ERROR_PREFIX):
-            raise errors.from_status(codec.decode(line, _RawEvent).object)
-        if line.startswith(_BOOKMARK_PREFIX):
-            return self._bookmark(codec.decode(line, _RawEvent))
-        if not self._resource.keeps_raw:
+    def _line(self, line: bytes) -> Iterator[WatchEvent[T] | BrokenEvent | Bookmark]:
+        if not self._pieces.pending:
+            if not self._resource.keeps_raw:
+                try:
+                    event = codec.decode(line, self._typed)
+                except codec.DecodeError:
+                    pass  # the slow way tells what it is
+                else:
+                    if event.type in CHANGES and event.object.metadata.name:
+                        yield event
+                        return
             try:
-                return codec.decode(line, self._typed)
+                raw = codec.decode(line, _RawEvent)
             except codec.DecodeError:
-                pass  # an ERROR whose type does not come first, or a broken object: the slow way tells
-        raw = codec.decode(line, _RawEvent)
+                pass  # perhaps not one event to a line
+            else:
+                yield from self._raw(raw)
+                return
+        for piece in self._pieces.add(line):
+            try:
+                yield from self._raw(codec.decode(piece, _RawEvent))
+            except codec.DecodeError as error:
+                raise unreadable(error) from None
+
+    def _raw(self, raw: _RawEvent) -> Iterator[WatchEvent[T] | BrokenEvent | Bookmark]:
         if raw.type == ERROR:
             raise errors.from_status(raw.object)
         if raw.type == BOOKMARK:
-            return self._bookmark(raw)
-        return WatchEvent(raw.type, self._resource.decode(raw.object))
+            yield _bookmark(raw.object)
+        elif raw.type in CHANGES:
+            obj = self._resource.decode_or_explain(raw.object)
+            if not isinstance(obj, Undecodable):
+                yield WatchEvent(raw.type, obj)
+            elif obj.spoilt and not self._lenient:
+                raise Unreadable(f"the watch cannot be read: {obj.why}")
+            else:
+                yield BrokenEvent(raw.type, obj)
+        else:
+            fields = {"resource": str(self._resource), "type": raw.type[:64]}
+            log.error("Unable to understand watch event", extra={"fields": fields})
 
-    def _bookmark(self, raw: _RawEvent) -> WatchEvent[T]:
-        """A bookmark has metadata only; servers fill the rest with whatever their kind makes of nothing."""
-        partial = codec.decode(raw.object, PartialObject)
-        return WatchEvent(BOOKMARK, self._resource.view(metadata=partial.metadata))
+
+def _bookmark(data: msgspec.Raw) -> Bookmark:
+    """A bookmark has metadata only; servers fill the rest with whatever their kind makes of nothing."""
+    try:
+        partial = codec.decode(data, PartialObject)
+    except codec.DecodeError as error:
+        raise unreadable(error) from None
+    return Bookmark(partial.metadata.resource_version, partial.annotations.get(INITIAL_EVENTS_END) == "true")
 
 
-def initial_events_end(event: WatchEvent[T]) -> bool:
-    """Whether this bookmark closes the initial events of a WatchList."""
-    return event.object.annotations.get(INITIAL_EVENTS_END) == "true"
+class _Pieces:
+    """JSON objects that do not come one to a line: several on one, or one on several.
+
+    Strings never go over a line's end, so that brackets can be counted line by line.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._depth = 0
+
+    @property
+    def pending(self) -> bool:
+        """Whether an object has begun and not ended."""
+        return self._depth > 0
+
+    def add(self, line: bytes) -> list[bytes]:
+        """The objects that this line completes. Raises Unreadable for what is no object, or was cut."""
+        if self.pending and _is_event(line):
+            raise Unreadable("the watch cannot be read: an event was cut")
+        whole: list[bytes] = []
+        start = 0
+        for match in _BRACKETS.finditer(line):
+            self._depth += _STEPS.get(match[0], 0)
+            if self._depth <= 0:
+                whole.append(b"".join((*self._parts, line[start : match.end()])))
+                self._parts, self._size, self._depth, start = [], 0, 0, match.end()
+        rest = line[start:].strip()
+        if rest and not self.pending:
+            raise Unreadable("the watch cannot be read: there is something between its events")
+        if rest:
+            self._parts.append(rest)
+            self._size += len(rest)
+            if self._size > LONGEST_EVENT:
+                raise Unreadable(f"the watch cannot be read: an event is longer than {LONGEST_EVENT} bytes")
+        return whole
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        return codec.decode(line, _RawEvent).type in KNOWN
+    except codec.DecodeError:
+        return False

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.ratelimit import Unlimited
-from kcm_cli.rest.transport import Transport, TransportError
+from kcm_cli.rest.transport import RequestError, Transport
 from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
@@ -83,7 +82,7 @@ class Cluster:
             try:
                 await self.nodes.ensure(self._options.nodes)
                 return
-            except (ApiError, TransportError) as error:
+            except RequestError as error:
                 log.warning("Cannot register nodes", extra={"fields": {"err": str(error)}})
                 await self._clock.sleep(RETRY_S)
 

@@ -11,14 +11,12 @@ import logging
 from collections import deque
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.machinery.codec import DecodeError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.ratelimit import TokenBucket
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.events.correlate import Correlator, Emitted, Source
 from kcm_cli.runtime.events.counted import CountedEvents, EventNames
 
@@ -64,7 +62,7 @@ class Events:
                 event = self._queue.popleft()
                 try:
                     await self._write(event)
-                except (ApiError, TransportError, DecodeError) as error:
+                except RequestError as error:
                     fields = {"reason": event.notice.reason, "object": event.notice.ref.name, "err": str(error)}
                     log.debug("Event not written", extra={"fields": fields})
             self._there.clear()

@@ -4,9 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from kcm_cli.machinery.codec import DecodeError
-from kcm_cli.rest.errors import ApiError
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -25,7 +23,7 @@ async def _worker(queue: WorkQueue, sync: Callable[[str], Awaitable[None]]) -> N
         try:
             await sync(key)
             queue.forget(key)
-        except (ApiError, TransportError, DecodeError) as error:
+        except RequestError as error:
             log.info("Will try again", extra={"fields": {"queue": queue.name, "key": key, "err": str(error)}})
             queue.add_rate_limited(key)
         finally:

@@ -30,8 +30,8 @@ from kcm_cli.machinery.meta import OwnerReference, controller_of
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import Delete, Mode, Notice, Outcome, Stage, Update, ref_to
 from kcm_cli.planning.status import status_changes
-from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound, namespace_terminating
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import AlreadyExists, NotFound, namespace_terminating
+from kcm_cli.rest.transport import RequestError
 
 BACKGROUND = "Background"
 CONTROLLER_NAME = "controller name"
@@ -117,7 +117,7 @@ class CronJobController:
             job = await self._client.create(JOBS, cron_job.namespace, job_for(cron_job, time))
         except AlreadyExists:
             return await self._found(cron_job, status, time), None
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             if not namespace_terminating(error):
                 self._recorder.emit(Notice(ref, "Warning", "FailedCreate", f"Error creating job: {error}"))
             return status, error

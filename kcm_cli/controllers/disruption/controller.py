@@ -18,7 +18,6 @@ from kcm_cli.planning.actions import Notice, Update, ref_to
 from kcm_cli.planning.pod_status import status_patch
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import (
-    ApiError,
     Conflict,
     InternalError,
     NotFound,
@@ -28,10 +27,10 @@ from kcm_cli.rest.errors import (
     TooManyRequests,
 )
 from kcm_cli.rest.mapper import NoMatch
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError, TransportError
 from kcm_cli.runtime.informer import AnyInformer
 
-_FAILURES = (ScaleUnknown, NoMatch, ApiError, TransportError, ValueError)
+_FAILURES = (ScaleUnknown, NoMatch, ValueError, RequestError)
 _PASSING = (TransportError, InternalError, ServerTimeout, ServiceUnavailable, Timeout, TooManyRequests)
 """Failures that no change of an object will tell the end of."""
 _ALWAYS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")

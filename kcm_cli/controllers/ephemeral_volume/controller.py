@@ -13,8 +13,7 @@ from kcm_cli.controllers.ephemeral_volume.metrics import EphemeralVolumeMetrics
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.planning.pod_claims import CLAIM, claim_name, claims_of
-from kcm_cli.rest.errors import ApiError
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 
 
 def build(context: ControllerContext) -> Runnable:
@@ -46,7 +45,7 @@ class EphemeralVolumeController:
         for volume in plan.ephemeral(pod):
             try:
                 await self._ensure(pod, volume)
-            except (plan.NotOwner, ApiError, TransportError) as error:
+            except (plan.NotOwner, RequestError) as error:
                 self._recorder.emit(plan.failed(pod, volume, _text(pod, volume, error)))
                 raise
 
@@ -58,7 +57,7 @@ class EphemeralVolumeController:
         self._metrics.attempts.inc()
         try:
             await writes.create(self._client, action)
-        except (ApiError, TransportError):
+        except RequestError:
             self._metrics.failures.inc()
             raise
 

@@ -14,13 +14,11 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.garbage_collector.changes import Change, Deleted, Kind, Listed, Observed
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, OwnerReference, View
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
-from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.served import ServedResource
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import AnyInformer
 
 log = logging.getLogger(__name__)
@@ -86,7 +84,7 @@ class Monitors:
         """Follow what is served now. Groups that failed keep the monitors that are synced."""
         try:
             found = await discover(self._client)
-        except (ApiError, TransportError, codec.DecodeError) as error:
+        except RequestError as error:
             log.warning("Discovery failed, monitors stay as they are", extra={"fields": {"err": str(error)}})
             return Outcome.FAILED
         deletable = [resource for resource in found.preferred() if resource.supports(*VERBS)]
@@ -94,7 +92,7 @@ class Monitors:
             return Outcome.FAILED
         wanted = {resource.gvr: resource for resource in deletable if self._counts(resource)}
         for gvr, resource in self._followed.items():
-            if gvr.group_version in found.failed and self._listening[gvr].synced.is_set():
+            if not found.complete(gvr) and self._listening[gvr].synced.is_set():
                 wanted.setdefault(gvr, resource)
         added, removed = wanted.keys() - self._followed.keys(), self._followed.keys() - wanted.keys()
         if not added and not removed:

@@ -30,8 +30,7 @@ from kcm_cli.machinery.meta import split_key
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Update
 from kcm_cli.planning.status import status_changes
-from kcm_cli.rest.errors import ApiError
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.workqueue import RetryLimiter
 
@@ -302,7 +301,7 @@ class AutoscalerController:
             written = await writes.update(
                 self._client, Update(HORIZONTAL_POD_AUTOSCALERS, draft.hpa, changes, "status")
             )
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             draft.warn("FailedUpdateStatus", str(error))
             raise SyncFailed(f"failed to update status for {draft.hpa.name}: {error}") from None
         self._fresh.wrote(written)

@@ -13,7 +13,6 @@ import msgspec
 from kcm_cli.api.autoscaling import TargetReference
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Sample, Uncomputable
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector
@@ -23,7 +22,7 @@ from kcm_cli.machinery.times import parse_time, span
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, ApiError
 from kcm_cli.rest.mapper import Mapper, NoMatch
-from kcm_cli.rest.transport import Request, TransportError
+from kcm_cli.rest.transport import Request, RequestError, TransportError
 
 CUSTOM, EXTERNAL = "custom.metrics.k8s.io", "external.metrics.k8s.io"
 _CUSTOM_VERSIONS = ("v1beta2", "v1beta1")
@@ -136,7 +135,7 @@ class MetricsApis:
             return f"namespaces/{namespace}/metrics/{quote(metric)}", f"metrics.{CUSTOM} {metric}"
         try:
             gvr = (await self._mapper.kind(group, target.kind)).gvr
-        except (NoMatch, ApiError, TransportError, codec.DecodeError) as error:
+        except (NoMatch, RequestError) as error:
             kind = f"{target.kind}.{group}" if group else target.kind
             raise _Unread(f"unable to map kind {kind} to resource: {error}") from None
         plural = f"{gvr.plural}.{group}" if group else gvr.plural
@@ -147,7 +146,7 @@ class MetricsApis:
         """The version to speak: the server's choice among those that are known here."""
         try:
             groups = (await self._mapper.discovery()).groups
-        except (ApiError, TransportError, codec.DecodeError) as error:
+        except RequestError as error:
             raise _Unread(str(error)) from None
         versions = next(((group.preferred, *group.versions) for group in groups if group.name == CUSTOM), None)
         if versions is None:
@@ -163,10 +162,10 @@ class MetricsApis:
 
     async def _read(self, request: Request, named: str, view: type[T]) -> T:
         try:
-            return codec.decode(await self._client.call(request), view)
+            return await self._client.ask(request, view)
         except ApiError as error:
             raise _Unread(refusal(error, request.path, named)) from None
-        except (TransportError, codec.DecodeError) as error:
+        except TransportError as error:
             raise _Unread(str(error)) from None
 
 

@@ -14,7 +14,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.mapper import Mapper, NoMatch
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError, TransportError
 
 _ATTEMPTS = 5
 _PAUSE_S = 0.01
@@ -39,7 +39,7 @@ class Held:
 
     @property
     def scale(self) -> Scale:
-        return codec.decode(codec.encode(self.doc), Scale)
+        return codec.convert(self.doc, Scale)
 
 
 class Targets:
@@ -61,7 +61,7 @@ class Targets:
             return Held(resource, namespace, ref.name, await self._get(resource, namespace, ref.name))
         except ApiError as error:
             raise ScaleFailed(str(error)) from None
-        except (NoMatch, TransportError, codec.DecodeError, ValueError) as error:
+        except (NoMatch, TransportError, ValueError) as error:
             raise ScaleFailed(str(error)) from None
 
     async def write(self, held: Held, replicas: int) -> None:
@@ -75,7 +75,7 @@ class Targets:
             except Conflict as error:
                 if attempt == _ATTEMPTS - 1:
                     raise ScaleFailed(str(error)) from None
-            except (ApiError, TransportError, codec.DecodeError) as error:
+            except RequestError as error:
                 raise ScaleFailed(str(error)) from None
             else:
                 return
@@ -94,5 +94,5 @@ class Targets:
         except ApiError as error:
             path = resource.gvr.path(namespace, name, "scale")
             raise ScaleFailed(refusal(error, path, f"{resource.gvr.plural} {name}")) from None
-        except (TransportError, codec.DecodeError) as error:
+        except TransportError as error:
             raise ScaleFailed(str(error)) from None

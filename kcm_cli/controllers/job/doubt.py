@@ -9,14 +9,14 @@ upstream: none; there a lost answer can make a Job run more pods than it has com
 
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import PODS, Pod
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Create, Outcome
 from kcm_cli.rest.client import Client
+from kcm_cli.rest.listing import read_page
+from kcm_cli.rest.reading import read
 from kcm_cli.rest.transport import TransportError, Unreachable
 from kcm_cli.runtime.store import Store
-from kcm_cli.runtime.wire import ListPage
 
 
 class Doubt:
@@ -43,8 +43,8 @@ class Doubt:
         if not self.pending(job):
             return True
         body = await self._client.list_page(PODS, job.namespace, label_selector=str(selector), metadata_only=True)
-        for item in codec.decode(body, ListPage).items or ():
-            if self._pods.get(codec.decode(item, Object).key) is None:
+        for item in read_page(body).items:
+            if self._pods.get(read(item, Object).key) is None:
                 return False
         self._jobs.pop(job.key, None)
         return True

@@ -18,8 +18,8 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.engine.resync import Loop
-from kcm_cli.rest.errors import ApiError, Conflict, NotFound
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class TokenCleaner:
     async def _clean_namespace(self, namespace: str, secrets: list[Secret], limit: Limits, now: datetime) -> None:
         try:
             pods = await self._caches.list_now(POD_SECRETS, namespace)
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             fields = {"namespace": namespace, "err": str(error)}
             log.error("Pods cannot be listed, their tokens are left alone", extra={"fields": fields})
             return
@@ -101,5 +101,5 @@ class TokenCleaner:
                     pass
         except (NotFound, Conflict):
             return  # gone, another one of this name, or used since
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             log.error("Token could not be cleaned up", extra={"fields": fields | {"err": str(error)}})

@@ -9,20 +9,19 @@ from kcm_cli.api.core import PODS, Namespace
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.namespace.plan import FINALIZER_ESTIMATE_S, grace_s
 from kcm_cli.controllers.namespace.snapshot import Remains
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, MethodNotSupported, NotFound
 from kcm_cli.rest.listing import list_all
 from kcm_cli.rest.served import ServedResource
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 
 PARALLEL = 8
 """So many kinds are deleted at once."""
 
 _MISSING = (MethodNotSupported, NotFound)
-_FAILED = (ApiError, TransportError, codec.DecodeError)
+_FAILED = RequestError
 
 
 class Content:

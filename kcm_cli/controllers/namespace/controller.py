@@ -16,8 +16,8 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import with_resync
 from kcm_cli.planning.actions import Path, Value
-from kcm_cli.rest.errors import ApiError, NotFound
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.workqueue import RetryLimiter
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class NamespaceController:
         doc = writes.edited(namespace, changes)
         try:
             return await self._client.update(NAMESPACES, "", namespace.name, doc, subresource="status")
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             fields = {"namespace": namespace.name, "err": str(error)}
             log.warning("Could not write the conditions of a namespace", extra={"fields": fields})
             return namespace

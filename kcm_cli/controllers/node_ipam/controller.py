@@ -20,9 +20,8 @@ from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery.addresses import Network
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest.client import STRATEGIC_MERGE
-from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.listing import Listed, list_all
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +71,7 @@ class NodeIPAMController:
         while True:
             try:
                 return await list_all(self._client, NODES)
-            except (ApiError, TransportError) as error:
+            except RequestError as error:
                 log.error("Failed to list all nodes", extra={"fields": {"err": str(error)}})
                 if self._clock.monotonic() + LIST_PAUSE_S > deadline:
                     text = f"failed to list all nodes in {LIST_LIMIT_S:g}s, cannot proceed without knowing their ranges"
@@ -98,7 +97,7 @@ class NodeIPAMController:
             try:
                 await self._patch(node, cidrs)
                 return
-            except (ApiError, TransportError):
+            except RequestError:
                 if attempt == ATTEMPTS:
                     self._tell(node, "CIDRAssignmentFailed")
                     raise

@@ -30,8 +30,8 @@ from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import Loop, Together, for_each
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.conditions import find
-from kcm_cli.rest.errors import ApiError, Conflict, NotFound
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
 from kcm_cli.runtime.store import NODE, by_node
 
@@ -167,7 +167,7 @@ class NodeLifecycleController:
         for attempt in range(ATTEMPTS):
             try:
                 return await self._try_update_health(node)
-            except (ApiError, TransportError) as error:
+            except RequestError as error:
                 if attempt == ATTEMPTS - 1:
                     raise
                 log.error("Error updating node", extra={"fields": {"node": node.name, "err": str(error)}})
@@ -195,7 +195,7 @@ class NodeLifecycleController:
         """The next look tries again what failed; the node's pods do not wait for it."""
         try:
             await self._evict_by(node, ready)
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             log.error("Node's taints were not changed", extra={"fields": {"node": node.name, "err": str(error)}})
 
     async def _evict_by(self, node: Node, ready: Condition) -> None:
@@ -224,7 +224,7 @@ class NodeLifecycleController:
         """The same where nobody catches errors; a taint that stays is looked at again with the node's health."""
         try:
             await self._reachable(node)
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             log.error("Node's taints were not removed", extra={"fields": {"node": node.name, "err": str(error)}})
 
     async def _taint(self, node: Node, add: set[str], remove: set[str]) -> None:
@@ -328,7 +328,7 @@ class NodeLifecycleController:
             other = plan.NOT_READY if key == plan.UNREACHABLE else plan.UNREACHABLE
             try:
                 await self._taint(node, {key}, {other})
-            except (ApiError, TransportError) as error:
+            except RequestError as error:
                 log.error("Node cannot be tainted", extra={"fields": {"node": name, "err": str(error)}})
                 queue.later(name, self._clock.monotonic() + TAINT_PERIOD_S)
                 continue

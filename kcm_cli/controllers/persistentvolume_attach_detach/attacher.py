@@ -13,8 +13,8 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.planning.volumes.attachable import AttachableVolume, attachment_name
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Informer
 
 TIMEOUT_S = 120.0
@@ -57,7 +57,7 @@ class Attacher:
             await self._client.delete(VOLUME_ATTACHMENTS, "", name)
         except NotFound:
             return
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             raise AttachError(_DELETE_FAILED.format(name=name, error=error)) from error
         since = 0 if self._attachments.store.get(name) is not None else await self._version(name)
         text = f"timed out waiting for external-attacher of unknown CSI driver to detach volume {handle}"
@@ -83,7 +83,7 @@ class Attacher:
             await self._client.create(VOLUME_ATTACHMENTS, "", {**body, "metadata": {"name": name}, "spec": spec})
         except AlreadyExists:
             return  # the cache is behind
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             raise AttachError(_ATTACH_FAILED.format(error=error)) from error
 
     async def _version(self, name: str) -> int:
@@ -92,7 +92,7 @@ class Attacher:
             return (await self._client.get(VOLUME_ATTACHMENTS, "", name)).version
         except NotFound:
             return 0
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             raise AttachError(_UNKNOWN.format(name=name, error=error)) from error
 
     def _shows(self, version: int) -> bool:

@@ -22,8 +22,8 @@ from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach, Situ
 from kcm_cli.engine.execute import Recorder
 from kcm_cli.planning.volumes.attachable import CSI, PLUGINS, SEPARATOR, AttachableVolume, plugin_of
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import ApiError, NotFound
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import Store
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.runtime.workqueue import WorkQueue
@@ -109,7 +109,7 @@ class Reconciler:
         self._actual.unreport(name, node)
         try:
             await self._parts.statuses.sync(node)
-        except (ApiError, TransportError):
+        except RequestError:
             self._report_again(name, node)
             raise
         if self._desired.get(name, node) is None:
@@ -140,7 +140,7 @@ class Reconciler:
             await self._parts.attacher.detach(*_source(name, volume), node)
             failed = False
             self._actual.detached(name, node)
-        except (NotSafe, AttachError, ApiError, TransportError) as error:
+        except (NotSafe, AttachError, RequestError) as error:
             self._actual.uncertain(name, volume, node)
             fields = {"volume": name, "node": node, "err": str(error)}
             log.error("DetachVolume.Detach failed", extra={"fields": fields})

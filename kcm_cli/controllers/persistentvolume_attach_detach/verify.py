@@ -11,8 +11,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World
 from kcm_cli.planning.volumes.attachable import AttachableVolume
-from kcm_cli.rest.errors import ApiError
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 
 log = logging.getLogger(__name__)
 NAME = "verify_volumes_are_attached_per_node"
@@ -46,7 +45,7 @@ class Verifier:
         try:
             if not self._world.is_attached(volume) or await self._attacher.is_attached(volume, node):
                 return
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             log.warning("Cannot ask whether the volume is attached", extra={"fields": {**fields, "err": str(error)}})
             return
         log.info("The volume is no longer attached", extra={"fields": fields})

@@ -33,8 +33,8 @@ from kcm_cli.controllers.persistentvolume_binder.writes import Writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import Loop, Together
 from kcm_cli.planning.volumes import binding
-from kcm_cli.rest.errors import ApiError, NotFound
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import NotFound
+from kcm_cli.rest.transport import RequestError
 
 CHUNK = 500
 """So many objects are looked at in one pass before others have their turn."""
@@ -125,7 +125,7 @@ class VolumeBinder:
     async def _bind(self, claim: PersistentVolumeClaim, decision: Bind) -> None:
         try:
             await self._writes.bind(decision.volume, claim)
-        except (ApiError, TransportError, binding.NoCapacity):
+        except (binding.NoCapacity, RequestError):
             if decision.found:
                 self._metrics.failed(claim.key)
             raise
@@ -136,7 +136,7 @@ class VolumeBinder:
         """The change brings the claim back, with its class."""
         try:
             await self._writes.claim(claim, {("spec", "storageClassName"): name})
-        except (ApiError, TransportError):
+        except RequestError:
             self._metrics.assigned_class(failed=True)
             raise
         self._metrics.assigned_class(failed=False)

@@ -29,8 +29,8 @@ from kcm_cli.planning.volumes.names import (
     SELECTED_NODE,
     YES,
 )
-from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.rest.transport import RequestError
 
 FAILED = "ProvisioningFailed"
 CREATE_ATTEMPTS = 5
@@ -77,7 +77,7 @@ class Provisioner:
         self._metrics.started(claim.key, plugin or provisioner_of(class_.provisioner), PROVISION)
         try:
             await (self._make(claim, class_, plugin) if plugin else self._ask(claim, class_))
-        except (ApiError, TransportError, ProvisioningError):
+        except (ProvisioningError, RequestError):
             self._metrics.failed(claim.key)
             raise
 
@@ -86,7 +86,7 @@ class Provisioner:
         name = provisioner_of(class_.provisioner)
         try:
             claim = await self._writes.claim(claim, binding.claim_provisioner(claim, name))
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             self._tell(claim, f"Error saving claim: {error}")
             raise
         message = (
@@ -151,7 +151,7 @@ class Provisioner:
                 break
             except AlreadyExists:
                 break
-            except (ApiError, TransportError) as error:
+            except RequestError as error:
                 last = attempt == CREATE_ATTEMPTS - 1
                 if last:
                     await self._take_back(claim, path, error)

@@ -14,11 +14,11 @@ from kcm_cli.engine.writes import create as create_object
 from kcm_cli.machinery.meta import Object, number_of
 from kcm_cli.planning.actions import Create
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.tasks import Tasks
-from kcm_cli.runtime.wire import EventDecoder
+from kcm_cli.runtime.wire import ADDED, EventDecoder, WatchEvent
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class Recycler:
             await tasks.stop()
         try:
             await self._delete(namespace, name, pod.uid)
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             if not problem:
                 raise RecycleError(f"failed to delete recycler pod: {error}") from error
         if problem:
@@ -73,10 +73,10 @@ class Recycler:
         except AlreadyExists:
             try:
                 await self._delete(namespace, name)
-            except (ApiError, TransportError) as error:
+            except RequestError as error:
                 raise RecycleError(f"failed to delete old recycler pod {namespace}/{name}: {error}") from error
             raise RecycleError("old recycler pod found, will retry later") from None
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             raise RecycleError(f"unexpected error creating recycler pod:  {error}") from error
 
     async def _delete(self, namespace: str, name: str, uid: str = "") -> None:
@@ -112,7 +112,7 @@ class Recycler:
         async with self._client.watch(EVENTS, namespace, field_selector=f"involvedObject.name={name}") as stream:
             async for chunk in stream.chunks:
                 for event in decoder.feed(chunk):
-                    if event.type == "ADDED":
+                    if isinstance(event, WatchEvent) and event.type == ADDED:
                         tell(event.object.type, event.object.message)
 
 

@@ -17,8 +17,7 @@ from kcm_cli.engine.storage_operations import StorageOperations
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Patch
 from kcm_cli.planning.volumes.names import PRE_RESIZE_CAPACITY
-from kcm_cli.rest.errors import ApiError
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 
 WORKERS = 10
 OPERATION = "expand_volume"
@@ -57,7 +56,7 @@ class ExpandController:
             return
         try:
             await writes.patch(self._client, naming)
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             self._recorder.emit(plan.not_named(claim, error))
             raise
 
@@ -95,7 +94,7 @@ class ExpandController:
             return None
         try:
             return await writes.patch(self._client, action)
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             self._recorder.emit(flex.failed(claim, f"{failure}: {error}"))
             raise
 

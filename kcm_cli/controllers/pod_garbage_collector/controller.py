@@ -17,8 +17,8 @@ from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import Loop
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
-from kcm_cli.rest.errors import ApiError, Conflict, NotFound
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import by_node
 
 log = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class PodGarbageCollector:
         except NotFound:
             self._missing.pop(node, None)
             return True
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             log.warning("Node cannot be looked up", extra={"fields": {"node": node, "err": str(error)}})
         return False
 
@@ -105,7 +105,7 @@ class PodGarbageCollector:
                 await self._fail_and_delete(pod, condition)
             except (NotFound, Conflict):
                 return  # gone, or another pod of this name by now
-            except (ApiError, TransportError) as error:
+            except RequestError as error:
                 self._failed.labels(pod.namespace, reason.value).inc()
                 log.error("Pod cannot be deleted", extra={"fields": {"pod": pod.key, "err": str(error)}})
 

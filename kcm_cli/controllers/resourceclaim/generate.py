@@ -5,8 +5,6 @@ upstream: pkg/controller/resourceclaim/controller.go#handleClaim, #handlePodGrou
 
 from typing import Any
 
-import msgspec
-
 from kcm_cli.api.core import PODS, Pod, PodResourceClaim
 from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, ResourceClaimSpec, ResourceClaimTemplate
 from kcm_cli.api.resource import Resource
@@ -16,12 +14,12 @@ from kcm_cli.controllers.resourceclaim.made import MadeClaims
 from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
 from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.resource_claims import NotCreated, NotNeeded, Unsupported, named, shares
 from kcm_cli.rest.client import APPLY
-from kcm_cli.rest.errors import ApiError
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 
 FIELD_MANAGER = "ResourceClaimController"
 _APPLY_QUERY = (("fieldManager", FIELD_MANAGER), ("force", "true"))
@@ -49,7 +47,7 @@ class Generator:
         for entry in user.spec.resource_claims:
             try:
                 name = await self._claim_for(user, group, entry)
-            except (NoClaim, ApiError, TransportError) as error:
+            except (NoClaim, RequestError) as error:
                 self._tell(user, entry, error)
                 raise
             if name is not None and name != plan.recorded(user).get(entry.name):
@@ -82,7 +80,7 @@ class Generator:
 
     async def _create(self, user: Pod | PodGroup, entry: PodResourceClaim) -> str:
         template = self._template(user.namespace, entry.resource_claim_template_name or "")
-        requests = msgspec.convert(template.spec.spec, ResourceClaimSpec).devices.requests
+        requests = codec.convert(template.spec.spec, ResourceClaimSpec).devices.requests
         admin_access = plan.has_admin_access(requests)
         if admin_access and not self._admin_access:
             raise NoClaim("admin access is requested, but the feature is disabled")
@@ -91,7 +89,7 @@ class Generator:
         body = plan.claim_from(template, _kind(user), user, entry.name)
         try:
             claim = await self._made.create(user, entry.name, body)
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             self._metrics.created(admin_access=admin_access, success=False)
             raise NoClaim(f"create ResourceClaim : {error}") from error
         self._metrics.created(admin_access=admin_access, success=True)

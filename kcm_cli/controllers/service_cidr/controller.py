@@ -18,9 +18,9 @@ from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import Notice, Patch, ref_to
 from kcm_cli.planning.protection import is_held, lacks
 from kcm_cli.rest.client import APPLY
-from kcm_cli.rest.errors import ApiError, Conflict, NotFound
+from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.listing import list_all
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class ServiceCIDRController:
             await self._patch(plan.protection(current))
         try:
             await self._set(current, plan.READY)
-        except (ApiError, TransportError):
+        except RequestError:
             text = "The ServiceCIDR Status can not be set to Ready=True"
             self._recorder.emit(Notice(ref_to(SERVICE_CIDRS, current), "Warning", "KubernetesServiceCIDRError", text))
             raise

@@ -31,8 +31,8 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import ABSENT, Create, Delete, Notice, Path, Update, Value, ref_to
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists, ApiError, Conflict, NotFound, namespace_terminating
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import AlreadyExists, Conflict, NotFound, namespace_terminating
+from kcm_cli.rest.transport import RequestError
 
 MAX_BATCH = 500
 MEND_ATTEMPTS = 4
@@ -44,9 +44,9 @@ class ClaimsError(Exception):
     reason = "ClaimsError"
 
 
-WRITE_ERRORS = (ApiError, TransportError)
+WRITE_ERRORS = RequestError
 
-STEP_ERRORS = (*WRITE_ERRORS, ClaimsError)
+STEP_ERRORS = (WRITE_ERRORS, ClaimsError)
 """How a step may end."""
 
 

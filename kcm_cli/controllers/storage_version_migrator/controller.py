@@ -18,14 +18,12 @@ from kcm_cli.controllers.storage_version_migrator.runner import MigrationRunner
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import Together
-from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import Update
 from kcm_cli.rest.client import APPLY
 from kcm_cli.rest.errors import ApiError, Conflict, TooManyRequests
-from kcm_cli.rest.listing import list_all
+from kcm_cli.rest.listing import list_all, read_page
 from kcm_cli.rest.mapper import Mapper, NoMatch
 from kcm_cli.rest.served import ServedResource
-from kcm_cli.runtime.wire import ListPage
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +115,7 @@ class Migrator:
 
     async def _starting(self, migration: StorageVersionMigration, served: ServedResource) -> Update | None:
         body = await self._client.list_page(served.partial(), limit=1, metadata_only=True)
-        version = codec.decode(body, ListPage).resource_version
+        version = read_page(body).resource_version
         if plan.is_version(version):
             return plan.starting_at(migration, version)
         text = f'latest resourceVersion for {plan.shown(served.gvr)} is not valid: "{version}"'

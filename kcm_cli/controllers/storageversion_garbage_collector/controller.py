@@ -12,9 +12,9 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import Together
 from kcm_cli.planning.actions import Delete
-from kcm_cli.rest.errors import ApiError, NotFound
+from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.listing import list_all
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
 
 NAMESPACE = "kube-system"
@@ -49,7 +49,7 @@ class StorageVersionCollector:
         for versions in (await list_all(self._client, STORAGE_VERSIONS)).items:
             try:
                 await self._clean(versions, {key})
-            except (ApiError, TransportError) as error:
+            except RequestError as error:
                 errors.append(error)
         if errors:
             raise errors[0]

@@ -85,7 +85,7 @@ class _Types:
         self._known: dict[tuple[str, str], Schemas | None] = {}
 
     async def declare(self, kind: Kind, suffix: str) -> "Declared | None":
-        """The type of a kind; None where there is no schema. Raises ApiError, TransportError."""
+        """The type of a kind; None where there is no schema. Raises RequestError."""
         from kcm_cli.controllers.validatingadmissionpolicy_status.plan import Declared
         from kcm_cli.machinery.cel.declarations import Declarations
 

@@ -12,13 +12,12 @@ import random
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import Clock
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta, View
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.trust import Trust, from_config_map
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AccessError, ApiError
-from kcm_cli.rest.transport import Request, TransportError
+from kcm_cli.rest.transport import Request, RequestError
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +27,7 @@ FIRST_S = 10.0
 _RETRY_S = 1.0
 _WATCH_S = 300
 _CONFIG_MAPS = GVR("", "v1", "configmaps")
-_FAILURES = (ApiError, AccessError, TransportError, TimeoutError, codec.DecodeError)
+_FAILURES = (AccessError, TimeoutError, RequestError)
 
 
 class _ConfigMap(View, frozen=True, gc=False):
@@ -85,8 +84,7 @@ class ClusterTrust:
     async def _read(self) -> str:
         """Take over what the ConfigMap says now; its version."""
         async with asyncio.timeout(FIRST_S):
-            body = await self._client.call(Request("GET", _CONFIG_MAPS.path(NAMESPACE, NAME)))
-        config_map = codec.decode(body, _ConfigMap)
+            config_map = await self._client.ask(Request("GET", _CONFIG_MAPS.path(NAMESPACE, NAME)), _ConfigMap)
         state, problems = from_config_map(self._config, config_map.data or {}, self._trust.state)
         for problem in problems:
             log.error("Authentication setting ignored", extra={"fields": {"configmap": NAME, "err": problem}})

@@ -7,6 +7,7 @@ plugin/pkg/authorizer/webhook
 import asyncio
 import logging
 import random
+from typing import TypeVar
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -18,9 +19,11 @@ from kcm_cli.manager.server.user import AuthenticationError, User
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError
-from kcm_cli.rest.transport import ConnectionLost, Request, TransportError
+from kcm_cli.rest.reading import read
+from kcm_cli.rest.transport import ConnectionLost, Request, RequestError
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 TOKEN_REVIEWS = GVR("authentication.k8s.io", "v1", "tokenreviews")
 ACCESS_REVIEWS = GVR("authorization.k8s.io", "v1", "subjectaccessreviews")
@@ -48,14 +51,14 @@ class Reviewer:
         self._clock = clock
         self._rng = rng
 
-    async def ask(self, spec: Doc) -> bytes:
+    async def ask(self, spec: Doc, type_: type[T]) -> T:
         """The answered review. Raises ReviewError."""
         body = codec.encode({**self._head, "metadata": {}, "spec": spec, "status": {}})
         request = Request("POST", self._path, (), {"content-type": "application/json"}, body)
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                return await self._insist(request)
-        except (ApiError, TransportError, TimeoutError) as error:
+                return read(await self._insist(request), type_)
+        except (TimeoutError, RequestError) as error:
             why = str(error) or "context deadline exceeded"
             log.error("Failed to ask for a review", extra={"fields": {"path": self._path, "err": why}})
             raise ReviewError(why) from error
@@ -65,7 +68,7 @@ class Reviewer:
         for step in range(_STEPS):
             try:
                 return await self._once(request)
-            except (ApiError, TransportError) as error:
+            except RequestError as error:
                 if step == _STEPS - 1 or not _passing(error):
                     raise
             await self._clock.sleep(wait_s * (1.0 + self._rng.random() * _JITTER))
@@ -115,7 +118,7 @@ class _AccessReview(View, frozen=True, gc=False):
 
 async def review_token(reviewer: Reviewer, token: str) -> User | None:
     """Whose token it is; None if it is nobody's. Raises ReviewError, and AuthenticationError with a reason."""
-    status = codec.decode(await reviewer.ask({"token": token}), _TokenReview).status
+    status = (await reviewer.ask({"token": token}, _TokenReview)).status
     if not status.authenticated:
         if status.error:
             raise AuthenticationError(status.error)
@@ -138,10 +141,10 @@ def access_spec(user: User, verb: str, path: str) -> Doc:
 
 async def review_access(reviewer: Reviewer, spec: Doc) -> Decision:
     """Whether the access is allowed. Raises ReviewError."""
-    return codec.decode(await reviewer.ask(spec), _AccessReview).status
+    return (await reviewer.ask(spec, _AccessReview)).status
 
 
-def _passing(error: ApiError | TransportError) -> bool:
+def _passing(error: RequestError) -> bool:
     """Whether the trouble may be over soon."""
     if isinstance(error, ApiError):
         return error.status in (429, 500, 504) or error.retry_after_s is not None

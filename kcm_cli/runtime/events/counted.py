@@ -44,7 +44,7 @@ class CountedEvents:
         """Create the Event, or raise its count; one that the server has no more is created with its count.
 
         The name is the same however often this is called, so that a write whose answer was lost makes no second Event.
-        Raises ApiError, TransportError, DecodeError.
+        Raises RequestError.
         """
         namespace = event.notice.ref.namespace or "default"
         if decision.count > 1:

@@ -13,7 +13,6 @@ from zlib import crc32
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V3, V5, KRef
-from kcm_cli.machinery.codec import DecodeError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Notice
 from kcm_cli.rest.client import Client
@@ -83,7 +82,7 @@ class EventWriter:
                 level = V5 if harmless else logging.ERROR
                 log.log(level, "Server rejected event (will not retry!)", extra=_fields(event, error))
                 return
-            except (TransportError, DecodeError) as error:
+            except TransportError as error:
                 log.error("Unable to write event (may retry after sleeping)", extra=_fields(event, error))
             if attempt < ATTEMPTS - 1:
                 await self._clock.sleep(PAUSE_S * (self._rng.random() if attempt == 0 else 1.0))

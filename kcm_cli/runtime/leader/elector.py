@@ -18,8 +18,8 @@ from collections.abc import Callable
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.machinery.times import format_micro_time
-from kcm_cli.rest.errors import ApiError, Conflict
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import Conflict
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.leader.config import JITTER_FACTOR, ElectionConfig
 from kcm_cli.runtime.leader.lock import Lock
 from kcm_cli.runtime.leader.record import (
@@ -35,7 +35,7 @@ from kcm_cli.runtime.leader.record import (
 
 log = logging.getLogger(__name__)
 
-_FAILURES = (ApiError, TransportError, TimeoutError)
+_FAILURES = (TimeoutError, RequestError)
 HEALTH_CHECK = "leaderElection"
 HEALTH_TOLERANCE_S = 20.0
 _READING, _CREATING = "Error retrieving lease lock", "Error initially creating lease lock"

@@ -12,11 +12,12 @@ from typing import Protocol
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import View
+from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.rest import errors
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.transport import Request
+from kcm_cli.rest.reading import read, read_doc
+from kcm_cli.rest.transport import Request, Unreadable
 from kcm_cli.runtime.leader.record import LeaseSpec, Record, from_spec, to_spec
 
 LEASES = GVR("coordination.k8s.io", "v1", "leases")
@@ -38,7 +39,7 @@ class Lock(Protocol):
         """Emit an Event about the lease; returns at once."""
 
 
-class _Lease(View, frozen=True, gc=False):
+class _Lease(Object, frozen=True, gc=False, kw_only=True):
     spec: LeaseSpec = LeaseSpec()
 
 
@@ -95,5 +96,8 @@ class LeaseLock:
         return await self._client.call(Request(method, path, (), headers, codec.encode(doc)))
 
     def _keep(self, body: bytes) -> Record:
-        self._doc = codec.decode_doc(body)
-        return from_spec(codec.decode(body, _Lease).spec)
+        doc, lease = read_doc(body), read(body, _Lease)
+        if lease.name != self._name:
+            raise Unreadable(f"the answer cannot be read: it is no Lease named {self._name}")
+        self._doc = doc
+        return from_spec(lease.spec)

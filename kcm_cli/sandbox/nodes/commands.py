@@ -4,12 +4,11 @@ Nothing but a client is needed: whoever plays the nodes (``nodes.Nodes``) sees t
 """
 
 from kcm_cli.api.resource import Resource
-from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.rest.client import MERGE, Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
-from kcm_cli.runtime.wire import ListPage
+from kcm_cli.rest.listing import read_page
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.views import NODE_LEASES, NODES
 
@@ -34,8 +33,8 @@ async def add(client: Client, name: str, *, capacity: str = "") -> None:
 
 async def add_some(client: Client, count: int, *, capacity: str = "") -> list[str]:
     """Add so many nodes under the first free names; the names."""
-    page = codec.decode(await client.list_page(_METADATA, metadata_only=True), ListPage)
-    taken = {_METADATA.decode(item).name for item in page.items or ()}
+    page = read_page(await client.list_page(_METADATA, metadata_only=True))
+    taken = {_METADATA.decode(item).name for item in page.items}
     added: list[str] = []
     number = 0
     while len(added) < count:

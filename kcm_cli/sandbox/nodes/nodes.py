@@ -50,7 +50,7 @@ class Nodes:
         self._mounts.node_changed(name)
 
     async def ensure(self, count: int) -> None:
-        """Make nodes 1 to ``count`` unless they exist. Raises ApiError, TransportError."""
+        """Make nodes 1 to ``count`` unless they exist. Raises RequestError."""
         for number in range(1, count + 1):
             try:
                 doc = shape.node_doc(f"{commands.PREFIX}{number}", number, ranged=self._ranged)

@@ -12,12 +12,10 @@ import random
 from dataclasses import dataclass, replace
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.machinery.codec import DecodeError
 from kcm_cli.planning.actions import Notice
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import ApiError
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.scheduler import hints
@@ -281,7 +279,7 @@ class Scheduler:
         try:
             await self._writes.nominate(work.info.pod, work.placement.node)
             problem = await self._writes.bind_volumes(work.info.pod, work.placement, self._listers)
-        except (ApiError, TransportError, DecodeError) as error:
+        except RequestError as error:
             problem = str(error)
         self._take_back(work.placement)
         return problem
@@ -290,7 +288,7 @@ class Scheduler:
         info, node = work.info, work.placement.node
         try:
             await self._writes.bind(info.pod, node)
-        except (ApiError, TransportError, DecodeError) as error:
+        except RequestError as error:
             await self._unbound(work, f'binding rejected: running Bind plugin "DefaultBinder": {error}')
             return
         text = f"Successfully assigned {info.key} to {node}"
@@ -325,7 +323,7 @@ class Scheduler:
             return
         try:
             await self._writes.failed(pod, reason, message, nominated)
-        except (ApiError, TransportError, DecodeError) as error:
+        except RequestError as error:
             log.info("Cannot write the pod's status", extra={"fields": {"pod": info.key, "err": str(error)}})
 
     async def _preempt(self, info: PodInfo, victims: Victims) -> None:
@@ -337,7 +335,7 @@ class Scheduler:
             try:
                 if not await self._writes.evict(victim.pod):
                     continue
-            except (ApiError, TransportError, DecodeError) as error:
+            except RequestError as error:
                 log.info("Cannot preempt", extra={"fields": {"pod": victim.key, "err": str(error)}})
                 self._queue.wake_where(lambda waiting, _: waiting.key == info.key)
                 return

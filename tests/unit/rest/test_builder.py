@@ -37,8 +37,9 @@ class Provisioner:
         known = self.namespaces if kind == "namespace" else self.accounts
         if request.method == "POST":
             known.add(json.loads(request.body)["metadata"]["name"])
-            return self.answer(201, {})
-        return self.answer(200, {}) if path.rpartition("/")[2] in known else self.failure(404, "NotFound")
+            return self.answer(201, json.loads(request.body))
+        name = path.rpartition("/")[2]
+        return self.answer(200, {"metadata": {"name": name}}) if name in known else self.failure(404, "NotFound")
 
     def token(self, request):
         if self.broken:
@@ -54,7 +55,7 @@ class Provisioner:
 def cluster(script, answer, failure):
     clock = LoopClock(EPOCH)
     provisioner = Provisioner(answer, failure, clock)
-    seen = script(answer(200, {}))
+    seen = script(lambda request: answer(200, {"metadata": {"name": request.path.rpartition("/")[2]}}))
     settings = ClientSettings(qps=-1)
     root = RootClients(script(provisioner), settings, clock)
     clients = ServiceAccountClients(root.client("kube-controller-manager"), seen, settings, clock)

@@ -13,7 +13,7 @@ from kcm_cli.rest import errors
 from kcm_cli.rest.client import JSON_PATCH, MAX_RETRIES
 from kcm_cli.rest.parts import InvalidName
 from kcm_cli.rest.ratelimit import TokenBucket
-from kcm_cli.rest.transport import ConnectionLost, Request, TimedOut, Unreachable
+from kcm_cli.rest.transport import ConnectionLost, Request, Response, TimedOut, Unreachable, Unreadable
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "ns", "uid": "u"}}
 
@@ -243,7 +243,7 @@ def test_a_refused_connection_is_told_at_once_for_reads_too(script, answer):
 
 
 def test_requests_wait_for_their_turn(script, answer):
-    transport = script(answer(200, POD))
+    transport = script(lambda request: answer(200, {"metadata": {"name": request.path[-1]}}))
 
     async def run():
         client = transport.client(TokenBucket(10.0, 2))
@@ -255,7 +255,7 @@ def test_requests_wait_for_their_turn(script, answer):
 
 
 def test_a_cancelled_wait_does_not_use_its_token(script, answer):
-    transport = script(answer(200, POD))
+    transport = script(lambda request: answer(200, {"metadata": {"name": request.path[-1]}}))
 
     async def run():
         client = transport.client(TokenBucket(1.0, 1))
@@ -352,3 +352,41 @@ def test_own_requests_keep_their_headers(script, answer):
     request = Request("GET", "/healthz", headers={"accept": "text/plain"})
     virtual.run(transport.client().call(request))
     assert transport.asked[0].headers == {"accept": "text/plain", "user-agent": "kcm/test"}
+
+
+ANSWERS = [
+    b"",
+    b"ok",
+    b"<html>",
+    b"null",
+    b"[]",
+    b"{}",
+    b'{"metadata": null}',
+    b'{"metadata": {"name": "a"',
+    b'{"metadata": {"name": "\xff"}}',
+]
+VERBS = {
+    "get": lambda client: client.get(PODS, "ns", "a"),
+    "status": lambda client: client.get(PODS, "ns", "a", subresource="status"),
+    "create": lambda client: client.create(PODS, "ns", {}),
+    "update": lambda client: client.update(PODS, "ns", "a", {}),
+    "patch": lambda client: client.patch(PODS, "ns", "a", {}),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+@pytest.mark.parametrize("body", ANSWERS)
+def test_a_200_that_is_not_the_object_is_unreadable(script, body, verb):
+    with pytest.raises(Unreadable):
+        virtual.run(verb(script(Response(200, {}, body)).client()))
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]"])
+def test_a_deletion_whose_answer_cannot_be_read_may_have_failed(script, body):
+    with pytest.raises(Unreadable):
+        virtual.run(script(Response(200, {}, body)).client().delete(PODS, "ns", "a"))
+
+
+def test_another_object_than_the_one_asked_for_is_unreadable(script, answer):
+    with pytest.raises(Unreadable, match="named b"):
+        virtual.run(script(answer(200, POD)).client().get(PODS, "ns", "b"))

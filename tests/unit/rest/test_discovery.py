@@ -11,6 +11,7 @@ from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ServiceUnavailable
 from kcm_cli.rest.mapper import REFRESH_S, Mapper, NoMatch
 from kcm_cli.rest.served import Subresource
+from kcm_cli.rest.transport import Response, Unreadable
 
 SCALE = {"subresource": "scale", "responseKind": {"group": "autoscaling", "version": "v1", "kind": "Scale"}}
 AGGREGATED = {
@@ -23,6 +24,7 @@ AGGREGATED = {
 PLAIN = {
     "/api": {"kind": "APIVersions", "versions": ["v1"]},
     "/apis": {
+        "kind": "APIGroupList",
         "groups": [
             {"name": "apps", "versions": [{"version": "v1"}], "preferredVersion": {"version": "v1"}},
             {
@@ -30,7 +32,7 @@ PLAIN = {
                 "versions": [{"version": "v1"}, {"version": "v1beta1"}],
                 "preferredVersion": {"version": "v1"},
             },
-        ]
+        ],
     },
     "/api/v1": [("pods", "Pod", "", ""), ("pods/status", "Pod", "", "")],
     "/apis/apps/v1": [
@@ -207,3 +209,95 @@ def test_discovery_is_fetched_again_when_old_or_invalid_or_lacking(aggregated):
         return counts
 
     assert virtual.run(run()) == [1, 1, 1, 1, 1, 1, 2, 3, 3, 4]
+
+
+NULLS = {
+    "verbs": {"resource": "odds", "responseKind": {"kind": "Odd"}, "scope": "Namespaced", "verbs": None},
+    "all": {"resource": None, "responseKind": None, "scope": None, "verbs": None, "subresources": None},
+    "kind": {"resource": "odds", "responseKind": {"kind": None}, "verbs": ["get"]},
+    "subresource": {"resource": "odds", "responseKind": {"kind": "Odd"}, "subresources": [None, {"subresource": None}]},
+}
+
+
+@pytest.mark.parametrize("odd", NULLS.values(), ids=NULLS)
+def test_an_api_whose_list_holds_nulls_hides_no_other(script, answer, odd):
+    documents = {path: aggregated_doc(groups) for path, groups in AGGREGATED.items()}
+    version = {"version": "v1", "freshness": None, "resources": [odd]}
+    documents["/apis"]["items"].insert(0, {"metadata": {"name": "odd.example"}, "versions": [version]})
+    found = virtual.run(
+        discover(script(lambda request: answer(200, documents[request.path], content_type=TYPE)).client())
+    )
+    assert found.find("apps", "deployments") is not None
+    assert not found.failed
+    assert not any(served.supports("list") for served in found.all() if served.gvr.group == "odd.example")
+
+
+@pytest.mark.parametrize(
+    ("item", "failed"),
+    [
+        (None, None),
+        ({"metadata": None, "versions": None}, None),
+        ({"metadata": {"name": "odd.example"}, "versions": [None, {"resources": None}]}, None),
+        ({"metadata": {"name": "odd.example"}, "versions": [{"version": "v1", "resources": "none"}]}, "odd.example/v1"),
+        ({"metadata": {"name": "odd.example"}, "versions": ["v1"]}, "odd.example/*"),
+        ("odd", "*"),
+    ],
+)
+def test_a_group_that_makes_no_sense_is_named_and_hides_no_other(script, answer, item, failed):
+    documents = {path: aggregated_doc(groups) for path, groups in AGGREGATED.items()}
+    documents["/apis"]["items"].insert(0, item)
+    found = virtual.run(
+        discover(script(lambda request: answer(200, documents[request.path], content_type=TYPE)).client())
+    )
+    assert list(found.failed) == ([failed] if failed else [])
+    assert found.find("apps", "deployments") is not None
+    assert found.complete(GVR("apps", "v1", "x")) == (failed != "*")
+    assert found.complete(GVR("odd.example", "v1", "x")) == (failed is None)
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"{}", b"null", b'{"kind": "Status"}', b'{"kind": "APIGroupList", "groups": [']
+)
+@pytest.mark.parametrize("kind", [TYPE, "application/json"])
+@pytest.mark.parametrize("path", ["/api", "/apis"])
+def test_a_root_that_cannot_be_read_is_an_error_and_no_server_of_nothing(script, answer, body, kind, path):
+    documents = {path: aggregated_doc(groups) for path, groups in AGGREGATED.items()}
+
+    def serve(request):
+        if request.path == path:
+            return Response(200, {"content-type": kind}, body)
+        return answer(200, documents[request.path], content_type=TYPE)
+
+    with pytest.raises(Unreadable):
+        virtual.run(discover(script(serve).client()))
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"kind": "APIResourceList", "resources": 5}'])
+def test_a_version_whose_list_cannot_be_read_has_failed(script, answer, body):
+    def serve(request):
+        if request.path == "/apis/apps/v1":
+            return Response(200, {"content-type": "application/json"}, body)
+        if request.path.startswith("/apis/"):
+            return answer(200, {"kind": "APIResourceList", "resources": None})
+        if request.path == "/api/v1":
+            return answer(
+                200, {"kind": "APIResourceList", "resources": [None, {"name": "pods", "kind": "Pod", "verbs": None}]}
+            )
+        return answer(200, PLAIN[request.path])
+
+    found = virtual.run(discover(script(serve).client()))
+    assert list(found.failed) == ["apps/v1"]
+    assert found.find("", "pods") is not None
+
+
+def test_the_two_roots_may_speak_different_forms(script, answer):
+    """What is read as the other form would be a server without pods."""
+
+    def serve(request):
+        if request.path == "/api":
+            return answer(200, aggregated_doc(AGGREGATED["/api"]), content_type=TYPE)
+        if request.path == "/apis":
+            return answer(200, {"kind": "APIGroupList", "groups": None})
+        raise AssertionError(request.path)
+
+    assert virtual.run(discover(script(serve).client())).find("", "pods") is not None

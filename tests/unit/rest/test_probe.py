@@ -19,7 +19,7 @@ def test_waits_until_healthy(script, answer, failure):
 
 def pods(*names, token="", version="7"):
     items = [{"metadata": {"name": name, "namespace": "ns"}} for name in names]
-    return {"metadata": {"resourceVersion": version, "continue": token}, "items": items}
+    return {"kind": "PodList", "metadata": {"resourceVersion": version, "continue": token}, "items": items}
 
 
 def test_a_list_is_read_page_by_page(script, answer):
@@ -48,7 +48,9 @@ def test_a_first_page_that_expires_is_an_error(script, failure):
 
 
 def test_an_empty_list_may_have_null_items(script, answer):
-    listed = virtual.run(list_all(script(answer(200, {"metadata": {}, "items": None})).client(), PODS))
+    listed = virtual.run(
+        list_all(script(answer(200, {"kind": "PodList", "metadata": {}, "items": None})).client(), PODS)
+    )
     assert listed.items == []
 
 

@@ -13,10 +13,12 @@ import pytest
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics import Registry
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
-from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.informer import CHUNK, Informer
+from kcm_cli.runtime.object_errors import ObjectErrors
 
 JSON = {"content-type": "application/json"}
 HOLD = "hold"
@@ -62,7 +64,7 @@ def expired() -> dict[str, Any]:
 
 def page(version: int, *items: dict[str, Any], next_page: str = "") -> Response:
     meta = {"resourceVersion": str(version), "continue": next_page}
-    return Response(200, JSON, json.dumps({"metadata": meta, "items": list(items)}).encode())
+    return Response(200, JSON, json.dumps({"kind": "PodList", "metadata": meta, "items": list(items)}).encode())
 
 
 @dataclass
@@ -102,6 +104,9 @@ async def _lines(steps: list[Any]) -> AsyncIterator[bytes]:
         if isinstance(step, TransportError):
             raise step
         await asyncio.sleep(2)
+        if isinstance(step, bytes):
+            yield step
+            continue
         yield json.dumps(step, separators=(",", ":")).encode() + b"\n"
 
 
@@ -117,12 +122,26 @@ class Seen:
     """Changes in the informer's measure of its listeners' time; a complete set is one."""
 
 
-def follow(server: Server, seconds: float = 120, check: Callable[[Informer[Pod]], None] | None = None) -> Seen:
+def follow(
+    server: Server,
+    seconds: float = 120,
+    check: Callable[[Informer[Pod]], None] = lambda informer: None,
+    errors: ObjectErrors | None = None,
+    fails_for: str = "",
+) -> Seen:
+    """What an informer does in so many seconds; ``fails_for``: a first listener raises for this object."""
+
     async def main() -> Seen:
         clock = LoopClock()
         client = Client(server, limiter=Unlimited(), user_agent="test", clock=clock)
-        informer = Informer(PODS, client, clock, random.Random(1))
+        informer = Informer(PODS, client, clock, random.Random(1), None, errors)
         told: list[str] = []
+
+        def fail(obj: Pod) -> None:
+            if obj.name == fails_for:
+                raise OverflowError("no such moment")
+
+        informer.listen(on_add=fail, on_update=lambda old, new: fail(new), on_delete=fail)
 
         def tell(what: str, obj: Pod) -> None:
             told.append(f"{what} {obj.name}@{obj.metadata.resource_version}")
@@ -137,6 +156,7 @@ def follow(server: Server, seconds: float = 120, check: Callable[[Informer[Pod]]
         task = asyncio.create_task(informer.run())
         await asyncio.sleep(seconds)
         assert not task.done()
+        check(informer)
         task.cancel()
         known = {obj.name: obj.metadata.resource_version for obj in informer.store}
         return Seen(told, known, informer.synced.is_set(), informer.last_version, informer.handling.count)
@@ -225,7 +245,165 @@ def test_what_is_known_already_is_not_told_again() -> None:
     assert follow(server).told == ["+ a@1"]
 
 
-def test_a_broken_object_does_not_end_the_informer() -> None:
-    broken = event("MODIFIED", {"metadata": {"name": 5}})
-    server = Server([[added("a", 1), bookmark(5, last=True), broken], [modified("a", 6), HOLD]])
-    assert follow(server).told == ["+ a@1", "~ a@6"]
+BROKEN: dict[str, Any] = {"metadata": {**pod("b", 6)["metadata"]}, "spec": "none"}
+
+
+def test_an_object_that_cannot_be_decoded_is_unknown_and_its_neighbours_are_served() -> None:
+    first = [added("a", 1), event("ADDED", BROKEN), bookmark(6, last=True)]
+    server = Server([[*first, event("MODIFIED", BROKEN), modified("a", 7), HOLD]])
+
+    def check(informer: Informer[Pod]) -> None:
+        assert informer.store.get("ns/b") is None
+        assert [one.key for one in informer.store.unknown_in("ns")] == ["ns/b"]
+
+    seen = follow(server, check=check)
+    assert (seen.told, seen.version) == (["+ a@1", "~ a@7"], "7")
+    assert len(server.asked) == 1
+
+
+def test_it_is_served_again_once_it_can_be_decoded() -> None:
+    server = Server([[event("ADDED", BROKEN), bookmark(6, last=True), modified("b", 8), HOLD]])
+    seen = follow(server, check=lambda informer: _none_unknown(informer))
+    assert seen.told == ["+ b@8"]
+
+
+def test_an_object_that_becomes_undecodable_is_kept_as_it_was() -> None:
+    """Nothing else is safe: no controller may act on the absence of what is there."""
+    steps = [added("b", 1), bookmark(5, last=True), event("MODIFIED", BROKEN), event("DELETED", BROKEN), HOLD]
+    assert follow(Server([steps[:3] + [HOLD]])).told == ["+ b@1"]
+    assert follow(Server([steps]), check=lambda informer: _none_unknown(informer)).told == ["+ b@1", "- b@1"]
+
+
+def test_one_of_the_same_name_and_another_uid_ends_what_was_there() -> None:
+    other = {**BROKEN, "metadata": {**BROKEN["metadata"], "uid": "other"}}
+    assert follow(Server([[added("b", 1), bookmark(5, last=True), event("ADDED", other), HOLD]])).told == [
+        "+ b@1",
+        "- b@1",
+    ]
+
+
+def test_a_list_with_an_undecodable_object_serves_the_others() -> None:
+    server = Server([status(422, "Invalid"), [HOLD]], [page(7, pod("a", 1), BROKEN, pod("c", 2))])
+    assert follow(server).told == ["+ a@1", "+ c@2"]
+
+
+def test_undecodable_objects_are_counted_logged_and_said_once_per_version(caplog: pytest.LogCaptureFixture) -> None:
+    registry, said = Registry(), []
+    newer = {**BROKEN, "metadata": {**BROKEN["metadata"], "resourceVersion": "8"}}
+    changes = [event("MODIFIED", BROKEN), event("MODIFIED", newer), expired()]
+    again = [event("ADDED", newer), bookmark(9, last=True), HOLD]
+    server = Server([[event("ADDED", BROKEN), bookmark(6, last=True), *changes], again])
+    errors = ObjectErrors(registry, said.append)
+
+    def check(informer: Informer[Pod]) -> None:
+        assert errors.warnings() == ["1 objects of core/v1/pods cannot be decoded: ns/b"]
+
+    follow(server, check=check, errors=errors)
+    assert b'kcm_undecodable_objects_total{resource="pods"} 2' in registry.expose()
+    assert len([record for record in caplog.records if "cannot be decoded" in record.message]) == 2
+    assert [(notice.ref.kind, notice.ref.namespace, notice.ref.name, notice.reason) for notice in said] == [
+        ("Pod", "ns", "b", "Undecodable")
+    ] * 2
+
+
+def test_a_listener_that_fails_for_one_object_costs_no_other_anything() -> None:
+    registry = Registry()
+    server = Server([[added("a", 1), added("b", 2), bookmark(5, last=True), modified("a", 6), HOLD]])
+
+    def check(informer: Informer[Pod]) -> None:
+        late: list[str] = []
+
+        def late_one(obj: Pod) -> None:
+            late.append(obj.name)
+            raise OverflowError("no such moment")
+
+        informer.listen(on_add=late_one)
+        assert late == ["a", "b"]
+
+    seen = follow(server, check=check, errors=ObjectErrors(registry), fails_for="a")
+    assert seen.told == ["+ a@1", "+ b@2", "~ a@6"]
+    assert b'kcm_listener_errors_total{resource="pods"} 4' in registry.expose()
+
+
+SPOILT = b'{"type":"ADDED","object":{"metadata":{"name":"s","namespace":"ns","uid":"\xff","resourceVersion":"6"}}}\n'
+
+
+@pytest.mark.parametrize(
+    "junk", [b"<html>\n", SPOILT, b'{"type": "ADDED", "object": {"met\n'], ids=["HTML", "utf-8", "cut"]
+)
+def test_a_spoilt_watch_resumes_where_it_was(junk: bytes) -> None:
+    server = Server([[added("a", 1), bookmark(5, last=True), junk], [modified("a", 7), HOLD]])
+    assert follow(server).told == ["+ a@1", "~ a@7"]
+    assert server.asked[1]["resourceVersion"] == "5"
+
+
+def test_an_object_that_spoils_every_watch_is_listed_around() -> None:
+    first = [added("a", 1), bookmark(5, last=True), SPOILT]
+    item = SPOILT[len(b'{"type":"ADDED","object":') : -2]
+    listed = page(7, pod("a", 1), pod("c", 7)).body.replace(b'"items": [', b'"items": [' + item + b", ")
+    server = Server([first, [SPOILT], [SPOILT], [HOLD]], [Response(200, JSON, listed)])
+    assert follow(server).told == ["+ a@1", "+ c@7"]
+    assert [asked["verb"] for asked in server.asked] == ["watch"] * 3 + ["list", "watch"]
+    assert "resourceVersion" not in server.asked[3], "with what the server has now"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"null", b"<html>", b'{"kind": "Pod"}', b'{"kind": "PodList", "items": [']
+)
+def test_an_answer_that_is_no_list_empties_no_cache(body: bytes) -> None:
+    refused = [status(422, "Invalid")]
+    server = Server(
+        [*refused, [expired()], [HOLD]], [page(7, pod("a", 1)), Response(200, JSON, body), page(9, pod("a", 1))]
+    )
+    assert follow(server).told == ["+ a@1"]
+    assert len(server.asked) == 6
+
+
+def test_after_410_the_list_is_of_what_the_server_has_now() -> None:
+    server = Server([status(422, "Invalid"), [expired()], [HOLD]], [page(7), page(9)])
+    follow(server)
+    versions = [asked.get("resourceVersion", "") for asked in server.asked if asked["verb"] == "list"]
+    assert versions == ["0", ""]
+
+
+def test_a_version_that_the_server_has_not_reached_starts_over() -> None:
+    """etcd was restored from a backup."""
+    cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+    doc = {"kind": "Status", "status": "Failure", "reason": "Timeout", "code": 504, "details": {"causes": [cause]}}
+    too_large = Response(504, JSON, json.dumps(doc).encode())
+    server = Server(
+        [[added("a", 90), bookmark(99, last=True)], too_large, [added("a", 3), bookmark(5, last=True), HOLD]]
+    )
+    assert follow(server).version == "5"
+
+
+def test_a_large_set_does_not_hold_the_loop() -> None:
+    """Others have their turn while thousands of objects are taken over."""
+    many = [pod(f"p{n}", n + 1) for n in range(1000)]
+    turns = 0
+
+    async def main() -> None:
+        nonlocal turns
+        clock = LoopClock()
+        client = Client(
+            Server([status(422, "Invalid"), [HOLD]], [page(2000, *many)]),
+            limiter=Unlimited(),
+            user_agent="t",
+            clock=clock,
+        )
+        informer = Informer(PODS, client, clock, random.Random(1))
+        held: list[int] = []
+        informer.listen(on_add=lambda obj: held.append(turns))
+        task = asyncio.create_task(informer.run())
+        while not informer.synced.is_set():
+            turns += 1
+            await asyncio.sleep(0)
+        task.cancel()
+        assert len(held) == 1000
+        assert max(held.count(turn) for turn in set(held)) <= CHUNK
+
+    virtual.run(main())
+
+
+def _none_unknown(informer: Informer[Pod]) -> None:
+    assert not informer.store.unknown()

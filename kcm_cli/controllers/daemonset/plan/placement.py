@@ -10,6 +10,7 @@ import msgspec
 
 from kcm_cli.api.core import Affinity, Node, Pod, Toleration
 from kcm_cli.controllers.daemonset.snapshot import Fit
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import View
 from kcm_cli.planning.node_affinity import fits, node_named, required
@@ -41,8 +42,8 @@ class Requirements(View, frozen=True):
 
 
 def requirements_of(template: Doc) -> Requirements:
-    """With the tolerations that daemon pods have beside their own. Raises msgspec.ValidationError."""
-    own = msgspec.convert(template.get("spec") or {}, Requirements)
+    """With the tolerations that daemon pods have beside their own. Raises codec.ShapeError."""
+    own = codec.convert(template.get("spec") or {}, Requirements)
     added = (
         Toleration(key=key, operator="Exists", effect=effect)
         for key, effect in daemon_taints(host_network=own.host_network)

@@ -14,7 +14,7 @@ from kcm_cli.planning.actions import ABSENT, Path, Value
 from kcm_cli.planning.resource_claims import FINALIZER, consumer_of, is_reserved_for, user_doc, users_of
 from kcm_cli.rest.client import STRATEGIC_MERGE, Client
 from kcm_cli.rest.errors import ApiError, Conflict
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError, TransportError
 from kcm_cli.sandbox.scheduler.devices.filter import Reservation
 from kcm_cli.sandbox.scheduler.devices.views import CLAIMS, Claim
 from kcm_cli.sandbox.views import SimulatedPod
@@ -47,7 +47,7 @@ class ClaimWrites:
                     raise ClaimProblem(str(error)) from error
             try:
                 claim = await self._client.get(CLAIMS, claim.namespace, claim.name)
-            except (ApiError, TransportError) as error:
+            except RequestError as error:
                 raise ClaimProblem(f"get updated claim {claim.key} after conflict: {error}") from error
             if claim.uid != uid:
                 raise ClaimProblem(f"claim {claim.key} got deleted in the meantime")
@@ -96,7 +96,7 @@ class ClaimWrites:
     async def _try(self, claim: Claim, write: Awaitable[Claim]) -> None:
         try:
             await write
-        except (ApiError, TransportError) as error:
+        except RequestError as error:
             log.info("Cannot write a claim", extra={"fields": {"claim": claim.key, "err": str(error)}})
 
     async def _put(self, claim: Claim, changes: dict[Path, Value], subresource: str, what: str) -> Claim:

@@ -1,0 +1,50 @@
+"""What an answer of success says, or ``Unreadable``: the one error for answers that are not what was asked for."""
+
+from typing import TypeVar
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object
+from kcm_cli.rest.transport import Unreadable
+
+T = TypeVar("T")
+Obj = TypeVar("Obj", bound=Object)
+
+_ABOUT_OBJECT = frozenset({"", "status", "scale", "finalize", "approval"})
+"""The subresources that answer with an object of the parent's name."""
+
+
+def read(body: codec.Data, type_: type[T]) -> T:
+    """An answer as a view. Raises Unreadable."""
+    try:
+        return codec.decode(body, type_)
+    except codec.DecodeError as error:
+        raise unreadable(error) from None
+
+
+def read_doc(body: codec.Data) -> Doc:
+    """An answer as a document. Raises Unreadable."""
+    try:
+        return codec.decode_doc(body)
+    except codec.DecodeError as error:
+        raise unreadable(error) from None
+
+
+def read_object(resource: Resource[Obj], body: bytes, name: str = "", subresource: str = "") -> Obj:
+    """An answer as an object; it has to be the one that was asked for, where its name is known.
+
+    Raises Unreadable: whoever takes ``{}`` for an object concludes from what is not in it.
+    """
+    try:
+        obj = resource.decode(body)
+    except codec.DecodeError as error:
+        raise unreadable(error) from None
+    if subresource in _ABOUT_OBJECT and (not obj.name if not name else obj.name != name):
+        raise Unreadable(f"the answer cannot be read: it is no {resource.kind or 'object'} named {name or 'at all'}")
+    return obj
+
+
+def unreadable(error: codec.DecodeError) -> Unreadable:
+    """For bytes that could not be decoded."""
+    return Unreadable(f"the answer cannot be read: {error}")

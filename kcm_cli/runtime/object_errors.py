@@ -1,0 +1,83 @@
+"""What single objects do to caches: those that cannot be decoded, and those for which a listener raises.
+
+Each object and version is counted, logged and said in an Event once, however many caches meet it and however often.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from kcm_cli.api.resource import Resource, Undecodable
+from kcm_cli.component.metrics import Registry
+from kcm_cli.planning.actions import EventRef, Notice
+from kcm_cli.rest.errors import FOREIGN_LIMIT, bounded
+
+log = logging.getLogger(__name__)
+
+MOST = 4096
+"""So many objects are remembered; of more, those that were met longest ago may be said again."""
+SHOWN = 3
+REASON = "Undecodable"
+
+
+class ObjectErrors:
+    """Shared by the informers of a process. ``warnings`` may be called from any thread."""
+
+    def __init__(self, metrics: Registry | None = None, emit: Callable[[Notice], None] = lambda notice: None) -> None:
+        metrics = metrics or Registry()
+        self._emit = emit
+        self._versions: OrderedDict[tuple[str, str], tuple[str, str]] = OrderedDict()
+        self._undecodable = metrics.counter(
+            "kcm_undecodable_objects_total",
+            "How many objects, each version once, could not be decoded and are unknown to the caches.",
+            labels=("resource",),
+        )
+        self._failed = metrics.counter(
+            "kcm_listener_errors_total",
+            "How often a change of an object did not reach a controller, whose listener failed.",
+            labels=("resource",),
+        )
+
+    def undecodable(self, resource: Resource[Any], obj: Undecodable) -> None:
+        """An object of a list or watch could not be decoded."""
+        place, meta = (str(resource), obj.key), obj.metadata
+        version = (meta.uid, meta.resource_version)
+        known = self._versions.get(place)
+        self._versions[place] = version
+        self._versions.move_to_end(place)
+        if known == version:
+            return
+        if len(self._versions) > MOST:
+            self._versions.popitem(last=False)
+        self._undecodable.labels(resource.plural).inc()
+        why = bounded(obj.why, FOREIGN_LIMIT)
+        fields = {"resource": str(resource), "key": obj.key, "resourceVersion": meta.resource_version, "err": why}
+        log.error("Object cannot be decoded, it is unknown until its next version", extra={"fields": fields})
+        if meta.name and resource.kind != "Event":
+            ref = EventRef(resource.api_version, resource.kind, meta.namespace, meta.name, meta.uid)
+            message = f"kube-controller-manager cannot decode this object, controllers do not see this version: {why}"
+            self._emit(Notice(ref, "Warning", REASON, message))
+
+    def decoded(self, resource: Resource[Any], key: str) -> None:
+        """A later version could be decoded, or the object has been deleted."""
+        self._versions.pop((str(resource), key), None)
+
+    def listener_failed(self, resource: Resource[Any], key: str, error: Exception) -> None:
+        """A listener raised for an object."""
+        self._failed.labels(resource.plural).inc()
+        fields = {"resource": str(resource), "key": key, "err": str(error)}
+        log.error(
+            "Listener failed, its controller goes on without this change", extra={"fields": fields}, exc_info=error
+        )
+
+    def warnings(self) -> list[str]:
+        """For people: which objects are unknown now, a line for each resource."""
+        found: dict[str, list[str]] = {}
+        for resource, key in tuple(self._versions):
+            found.setdefault(resource, []).append(key or "(without a name)")
+        lines: list[str] = []
+        for resource, keys in sorted(found.items()):
+            more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+            lines.append(f"{len(keys)} objects of {resource} cannot be decoded: {', '.join(keys[:SHOWN])}{more}")
+        return lines

@@ -1,0 +1,66 @@
+"""Null is absence in every view; what is no JSON, or of another shape, is one error."""
+
+import pytest
+
+from kcm_cli.api.batch import Job
+from kcm_cli.api.core import Pod, Service, ServicePort
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import OwnerReference
+
+
+def test_a_null_field_has_its_default_wherever_it_is() -> None:
+    job = codec.decode(
+        b'{"metadata": {"name": "a", "labels": null, "ownerReferences": null, "generation": null},'
+        b' "spec": {"podFailurePolicy": {"rules": null}, "template": null, "parallelism": null}, "status": null}',
+        Job,
+    )
+    assert job == codec.decode(b'{"metadata": {"name": "a"}, "spec": {"podFailurePolicy": {}}}', Job)
+
+
+def test_a_null_in_a_container_is_the_zero_value() -> None:
+    pod = codec.decode(
+        b'{"metadata": {"labels": {"a": null}, "ownerReferences": [null, {"uid": "u"}], "finalizers": [null, "f"]}}',
+        Pod,
+    )
+    assert pod.metadata.labels == {"a": ""}
+    assert pod.metadata.owner_references == (OwnerReference(), OwnerReference(uid="u"))
+    assert pod.metadata.finalizers == ("", "f")
+
+
+def test_a_default_other_than_zero_stands_for_null() -> None:
+    service = codec.decode(b'{"spec": {"ports": [{"protocol": null, "targetPort": "http"}]}}', Service)
+    assert service.spec.ports == (ServicePort(protocol="TCP", target_port="http"),)
+
+
+def test_null_alone_is_an_object_of_nothing() -> None:
+    assert codec.decode(b"null", Pod) == Pod()
+
+
+def test_documents_keep_their_nulls() -> None:
+    assert codec.decode_doc(b'{"a": null}') == {"a": None}
+
+
+@pytest.mark.parametrize("data", [b"", b"<html>", b'{"a":', b"\xff", b'{"kind": "\xff", "metadata": {"name": "\xff"}}'])
+def test_what_is_no_json_is_an_error(data: bytes) -> None:
+    with pytest.raises(codec.DecodeError) as caught:
+        codec.decode(data, Pod)
+    assert not isinstance(caught.value, codec.ShapeError)
+
+
+def test_what_is_nested_without_end_is_an_error() -> None:
+    with pytest.raises(codec.DecodeError):
+        codec.decode_doc(b'{"a":' + b"[" * 100_000)
+
+
+@pytest.mark.parametrize(
+    "data", [b"[]", b'{"spec": "x"}', b'{"metadata": {"name": 3}}', b'{"metadata": {"labels": [null]}}']
+)
+def test_another_shape_is_an_error_that_names_the_path(data: bytes) -> None:
+    with pytest.raises(codec.ShapeError, match="Expected"):
+        codec.decode(data, Pod)
+
+
+def test_a_part_of_a_document_is_read_by_the_same_rules() -> None:
+    assert codec.convert({"metadata": None, "spec": {"ports": None}}, Service) == Service()
+    with pytest.raises(codec.ShapeError):
+        codec.convert({"spec": 1}, Service)

@@ -1,0 +1,129 @@
+"""Events are read whatever way their JSON is written, and nothing else is taken for one."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.api.apps import DEPLOYMENTS
+from kcm_cli.api.core import PODS
+from kcm_cli.api.resource import Resource
+from kcm_cli.rest.errors import ApiError, Expired, InternalError
+from kcm_cli.rest.transport import Unreadable
+from kcm_cli.runtime import wire
+from kcm_cli.runtime.wire import Bookmark, BrokenEvent, EventDecoder, WatchEvent
+
+META = {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "5"}
+CHANGE = {"type": "ADDED", "object": {"kind": "Pod", "metadata": META, "spec": {"text": 'a "quoted" } ] \\ brace'}}}
+LAST = {"resourceVersion": "9", "annotations": {"k8s.io/initial-events-end": "true"}}
+BOOKMARK = {"type": "BOOKMARK", "object": {"kind": "Pod", "metadata": LAST, "spec": {"containers": None}}}
+EXPIRED = {"type": "ERROR", "object": {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}}
+
+SPELLINGS: dict[str, Callable[[Any], str]] = {
+    "compact": lambda value: json.dumps(value, separators=(",", ":")),
+    "with spaces": json.dumps,
+    "object first": lambda value: json.dumps(dict(reversed(value.items()))),
+    "on many lines": lambda value: json.dumps(value, indent=2),
+}
+KINDS = pytest.mark.parametrize("resource", [PODS, DEPLOYMENTS], ids=["typed", "raw"])
+
+
+def read(resource: Resource[Any], data: bytes, size: int = 1 << 20, *, lenient: bool = False) -> list[Any]:
+    decoder = EventDecoder(resource, lenient=lenient)
+    return [event for at in range(0, len(data), size) for event in decoder.feed(data[at : at + size])]
+
+
+def lines(*texts: str) -> bytes:
+    return "".join(f"{text}\n" for text in texts).encode()
+
+
+@KINDS
+@pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
+def test_the_spelling_makes_no_difference(resource: Resource[Any], spell: Callable[[Any], str]) -> None:
+    change, bookmark = read(resource, lines(spell(CHANGE), spell(BOOKMARK)))
+    assert (change.type, change.object.key, change.object.metadata.resource_version) == ("ADDED", "ns/a", "5")
+    assert bookmark == Bookmark("9", last=True)
+    assert (change.object.raw is not None) == resource.keeps_raw
+    with pytest.raises(Expired):
+        read(resource, lines(spell(EXPIRED)))
+
+
+@given(st.integers(1, 400), st.sampled_from(sorted(SPELLINGS)))
+def test_chunks_are_cut_anywhere(size: int, spelling: str) -> None:
+    spell = SPELLINGS[spelling]
+    found = read(PODS, lines(spell(CHANGE), spell(BOOKMARK), spell(CHANGE)), size)
+    assert [type(event) for event in found] == [WatchEvent, Bookmark, WatchEvent]
+
+
+@KINDS
+def test_several_events_may_come_on_one_line(resource: Resource[Any]) -> None:
+    text = json.dumps(CHANGE)
+    assert len(read(resource, lines(f"{text}{text} {text}"))) == 3
+
+
+@KINDS
+def test_an_object_of_another_shape_costs_only_itself(resource: Resource[Any]) -> None:
+    odd = {"type": "MODIFIED", "object": {"metadata": META, "spec": "none"}}
+    broken, whole = read(resource, lines(json.dumps(odd), json.dumps(CHANGE)))
+    assert isinstance(broken, BrokenEvent)
+    assert (broken.type, broken.object.key, broken.object.metadata.uid) == ("MODIFIED", "ns/a", "u")
+    assert "$.spec" in broken.object.why
+    assert whole.object.key == "ns/a"
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"name": None}, {"name": 3, "uid": "u"}, "x"])
+def test_an_object_without_a_name_is_broken(metadata: object) -> None:
+    (event,) = read(PODS, lines(json.dumps({"type": "ADDED", "object": {"metadata": metadata}})))
+    assert isinstance(event, BrokenEvent)
+    assert event.object.key == ""
+
+
+def test_unknown_types_are_passed_over() -> None:
+    assert read(PODS, lines('{"type": "NEWS", "object": {}}', '{"object": {}}', '{"type": null}', "{}")) == []
+
+
+@pytest.mark.parametrize("body", ["null", '"no"', "[]", '{"code": "x"}', '{"code": 0, "reason": null}'])
+def test_an_error_event_is_an_error_whatever_is_in_it(body: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        read(PODS, lines(f'{{"type": "ERROR", "object": {body}}}'))
+    assert isinstance(caught.value, InternalError) or caught.value.status == 500
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "text",
+    ["<html><body>Bad gateway</body></html>", "ok", "5", "}", '{"type": ADDED}', '{"type": "BOOKMARK", "object": []}'],
+)
+def test_what_is_no_event_is_unreadable(resource: Resource[Any], text: str) -> None:
+    with pytest.raises(Unreadable):
+        read(resource, lines(text, text))
+
+
+@KINDS
+def test_an_event_that_was_cut_does_not_swallow_the_next(resource: Resource[Any]) -> None:
+    text = json.dumps(CHANGE)
+    with pytest.raises(Unreadable, match="cut"):
+        read(resource, lines(text[:40], text))
+
+
+@KINDS
+def test_invalid_utf_8_spoils_the_watch_unless_it_must_be_lived_with(resource: Resource[Any]) -> None:
+    spoilt = json.dumps(CHANGE).encode().replace(b'"u"', b'"\xff"') + b"\n" + lines(json.dumps(CHANGE))
+    with pytest.raises(Unreadable):
+        read(resource, spoilt)
+    broken, whole = read(resource, spoilt, lenient=True)
+    assert isinstance(broken, BrokenEvent)
+    assert broken.object.spoilt
+    assert whole.object.key == "ns/a"
+
+
+@pytest.mark.parametrize("chunk", [b"x" * 1000, b'{"a":\n' * 200], ids=["one line", "many lines"])
+def test_the_length_of_an_event_is_bounded(chunk: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "LONGEST_EVENT", 10_000)
+    decoder = EventDecoder(PODS)
+    with pytest.raises(Unreadable, match="longer than 10000"):
+        for _ in range(100):
+            list(decoder.feed(chunk))
