@@ -56,8 +56,8 @@ class Endpoint(View, frozen=True, gc=False):
 
 class EndpointSlice(Object, frozen=True, gc=False, kw_only=True):
     address_type: str = ""
-    endpoints: tuple[Endpoint, ...] | None = ()
-    ports: tuple[SlicePort, ...] | None = ()
+    endpoints: tuple[Endpoint, ...] = ()
+    ports: tuple[SlicePort, ...] = ()
 
     @property
     def members(self) -> tuple[Endpoint, ...]:

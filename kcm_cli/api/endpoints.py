@@ -28,7 +28,7 @@ class EndpointSubset(View, frozen=True, gc=False):
 
 
 class Endpoints(Object, frozen=True, gc=False, kw_only=True):
-    subsets: tuple[EndpointSubset, ...] | None = ()
+    subsets: tuple[EndpointSubset, ...] = ()
 
 
 ENDPOINTS = Resource(GVR("", "v1", "endpoints"), "Endpoints", Endpoints, keeps_raw=True)

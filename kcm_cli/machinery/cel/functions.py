@@ -127,7 +127,7 @@ def text_of(value: Value) -> str:
 
 
 def _timestamp_text(moment: datetime) -> str:
-    text = as_utc(moment).strftime("%Y-%m-%dT%H:%M:%S")
+    text = as_utc(moment).isoformat(timespec="seconds")[:19]
     fraction = f".{moment.microsecond:06}".rstrip("0") if moment.microsecond else ""
     return f"{text}{fraction}Z"
 

@@ -128,7 +128,7 @@ def _may_start(cron_job: CronJob, status: CronJobStatus, time: datetime, now: da
 def _rfc1123(time: datetime) -> str:
     """``Mon, 02 Jan 2006 15:04:05 +0000``, whatever the machine's language."""
     weekday, month = _WEEKDAYS[time.weekday()], _MONTHS[time.month - 1]
-    return f"{weekday}, {time:%d} {month} {time:%Y %H:%M:%S} +0000"
+    return f"{weekday}, {time:%d} {month} {time.year:04} {time:%H:%M:%S} +0000"
 
 
 def _warning(cron_job: CronJob, reason: str, message: str) -> Notice:

@@ -67,7 +67,7 @@ def _as_wanted(existing: Endpoints, service: Service, wanted: Subsets) -> bool:
         return False
     if without(existing.labels, HEADLESS, MANAGED_BY) != without(service.labels, HEADLESS, MANAGED_BY):
         return False
-    shown = existing.subsets or ()
+    shown = existing.subsets
     if over:
         wanted = repack(truncated(wanted))
     return shown == wanted or repack(shown) == wanted

@@ -100,7 +100,7 @@ def _pack(
     labels = slice_labels(snapshot.service)
     existing: dict[Ports, list[EndpointSlice]] = {}
     for slice_ in own:
-        existing.setdefault(ordered_slice_ports(slice_.ports or ()), []).append(slice_)
+        existing.setdefault(ordered_slice_ports(slice_.ports), []).append(slice_)
     result: dict[Ports, tuple[Packed, int]] = {}
     for ports in sorted(wanted.groups, key=str):
         group = wanted.groups[ports]

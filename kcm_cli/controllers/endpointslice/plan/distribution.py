@@ -49,7 +49,7 @@ def touch(changes: Changes, slice_: EndpointSlice) -> None:
             changes.update.append(
                 Draft(
                     other.address_type,
-                    other.ports or (),
+                    other.ports,
                     dict(other.labels),
                     list(other.members),
                     dict(other.annotations),

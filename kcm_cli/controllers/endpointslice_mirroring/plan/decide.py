@@ -46,7 +46,7 @@ def decide(snapshot: Snapshot) -> Decision:
     decision = Decision(notices=_notices(snapshot, wanted), skipped=wanted.skipped)
     existing: dict[GroupKey, list[EndpointSlice]] = {}
     for slice_ in sorted(snapshot.slices, key=lambda slice_: slice_.name):
-        key = slice_.address_type, ordered_slice_ports(slice_.ports or ())
+        key = slice_.address_type, ordered_slice_ports(slice_.ports)
         existing.setdefault(key, []).append(slice_)
     for key in sorted(wanted.groups, key=str):
         group = wanted.groups[key]

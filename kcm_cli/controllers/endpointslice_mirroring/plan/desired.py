@@ -30,7 +30,7 @@ class Desired:
 def desired(endpoints: Endpoints, limit: int) -> Desired:
     """The endpoints to mirror: of each subset in its canonical form, up to the limit, ready ones first."""
     result = Desired()
-    for subset in repack(endpoints.subsets or (), versions=True):
+    for subset in repack(endpoints.subsets, versions=True):
         _add(result, subset, limit)
     return result
 

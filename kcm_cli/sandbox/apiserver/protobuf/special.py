@@ -11,7 +11,7 @@ from kcm_cli.machinery import codec, durations
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.protowire import numbered, packed
-from kcm_cli.machinery.times import parse_micro_time, parse_time
+from kcm_cli.machinery.times import format_micro_time, format_time, parse_micro_time, parse_time
 from kcm_cli.sandbox.apiserver.protobuf.wire import fields, signed
 
 Reader = Callable[[bytes], object]
@@ -26,6 +26,7 @@ _CHOICES: dict[str, tuple[str, object]] = {
 """Messages that hold a schema or something else: the field of that, and its value where a message holds neither."""
 _NAMED_LISTS = (".ExtraValue", "meta.v1.Verbs")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
 
 
 def special(name: str) -> Reader | None:
@@ -78,11 +79,11 @@ def _bytes(found: dict[int, int | bytes], number: int) -> bytes:
 
 def _time(data: bytes) -> str | None:
     """RFC 3339 in whole seconds; none for a time that is not set, which is an empty message."""
-    return None if not data else f"{_moment(data):%Y-%m-%dT%H:%M:%SZ}"
+    return None if not data else format_time(_moment(data))
 
 
 def _micro_time(data: bytes) -> str | None:
-    return None if not data else f"{_moment(data):%Y-%m-%dT%H:%M:%S.%fZ}"
+    return None if not data else format_micro_time(_moment(data))
 
 
 def _moment(data: bytes) -> datetime:
@@ -133,12 +134,12 @@ _READERS: dict[str, Reader] = {
 
 
 def _write_time(value: object) -> bytes:
-    return numbered(1, int(parse_time(str(value)).timestamp()))
+    return numbered(1, (parse_time(str(value)) - _EPOCH) // _SECOND)
 
 
 def _write_micro_time(value: object) -> bytes:
     moment = parse_micro_time(str(value))
-    return numbered(1, int((moment - _EPOCH).total_seconds())) + numbered(2, moment.microsecond * 1000)
+    return numbered(1, (moment - _EPOCH) // _SECOND) + numbered(2, moment.microsecond * 1000)
 
 
 def _write_quantity(value: object) -> bytes:

@@ -29,6 +29,7 @@ def again(doc: dict[str, Any]) -> Any:
     [
         {"data": {"b": "2", "a": ""}, "binaryData": {"x": "/wA="}, "immutable": False},
         {"metadata": {"name": "a", "creationTimestamp": "2024-02-03T04:05:06Z", "generation": -1}},
+        {"metadata": {"name": "a", "creationTimestamp": "0007-02-03T04:05:06Z"}},
         {"metadata": {"managedFields": [{"manager": "m", "fieldsV1": {"f:data": {".": {}}}}], "finalizers": ["x"]}},
         {"metadata": {"annotations": {"ü": "\n"}, "ownerReferences": [{"name": "o", "controller": True}]}},
     ],
@@ -45,6 +46,8 @@ def test_embedded_messages_and_special_ones_are_read_again() -> None:
     assert again(pod) == pod
     renewed = {"renewTime": "2024-02-03T04:05:06.000007Z"}
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": renewed}
+    assert again(lease) == lease
+    renewed["renewTime"] = "0999-02-03T04:05:06.000007Z"
     assert again(lease) == lease
     budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"minAvailable": 2}}
     assert again(budget) == budget

@@ -1,0 +1,100 @@
+"""Every view of ``kcm_cli.api`` decodes whatever the kind's schema allows, nulls and nonsense included.
+
+So does each of its fields when it alone is null: a view that forgets it stops a controller for the whole cluster.
+"""
+
+import importlib
+import json
+import pkgutil
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import kcm_cli.api
+from kcm_cli.api.resource import Resource, Undecodable
+from kcm_cli.machinery import codec
+from tests.unit.api.schemas import definition_of, documents
+
+
+def _resources() -> dict[str, Resource[Any]]:
+    found: dict[str, Resource[Any]] = {}
+    for module in pkgutil.iter_modules(kcm_cli.api.__path__):
+        for name, value in vars(importlib.import_module(f"kcm_cli.api.{module.name}")).items():
+            if isinstance(value, Resource):
+                found[name] = value
+    return found
+
+
+RESOURCES = _resources()
+EVERY = pytest.mark.parametrize("resource", RESOURCES.values(), ids=RESOURCES)
+
+
+def _has_schema(resource: Resource[Any]) -> bool:
+    try:
+        return bool(definition_of(resource))
+    except KeyError:
+        return False
+
+
+SCHEMED = {name: resource for name, resource in RESOURCES.items() if _has_schema(resource)}
+WITH_SCHEMA = pytest.mark.parametrize("resource", SCHEMED.values(), ids=SCHEMED)
+
+
+def test_all_kinds_but_those_of_alpha_and_beta_groups_have_a_schema() -> None:
+    assert all(
+        "alpha" in RESOURCES[name].gvr.version or "beta" in RESOURCES[name].gvr.version
+        for name in RESOURCES.keys() - SCHEMED.keys()
+    )
+
+
+@WITH_SCHEMA
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+@given(data=st.data())
+def test_whatever_the_schema_allows_is_decoded(resource: Resource[Any], data: st.DataObject) -> None:
+    doc = data.draw(documents(definition_of(resource)))
+    text = json.dumps(doc).encode()
+    resource.decode(text)
+    named = {**doc, "metadata": {**(doc.get("metadata") or {}), "name": "a"}}
+    found = resource.decode_or_explain(json.dumps(named).encode())
+    assert not isinstance(found, Undecodable)
+    assert found.name == "a"
+
+
+@EVERY
+def test_each_field_may_be_null(resource: Resource[Any]) -> None:
+    """One by one, at every depth: equal to the field being absent."""
+    for doc, absent in _with_one_null(msgspec.inspect.type_info(resource.view)):
+        assert codec.decode(json.dumps(doc).encode(), resource.view) == codec.decode(
+            json.dumps(absent).encode(), resource.view
+        ), doc
+
+
+@EVERY
+@pytest.mark.parametrize("odd", [5, "x", [], True, {"metadata": "x"}, {"metadata": {"name": 5}}, {"metadata": []}, {}])
+def test_what_is_no_object_of_the_kind_is_explained(resource: Resource[Any], odd: object) -> None:
+    found = resource.decode_or_explain(json.dumps(odd).encode())
+    assert isinstance(found, Undecodable)
+    assert found.why
+
+
+def _with_one_null(info: Any, depth: int = 0) -> list[tuple[Any, Any]]:
+    """Documents in which one field is null, and the same without it."""
+    match info:
+        case msgspec.inspect.StructType() if depth < 6:
+            found: list[tuple[Any, Any]] = []
+            for field in info.fields:
+                found.append(({field.encode_name: None}, {}))
+                below = _with_one_null(field.type, depth + 1)
+                found += [({field.encode_name: doc}, {field.encode_name: absent}) for doc, absent in below]
+            return found
+        case msgspec.inspect.VarTupleType() | msgspec.inspect.ListType():
+            return [([doc], [absent]) for doc, absent in _with_one_null(info.item_type, depth + 1)]
+        case msgspec.inspect.DictType():
+            return [({"k": doc}, {"k": absent}) for doc, absent in _with_one_null(info.value_type, depth + 1)]
+        case msgspec.inspect.UnionType():
+            return [pair for one in info.types for pair in _with_one_null(one, depth)]
+        case _:
+            return []
