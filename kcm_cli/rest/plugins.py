@@ -267,6 +267,8 @@ def _decode(out: bytes) -> ExecCredential:
     if out.lstrip().startswith(b"{"):
         return codec.decode(out, ExecCredential)
     doc: Any = yaml.load(out.decode(), yaml.BaseLoader)
+    if not isinstance(doc, dict):
+        raise codec.ShapeError("it is no document")
     return codec.decode(codec.encode(doc), ExecCredential)
 
 

@@ -18,9 +18,10 @@ from typing import Any, Self, TypeVar
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.machinery.codec import DecodeError, Doc
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists, ApiError, NotFound
+from kcm_cli.rest.errors import AlreadyExists, NotFound
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.tasks import innermost
 from kcm_cli.sandbox.manifests import Manifest, apply
 from kcm_cli.sandbox.nodes import commands
@@ -168,7 +169,7 @@ class HostedSandbox:
         """The nodes, what is in a namespace, and its last Events, as text."""
         try:
             return self.call(self._report(namespace))
-        except (ApiError, DecodeError, SandboxError) as error:
+        except (RequestError, SandboxError) as error:
             return f"no report can be given: {error}"
 
     # -- nodes and namespaces

@@ -14,7 +14,7 @@ from functools import partial
 
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.clock import Clock
-from kcm_cli.machinery.codec import DecodeError, Doc
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.planning.actions import EventRef, Notice
@@ -94,7 +94,7 @@ class Recorder:
             fields = {"reason": told.notice.reason, "object": told.notice.ref.name}
             try:
                 await self._write(told)
-            except (ApiError, DecodeError) as error:
+            except ApiError as error:
                 log.debug("Event not written", extra={"fields": {**fields, "err": str(error)}})
             except TransportError as error:
                 log.debug("Event not written yet", extra={"fields": {**fields, "err": str(error)}})
