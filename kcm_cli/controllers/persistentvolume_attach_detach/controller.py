@@ -43,6 +43,7 @@ class AttachDetachController:
             context.worker(self._world.volumes, reconciler.sync, count=WORKERS, waits_for=()),
             context.worker(self._world.node_queue, self._world.statuses.sync, count=WORKERS, waits_for=()),
             context.worker(self._world.claims, self._world.sync_claim, count=1, waits_for=()),
+            context.worker(self._world.drivers, self._world.sync_driver, count=1, waits_for=()),
         ]
         if not config.disable_reconciler_sync:
             verifier = Verifier(self._world, attacher, metrics, context.clock)
@@ -53,7 +54,7 @@ class AttachDetachController:
     async def run(self) -> None:
         """Until cancelled; attaches and detaches under way are left to who comes next."""
         await until_synced(self._world.informers)
-        self._world.populate()
+        await self._world.populate()
         try:
             await self._running.run()
         finally:

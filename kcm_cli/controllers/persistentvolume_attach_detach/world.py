@@ -5,16 +5,25 @@ Nothing is taken in before ``populate``, which looks at everything once.
 upstream: pkg/controller/volume/attachdetach/attach_detach_controller.go, util/util.go, populator
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Node, Pod
-from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS, CsiDriver, PersistentVolume
+from kcm_cli.api.storage import (
+    CSI_DRIVERS,
+    PERSISTENT_VOLUMES,
+    VOLUME_ATTACHMENTS,
+    CsiDriver,
+    PersistentVolume,
+    VolumeAttachment,
+)
 from kcm_cli.controllers.persistentvolume_attach_detach import plan
 from kcm_cli.controllers.persistentvolume_attach_detach.actual import ActualState
 from kcm_cli.controllers.persistentvolume_attach_detach.desired import DesiredState
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.resync import for_each
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.volumes.attachable import (
@@ -24,8 +33,11 @@ from kcm_cli.planning.volumes.attachable import (
     of_pod_volume,
     of_volume,
 )
+from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.store import NODE, by_node
 from kcm_cli.runtime.workqueue import WorkQueue
+
+T = TypeVar("T", bound=Object)
 
 
 class World:
@@ -35,9 +47,11 @@ class World:
     """
 
     def __init__(self, context: ControllerContext, metrics: AttachDetachMetrics) -> None:
+        self._name = context.name
         self.desired = DesiredState()
         self.actual = ActualState()
         self.claims = context.queue("pvcs")
+        self.drivers = WorkQueue("csidrivers", context.clock)
         self.volumes = WorkQueue("attachable_volumes", context.clock)
         self.node_queue = WorkQueue("attached_volumes_of_nodes", context.clock)
         self._metrics = metrics
@@ -72,31 +86,46 @@ class World:
 
     # -- the start
 
-    def populate(self) -> None:
-        """Read from nodes, attachments and pods what is attached and what should be."""
-        for node in self.nodes.store.list():
-            for volume in node.status.volumes_attached:
-                self.actual.attached(volume.name, None, node.name, volume.device_path)
-            self.actual.set_in_use(node.name, node.status.volumes_in_use)
-            self._manage(node)
-        self._read_attachments()
+    async def populate(self) -> None:
+        """Read from nodes, attachments and pods what is attached and what should be; yields to the loop now and then.
+
+        What changes meanwhile is taken in too, and each object as the cache has it by then; nothing is attached or
+        detached before the end.
+        """
         self._populated = True
-        for pod in self._pods.store.list():
-            self._pod(pod)
-            self._name_attached(pod)
-        for found in self.actual:
+        await self._each(self.nodes, self._read_node)
+        await self._each(self.attachments, self._read_attachment)
+        await self._each(self._pods, self._read_pod)
+        for found in list(self.actual):
             self.volumes.add(found.name)
 
-    def _read_attachments(self) -> None:
+    async def _each(self, informer: Informer[T], read: Callable[[T], None]) -> None:
+        async def step(seen: T) -> None:
+            now = informer.store.get(seen.key)
+            if now is not None:
+                read(now)
+
+        await for_each(self._name, informer.store.list(), step)
+
+    def _read_node(self, node: Node) -> None:
+        for volume in node.status.volumes_attached:
+            self.actual.attached(volume.name, None, node.name, volume.device_path)
+        self.actual.set_in_use(node.name, node.status.volumes_in_use)
+        self._manage(node)
+
+    def _read_attachment(self, attachment: VolumeAttachment) -> None:
         """What nodes do not know of, but an attachment exists: it may or may not be attached."""
-        for attachment in self.attachments.store.list():
-            node = attachment.spec.node_name
-            known = self._volumes.store.get(attachment.spec.source.persistent_volume_name or "")
-            volume = of_volume(known) if known is not None else None
-            if volume is None or not self.is_attached(volume):
-                continue
-            if self.actual.attachment(volume.unique_name, node) is None:
-                self.actual.uncertain(volume.unique_name, volume, node)
+        node = attachment.spec.node_name
+        known = self._volumes.store.get(attachment.spec.source.persistent_volume_name or "")
+        volume = of_volume(known) if known is not None else None
+        if volume is None or not self.is_attached(volume):
+            return
+        if self.actual.attachment(volume.unique_name, node) is None:
+            self.actual.uncertain(volume.unique_name, volume, node)
+
+    def _read_pod(self, pod: Pod) -> None:
+        self._pod(pod)
+        self._name_attached(pod)
 
     def _name_attached(self, pod: Pod) -> None:
         """Of volumes that nodes have only the name is known; pods know the rest."""
@@ -155,15 +184,16 @@ class World:
             self.claims.add(f"{ref.namespace}/{ref.name}")
 
     def _driver(self, driver: CsiDriver) -> None:
-        """Its volumes may need to be attached from now on, or not any more."""
-        if not self._populated:
-            return
-        for wanted in self.desired:
-            if wanted.volume.driver == driver.name and not self.is_attached(wanted.volume):
+        if self._populated:
+            self.drivers.add(driver.name)
+
+    async def sync_driver(self, key: str) -> None:
+        """A driver's volumes may need to be attached from now on, or not any more."""
+        for wanted in list(self.desired):
+            if wanted.volume.driver == key and not self.is_attached(wanted.volume):
                 self.desired.remove_volume(wanted.volume.unique_name)
                 self.volumes.add(wanted.volume.unique_name)
-        for pod in self._pods.store.list():
-            self._pod(pod)
+        await self._each(self._pods, self._pod)
 
     # -- parts
 

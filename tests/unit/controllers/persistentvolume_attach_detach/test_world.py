@@ -1,0 +1,80 @@
+"""How the state of the world is read at the start, while it goes on changing."""
+
+import asyncio
+import random
+from types import SimpleNamespace
+from typing import Any
+
+from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from kcm_cli.api.resource import Resource
+from kcm_cli.api.storage import PERSISTENT_VOLUMES
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
+from kcm_cli.controllers.persistentvolume_attach_detach.plan import MANAGED
+from kcm_cli.controllers.persistentvolume_attach_detach.world import World
+from kcm_cli.machinery import codec
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.workqueue import WorkQueue
+
+COUNT = 400
+
+
+class Caches:
+    """The caches of a cluster of two nodes on which each pod uses a claim that is bound to a volume."""
+
+    def __init__(self, count: int) -> None:
+        self.clock = LoopClock()
+        self.informers = Informers(None, self.clock, random.Random(1))  # type: ignore[arg-type]  # nothing is asked for
+        for number in range(2):
+            self.put(NODES, {"metadata": {"name": f"n{number}", "annotations": {MANAGED: "true"}}})
+        for number in range(count):
+            self.put(PERSISTENT_VOLUMES, self._volume(number))
+            claim = {"metadata": meta(f"c{number}"), "spec": {"volumeName": f"v{number}"}, "status": {"phase": "Bound"}}
+            self.put(PERSISTENT_VOLUME_CLAIMS, claim)
+            volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": f"c{number}"}}]
+            self.put(PODS, {"metadata": meta(f"p{number}"), "spec": {"nodeName": f"n{number % 2}", "volumes": volumes}})
+
+    def _volume(self, number: int) -> dict[str, Any]:
+        ref = {"kind": "PersistentVolumeClaim", "namespace": "ns", "name": f"c{number}", "uid": f"c{number}"}
+        spec = {"csi": {"driver": "d", "volumeHandle": f"h{number}"}, "claimRef": ref}
+        return {"metadata": {"name": f"v{number}", "uid": f"v{number}"}, "spec": spec}
+
+    def put(self, resource: Resource[Any], doc: dict[str, Any]) -> None:
+        self.informers.get(resource).store.put(resource.decode(codec.encode(doc)))
+
+    def world(self) -> World:
+        context: Any = SimpleNamespace(
+            name="c",
+            clock=self.clock,
+            client=None,
+            informers=self.informers,
+            queue=lambda name: WorkQueue(name, self.clock),
+        )
+        world = World(context, AttachDetachMetrics(Registry()))
+        world.listen()
+        return world
+
+
+def meta(name: str) -> dict[str, str]:
+    return {"namespace": "ns", "name": name, "uid": name}
+
+
+def test_others_run_while_the_state_is_read_and_what_they_change_is_seen() -> None:
+    async def main() -> None:
+        caches = Caches(COUNT)
+        world, turns = caches.world(), 0
+        pods: Any = caches.informers.get(PODS)
+        reading = asyncio.create_task(world.populate())
+        while not reading.done():
+            await asyncio.sleep(0)
+            turns += 1
+            if turns == 2:
+                pods._remove(f"ns/p{COUNT - 1}")  # as the watch does
+        await reading
+        assert turns > 5
+        assert len(list(world.desired)) == COUNT - 1
+        assert len(world.volumes) >= COUNT - 1
+
+    virtual.run(main())
