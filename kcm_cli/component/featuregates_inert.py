@@ -22,7 +22,6 @@ INERT: Mapping[str, str] = {
     "InOrderInformers": _CACHES,
     "InOrderInformersBatchProcess": _CACHES,
     "MutableCSINodeAllocatableCount": "it is about what kubelets report of volumes",
-    "PersistentVolumeClaimUnusedSinceTime": "the condition Unused of claims is not kept yet",
     "RestartAllContainersOnContainerExits": "it is about what kubelets do with a pod's containers",
     "SELinuxMount": "it is about how kubelets mount volumes",
     "UnauthenticatedHTTP2DOSMitigation": "kcm serves HTTP/1.1",

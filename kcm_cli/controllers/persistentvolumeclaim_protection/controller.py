@@ -3,6 +3,8 @@
 upstream: pkg/controller/volume/pvcprotection
 """
 
+from collections.abc import Callable
+
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
 from kcm_cli.controllers.persistentvolumeclaim_protection import plan
 from kcm_cli.controllers.persistentvolumeclaim_protection.plan import FINALIZER
@@ -13,6 +15,7 @@ from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.protection import is_held, lacks, protection, release
 from kcm_cli.rest.listing import Listed, list_all
 
+Uses = Callable[[Pod, PersistentVolumeClaim], bool]
 _NOTHING: tuple[str, Listed[Pod]] = ("", Listed([], ""))
 
 
@@ -25,7 +28,8 @@ class ClaimProtectionController:
     """Keys are claims."""
 
     def __init__(self, context: ControllerContext) -> None:
-        self._client = context.client
+        self._client, self._clock = context.client, context.clock
+        self._notes_use = context.gates.enabled("PersistentVolumeClaimUnusedSinceTime")
         self.queue = context.queue("pvcprotection")
         self._claims = context.informers.get(PERSISTENT_VOLUME_CLAIMS)
         self._pods = context.informers.get(PODS)
@@ -39,40 +43,57 @@ class ClaimProtectionController:
         claim = self._claims.store.get(key)
         if claim is None:
             return
-        if is_held(claim, FINALIZER) and not await self._is_used(claim):
+        if self._notes_use and not claim.deleting and await self._note_use(claim):
+            return  # the watch brings the claim back
+        if is_held(claim, FINALIZER) and not await self._is_used(claim, plan.uses):
             await writes.update(self._client, release(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER))
         elif lacks(claim, FINALIZER):
             await writes.update(self._client, protection(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER))
         if not len(self.queue):
             self._listed = _NOTHING  # it is not kept longer than it is of use
 
-    async def _is_used(self, claim: PersistentVolumeClaim) -> bool:
+    async def _note_use(self, claim: PersistentVolumeClaim) -> bool:
+        """Write into a claim whether pods refer to it; whether that was news."""
+        said = plan.says_unused(claim)
+        if said is True and not self._cache_says(claim, plan.refers):
+            return False
+        unused = not await self._is_used(claim, plan.refers)
+        if unused is said:
+            return False
+        await writes.update(self._client, plan.noted(claim, self._clock.now(), unused=unused))
+        return True
+
+    async def _is_used(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:
         """By a pod of the cache or, as that may lag behind, by one that the server knows."""
-        if any(plan.uses(pod, claim) for pod in self._pods.store.by_index(CLAIM, claim.key)):
+        if self._cache_says(claim, uses):
             return True
-        if self._known_free(claim):
+        if self._known_free(claim, uses):
             return False
         live = await list_all(self._client, PODS, claim.namespace)
         self._listed = claim.namespace, live
-        return any(plan.uses(pod, claim) for pod in live.items)
+        return any(uses(pod, claim) for pod in live.items)
 
-    def _known_free(self, claim: PersistentVolumeClaim) -> bool:
-        """Whether the last list was made since the claim began to go, and none of its pods uses it.
+    def _cache_says(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:
+        return any(uses(pod, claim) for pod in self._pods.store.by_index(CLAIM, claim.key))
+
+    def _known_free(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:
+        """Whether the last list was made since the claim last changed, and none of its pods uses it.
 
         Of many claims that go together, each would ask for the same list.
         """
         namespace, live = self._listed
         current = namespace == claim.namespace and number_of(live.resource_version) >= claim.version
-        return current and not any(plan.uses(pod, claim) for pod in live.items)
+        return current and not any(uses(pod, claim) for pod in live.items)
 
     # -- events
 
     def _claim(self, claim: PersistentVolumeClaim) -> None:
-        if is_held(claim, FINALIZER) or lacks(claim, FINALIZER):
+        unsaid = self._notes_use and plan.says_unused(claim) is None
+        if unsaid or is_held(claim, FINALIZER) or lacks(claim, FINALIZER):
             self.queue.add(claim.key)
 
     def _pod(self, pod: Pod) -> None:
-        if plan.may_free(pod):
+        if self._notes_use or plan.may_free(pod):
             self._free(pod)
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:

@@ -1,13 +1,21 @@
-"""Whether a pod uses a claim.
+"""Whether a pod uses a claim, and what the claim says of it.
 
 upstream: pkg/controller/volume/pvcprotection/pvc_protection_controller.go
 """
 
-from kcm_cli.api.core import PersistentVolumeClaim, Pod
+from datetime import datetime
+
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, ContainerStatus, PersistentVolumeClaim, Pod
+from kcm_cli.machinery.codec import Doc, decode_doc
+from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.actions import Update
+from kcm_cli.planning.conditions import find
 from kcm_cli.planning.pod_claims import claim_name, made_for
 from kcm_cli.planning.pods import is_terminal
 
 FINALIZER = "kubernetes.io/pvc-protection"
+UNUSED = "Unused"
+"""The condition that says since when no pod refers to a claim (gate PersistentVolumeClaimUnusedSinceTime)."""
 
 
 def uses(pod: Pod, claim: PersistentVolumeClaim) -> bool:
@@ -23,6 +31,37 @@ def uses(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     )
 
 
+def refers(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+    """Whether a pod that has not ended names a claim of its namespace, on a node or not."""
+    if is_terminal(pod) or (pod.deleting and all(map(_has_ended, pod.status.container_statuses))):
+        return False
+    return any(
+        claim_name(pod, volume) == claim.name and (volume.ephemeral is None or made_for(claim, pod))
+        for volume in pod.spec.volumes
+    )
+
+
+def says_unused(claim: PersistentVolumeClaim) -> bool | None:
+    """What a claim's condition says; None where it says nothing of that."""
+    found = find(claim.status.conditions, UNUSED)
+    return None if found is None else found.status == "True"
+
+
+def noted(claim: PersistentVolumeClaim, now: datetime, *, unused: bool) -> Update:
+    """The condition of a claim that is used, or is used no more; the others stay as they are."""
+    new: Doc = {"type": UNUSED, "status": str(unused), "lastTransitionTime": format_time(now)}
+    if unused:
+        new |= {"reason": "NoPodsUsingPVC", "message": "No pods are currently referencing this PVC"}
+    else:
+        new |= {"reason": "PodUsingPVC", "message": "A pod is currently referencing this PVC"}
+    status = decode_doc(claim.raw or b"{}").get("status")
+    known = status.get("conditions") if isinstance(status, dict) else None
+    conditions = [new if _is_unused(one) else one for one in known] if isinstance(known, list) else []
+    if new not in conditions:
+        conditions.append(new)
+    return Update(PERSISTENT_VOLUME_CLAIMS, claim, {("status", "conditions"): conditions}, "status")
+
+
 def may_free(pod: Pod) -> bool:
     """Whether a pod that is there may be one that uses its claims no more."""
     return not pod.spec.node_name or pod.deleting or is_terminal(pod)
@@ -32,3 +71,11 @@ def _mounts_own(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     """The claim was made for this pod, which its kubelet has not shut down yet."""
     shut_down = pod.deleting and pod.metadata.deletion_grace_period_seconds == 0
     return made_for(claim, pod) and not shut_down
+
+
+def _has_ended(container: ContainerStatus) -> bool:
+    return container.state is not None and container.state.terminated is not None
+
+
+def _is_unused(condition: object) -> bool:
+    return isinstance(condition, dict) and condition.get("type") == UNUSED

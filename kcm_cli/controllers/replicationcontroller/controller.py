@@ -7,7 +7,8 @@ from kcm_cli.api.core import REPLICATION_CONTROLLERS
 from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
 from kcm_cli.controllers.replicationcontroller.plan import owner_of
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.replicas import ReplicaController
+from kcm_cli.engine.deletion_ages import DeletionAges
+from kcm_cli.engine.replicas import Observers, ReplicaController
 
 
 def build(context: ControllerContext) -> Runnable:
@@ -17,5 +18,6 @@ def build(context: ControllerContext) -> Runnable:
         owner_of,
         queue="replicationmanager",
         reports_terminating=False,
+        observers=Observers(chosen=DeletionAges(context.metrics).chosen),
     )
     return controller.worker(context.config(ReplicationControllerConfig).concurrent_syncs)

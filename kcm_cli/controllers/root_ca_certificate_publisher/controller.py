@@ -36,9 +36,10 @@ class RootCAPublisher:
         namespaces.listen(on_add=self._namespace, on_update=lambda old, new: self._namespace(new))
 
     async def sync(self, key: str) -> None:
-        started, code = self._clock.monotonic(), "200"
+        started, code = self._clock.monotonic(), "500"  # of errors that no server has answered
         try:
             await self._publish(key)
+            code = "200"
         except ApiError as error:
             code = str(error.status)
             raise

@@ -67,3 +67,41 @@ def test_claims_that_go_together_are_looked_up_together(play):
             assert len(lists) == 1
 
     play(life)
+
+
+def test_a_claim_says_since_when_no_pod_refers_to_it(play):
+    async def life(world: World) -> None:
+        async def said(name: str) -> tuple[str, str, str]:
+            conditions = (await world.get(CLAIMS, name))["status"].get("conditions", [])
+            [found] = [one for one in conditions if one["type"] == "Unused"]
+            return found["status"], found["reason"], found["lastTransitionTime"]
+
+        for name in ("free", "used"):
+            await make(world, name)
+        other = {"type": "Resizing", "status": "True"}
+        await world.client.patch(CLAIMS, "default", "free", {"status": {"conditions": [other]}}, subresource="status")
+        volume = {"name": "v", "persistentVolumeClaim": {"claimName": "used"}}
+        await world.pod("p", {"volumes": [volume], "schedulerName": "none"})
+        async with controllers(world, names=[NAME], gates=[("", "PersistentVolumeClaimUnusedSinceTime=true")]):
+            await world.wait(5)
+            status, reason, since = await said("free")
+            assert (status, reason) == ("True", "NoPodsUsingPVC")
+            assert other.items() <= (await world.get(CLAIMS, "free"))["status"]["conditions"][0].items()
+            assert (await said("used"))[:2] == ("False", "PodUsingPVC")
+            await world.client.delete(resource("pods"), "default", "p", grace_s=0)
+            await world.pod("late", {"volumes": [{**volume, "persistentVolumeClaim": {"claimName": "free"}}]})
+            await world.wait(5)
+            assert (await said("used"))[:2] == ("True", "NoPodsUsingPVC")
+            assert (await said("free"))[0] == "False" and (await said("free"))[2] != since
+
+    play(life)
+
+
+def test_without_the_gate_claims_say_nothing_of_pods(play):
+    async def life(world: World) -> None:
+        await make(world, "c")
+        async with controllers(world, names=[NAME]):
+            await world.wait(5)
+            assert "conditions" not in (await world.get(CLAIMS, "c"))["status"]
+
+    play(life)

@@ -1,5 +1,7 @@
 """Which pods keep a claim."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS
@@ -12,11 +14,11 @@ EPHEMERAL = {"name": "data", "ephemeral": {"volumeClaimTemplate": {}}}
 GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
-def pod(*volumes, node="n1", phase="Running", **metadata):
+def pod(*volumes, node="n1", phase="Running", status=None, **metadata):
     doc = {
         "metadata": {"name": "p", "namespace": "d", "uid": "pod", **metadata},
         "spec": {"nodeName": node, "volumes": [{"name": "e", "emptyDir": {}}, *volumes]},
-        "status": {"phase": phase},
+        "status": {"phase": phase, **(status or {})},
     }
     return PODS.decode(codec.encode(doc))
 
@@ -51,6 +53,43 @@ def test_the_claims_of_a_pod_are_those_it_names_and_those_made_for_it():
 )
 def test_who_uses_a_claim(user, wanted, expected):
     assert plan.uses(user, wanted) is expected
+
+
+ENDED = {"containerStatuses": [{"name": "c", "state": {"terminated": {}}}]}
+RUNS = {"containerStatuses": [{"name": "c", "state": {"running": {}}}]}
+
+
+@pytest.mark.parametrize(
+    ("user", "wanted", "expected"),
+    [
+        pytest.param(pod(NAMED), claim("data"), True, id="named"),
+        pytest.param(pod(NAMED), claim("other"), False, id="another claim"),
+        pytest.param(pod(NAMED, node=""), claim("data"), True, id="on no node"),
+        pytest.param(pod(NAMED, phase="Succeeded"), claim("data"), False, id="ended"),
+        pytest.param(pod(NAMED, status=RUNS, **GOING), claim("data"), True, id="going"),
+        pytest.param(pod(NAMED, status=ENDED, **GOING), claim("data"), False, id="going, and all has ended"),
+        pytest.param(pod(EPHEMERAL), claim("p-data", "pod"), True, id="made for it"),
+        pytest.param(pod(EPHEMERAL), claim("p-data", "other"), False, id="made for another of its name"),
+    ],
+)
+def test_who_refers_to_a_claim(user, wanted, expected):
+    assert plan.refers(user, wanted) is expected
+
+
+def test_the_condition_keeps_its_place_among_others_that_nobody_here_knows():
+    conditions = [{"type": "A", "new": 1}, {"type": "Unused", "status": "True"}, {"type": "B"}]
+    doc = {"metadata": {"name": "c", "namespace": "d"}, "status": {"conditions": conditions}}
+    subject = PERSISTENT_VOLUME_CLAIMS.decode(codec.encode(doc))
+    assert plan.says_unused(subject) is True and plan.says_unused(claim("x")) is None
+    [written] = plan.noted(subject, datetime(2026, 1, 1, tzinfo=UTC), unused=False).changes.values()
+    assert [written[0], written[2]] == [conditions[0], conditions[2]]
+    assert written[1] == {
+        "type": "Unused",
+        "status": "False",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "reason": "PodUsingPVC",
+        "message": "A pod is currently referencing this PVC",
+    }
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Rewriting, refusal
 from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
 
@@ -28,10 +29,10 @@ class Story:
         self.kind = kind
         self.resource = OWNERS[kind]
 
-    def running(self, transport: Transport | None = None) -> Any:
+    def running(self, transport: Transport | None = None, metrics: Registry | None = None) -> Any:
         names = ["replicaset-controller", "replicationcontroller-controller"]
         configs = (ReplicaSetConfig(), ReplicationControllerConfig())
-        return controllers(self.world, *configs, names=names, transport=transport)
+        return controllers(self.world, *configs, names=names, transport=transport, metrics=metrics)
 
     async def make(self, replicas: int = 3, **spec: Any) -> None:
         selector: dict[str, Any] = {"a": "b"}
@@ -73,7 +74,8 @@ def tell(play, request):
 
 def test_a_life(tell):
     async def life(story: Story) -> None:
-        async with story.running():
+        metrics = Registry()
+        async with story.running(metrics=metrics):
             await story.make()
             await story.world.wait(20)
             status = await story.status()
@@ -84,6 +86,7 @@ def test_a_life(tell):
             await story.world.patch(story.resource, "r", {"spec": {"replicas": 1}})
             await story.world.wait(20)
             assert len(await story.pods()) == (await story.status())["replicas"] == 1
+            assert metric(metrics, "replicaset_controller_sorting_deletion_age_ratio_count") == 2
             assert ("terminatingReplicas" in await story.status()) is (story.kind == "ReplicaSet")
 
     tell(life)

@@ -1,16 +1,19 @@
 """What the ConfigMap of the root CA should hold; and the controller in a whole sandbox, on virtual time."""
 
 import random
+from functools import partial
 from typing import Any
 
 import pytest
 
 from kcm_cli.api.core import CONFIG_MAPS, ConfigMap
+from kcm_cli.component.metrics import Registry
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.root_ca_certificate_publisher.plan import DESCRIPTION, NAME, TEXT, repairs, wanted
 from kcm_cli.machinery import codec
 from kcm_cli.rest.errors import NotFound
-from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.controlling import Faulty, controllers, metric
+from tests.unit.controllers.faults import Refusing
 from tests.unit.controllers.root_ca import CA
 from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
@@ -122,3 +125,19 @@ def test_it_outlives_failures(play, tmp_path):
             assert all([await story.data(f"n{number}") == GOOD for number in range(10)])
 
     play(life, nodes=0)
+
+
+def test_a_sync_that_no_server_has_answered_is_no_success(play, tmp_path):
+    async def life(world: World) -> None:
+        story, metrics = Story(world, tmp_path), Registry()
+        lost = [True]
+        transport = Refusing(world.server.transport(), lambda r: lost[0] and r.method == "POST")
+        async with story.running(transport=transport, metrics=metrics):
+            await world.wait(1)
+            total = partial(metric, metrics, "root_ca_cert_publisher_sync_total")
+            assert total(code="500") > 0 == total(code="200")
+            lost[0] = False
+            await world.wait(30)
+            assert total(code="200") > 0
+
+    play(life)
