@@ -14,7 +14,7 @@ from kcm_cli.controllers.statefulset.metrics import StatefulSetMetrics
 from kcm_cli.controllers.statefulset.plan import Decision, decide, differs, status
 from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
 from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
-from kcm_cli.controllers.statefulset.plan.identity import is_member, ordinal_of, replicas_of, start_of
+from kcm_cli.controllers.statefulset.plan.identity import is_member, ordinal_of, ordinals_at_hand
 from kcm_cli.controllers.statefulset.plan.update import ON_DELETE, max_unavailable, unavailable
 from kcm_cli.controllers.statefulset.pods import STEP_ERRORS, PodControl
 from kcm_cli.controllers.statefulset.snapshot import Snapshot
@@ -160,8 +160,8 @@ class StatefulSetController:
         names = template_names(set_)
         if not names:
             return {}
-        start = start_of(set_)
-        ordinals = {*range(start, start + replicas_of(set_)), *(ordinal_of(pod) for pod in pods)}
+        taken = {ordinal_of(pod) for pod in pods}
+        ordinals = taken.union(ordinals_at_hand(set_, taken)[0])
         wanted = (claim_name(set_, name, ordinal) for ordinal in ordinals for name in names)
         found = ((name, self._claims.store.get(f"{set_.namespace}/{name}")) for name in wanted)
         return {name: one for name, one in found if one is not None}

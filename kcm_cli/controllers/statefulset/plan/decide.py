@@ -25,10 +25,9 @@ from kcm_cli.controllers.statefulset.plan.identity import (
     identity_matches,
     in_range,
     ordinal_of,
+    ordinals_at_hand,
     pod_name,
-    replicas_of,
     revision_of,
-    start_of,
 )
 from kcm_cli.controllers.statefulset.plan.pod import new_pod, new_revision, storage_matches
 from kcm_cli.controllers.statefulset.plan.update import outdated
@@ -118,7 +117,7 @@ class Decision:
 
 def decide(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False) -> Decision:
     """The steps of one sync. ``counts_unavailable``: gate MaxUnavailableStatefulSet."""
-    slots, condemned = _slots(snapshot), _condemned(snapshot)
+    (slots, complete), condemned = _slots(snapshot), _condemned(snapshot)
     if snapshot.set.deleting:
         return Decision(slots, condemned)
     if snapshot.set.spec.pod_management_policy == PARALLEL:
@@ -126,7 +125,7 @@ def decide(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = Fals
     else:
         phases, through = _in_order(snapshot, slots, condemned, now)
     updating: tuple[Pod, ...] = ()
-    if through:
+    if through and complete:
         steps = (step for phase in phases for group in phase.groups for step in group)
         gone = {step.pod.uid for step in steps if isinstance(step, DeletePod)}
         held = [(slot.pod, slot.revision) for slot in slots]
@@ -134,8 +133,11 @@ def decide(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = Fals
     return Decision(slots, condemned, tuple(phase for phase in phases if phase.groups), updating)
 
 
-def _slots(snapshot: Snapshot) -> tuple[Slot, ...]:
-    """Every wanted ordinal. Of several pods of one ordinal (``db-1``, ``db-01``) the one named rightly counts."""
+def _slots(snapshot: Snapshot) -> tuple[tuple[Slot, ...], bool]:
+    """The wanted ordinals that are looked at now, and whether these are all.
+
+    Of several pods of one ordinal (``db-1``, ``db-01``) the one named rightly counts.
+    """
     set_ = snapshot.set
     found: dict[int, Pod] = {}
     for pod in snapshot.pods:
@@ -143,12 +145,12 @@ def _slots(snapshot: Snapshot) -> tuple[Slot, ...]:
         if in_range(set_, ordinal) and (ordinal not in found or pod.name == pod_name(set_, ordinal)):
             found[ordinal] = pod
     slots: list[Slot] = []
-    start = start_of(set_)
-    for ordinal in range(start, start + replicas_of(set_)):
+    near, complete = ordinals_at_hand(set_, found)
+    for ordinal in (*near, *sorted(ordinal for ordinal in found if ordinal >= near.stop)):
         held = found.get(ordinal)
         revision = revision_of(held) if held is not None else new_revision(snapshot, ordinal).name
         slots.append(Slot(ordinal, held, revision))
-    return tuple(slots)
+    return tuple(slots), complete
 
 
 def _condemned(snapshot: Snapshot) -> tuple[Pod, ...]:

@@ -3,7 +3,7 @@
 upstream: pkg/controller/statefulset/stateful_set_utils.go
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from kcm_cli.api.apps import StatefulSet
 from kcm_cli.api.core import Pod
@@ -13,6 +13,8 @@ POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 
 _MAX_ORDINAL = 2**31 - 1
+MAX_MISSING = 500
+"""So many pods that are missing are looked at, and made, in one sync at most."""
 
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:
@@ -42,6 +44,21 @@ def replicas_of(set_: StatefulSet) -> int:
 def start_of(set_: StatefulSet) -> int:
     """The first ordinal."""
     return set_.spec.ordinals.start if set_.spec.ordinals is not None else 0
+
+
+def ordinals_at_hand(set_: StatefulSet, taken: Collection[int]) -> tuple[range, bool]:
+    """The wanted ordinals from the lowest up to the MAX_MISSING-th that is not ``taken``; and whether these are all.
+
+    However many replicas are asked for, a sync looks at so many more than there are.
+    """
+    start = start_of(set_)
+    end = start + replicas_of(set_)
+    missing = 0
+    for ordinal in range(start, end):
+        missing += ordinal not in taken
+        if missing == MAX_MISSING:
+            return range(start, ordinal + 1), ordinal + 1 == end
+    return range(start, end), True
 
 
 def in_range(set_: StatefulSet, ordinal: int) -> bool:

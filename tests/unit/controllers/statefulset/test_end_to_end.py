@@ -9,9 +9,12 @@ from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
+from kcm_cli.controllers.statefulset.plan import identity
 from kcm_cli.rest.client import STRATEGIC_MERGE
+from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.sandbox.nodes.world import World, certificates, play
+from tests.unit.controllers.faults import Refusing
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
 
@@ -160,5 +163,49 @@ def test_a_set_that_is_gone_is_not_measured_any_more(play):
             await world.delete(STATEFUL_SETS, "db")
             await world.wait(10)
             assert gauge not in metrics.expose().decode()
+
+    play(life)
+
+
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+def test_a_set_of_two_billion_pods_keeps_no_other_from_its_own(play, policy):
+    async def life(world: World) -> None:
+        story = Story(world)
+
+        def refused(request: Request) -> bool:
+            return request.method == "POST" and request.path.endswith("/default/pods")
+
+        transport = Refusing(world.server.transport(), refused)
+        async with story.running(transport=transport):
+            huge = document(replicas=2**31 - 1, podManagementPolicy=policy, selector={"matchLabels": {"app": "huge"}})
+            huge["metadata"] = {"name": "huge"}
+            huge["spec"]["template"] = {**huge["spec"]["template"], "metadata": {"labels": {"app": "huge"}}}
+            await world.create(resource("namespaces", namespaced=False), {"metadata": {"name": "other"}})
+            await world.create(resource("serviceaccounts"), {"metadata": {"name": "default"}}, "other")
+            await world.create(STATEFUL_SETS, huge)
+            await world.create(STATEFUL_SETS, document(), "other")
+            await world.wait(60)
+            other = await world.get(STATEFUL_SETS, "db", "other")
+            assert other["status"]["readyReplicas"] == 3
+            assert transport.refused > 1
+
+    play(life)
+
+
+def test_a_set_grows_beyond_what_one_sync_makes(play, monkeypatch):
+    monkeypatch.setattr(identity, "MAX_MISSING", 2)
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            await story.make(replicas=7, podManagementPolicy="Parallel")
+            await world.wait(60)
+            assert await story.settled("i:1", 7)
+            await world.delete(PODS, "db-0")
+            await world.delete(PODS, "db-1")
+            await world.delete(PODS, "db-2")
+            await story.image("i:2")
+            await world.wait(300)
+            assert await story.settled("i:2", 7)
 
     play(life)
