@@ -8,7 +8,6 @@ apiapproval/apiapproval_controller,finalizer/crd_finalizer}.go
 """
 
 from collections.abc import Callable
-from typing import cast
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -29,7 +28,7 @@ from kcm_cli.sandbox.apiserver.crd.definition import (
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, storage_of
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.registry.soon import Soon
-from kcm_cli.sandbox.apiserver.store import Event, Store, Stored
+from kcm_cli.sandbox.apiserver.store import Event, Store
 from kcm_cli.sandbox.apiserver.types import Tree
 
 DEFINITIONS = GVR(GROUP, "v1", PLURAL)
@@ -45,26 +44,47 @@ class DefinitionController:
         self._resources = resources
         self._soon = Soon(self._run)
         self._watched: set[GVR] = set()
+        self._known: dict[str, tuple[int, Definition]] = {}
+        """Each definition as it was read last, with its revision."""
+        self._changed: set[str] = set()
+        """Definitions that were written or deleted since their names were looked at."""
         store.subscribe(DEFINITIONS, self._soon.ask)
         if store.count(DEFINITIONS):
             self._run()
 
     def _run(self) -> None:
-        for stored in self._store.list(DEFINITIONS):
-            self._update(stored, self._accept)
+        self._read()
+        if self._changed:
+            conflicting = {name for name, (_, one) in self._known.items() if not one.accepted}
+            names, self._changed = self._changed | conflicting, set()
+            for name in sorted(names):
+                self._update(name, self._accept)
         self._serve()
-        for stored in self._store.list(DEFINITIONS):
-            self._update(stored, self._establish)
-            self._finish(stored.name)
+        for name, (_, definition) in list(self._known.items()):
+            if definition.accepted and not definition.established:
+                self._update(name, self._establish)
+            if definition.terminating:
+                self._finish(name)
         self._serve()
+
+    def _read(self) -> None:
+        """Read the definitions that were written since the last time, and note which were written or deleted."""
+        before, self._known = self._known, {}
+        for stored in self._store.list(DEFINITIONS):
+            known = before.pop(stored.name, None)
+            if known is None or known[0] != stored.revision:
+                known = stored.revision, definition_of(stored.doc)
+                self._changed.add(stored.name)
+            self._known[stored.name] = known
+        self._changed |= before.keys()
 
     def _serve(self) -> None:
-        documents = [cast("Tree", stored.doc) for stored in self._store.list(DEFINITIONS)]
-        self._resources.serve([definition_of(document) for document in documents])
+        self._read()
+        self._resources.serve([definition for _, definition in self._known.values()])
 
-    def _update(self, stored: Stored, change: Callable[[Tree], bool]) -> None:
+    def _update(self, name: str, change: Callable[[Tree], bool]) -> None:
         """Write a definition if ``change`` says that it did something."""
-        current = self._store.get(DEFINITIONS, "", stored.name)
+        current = self._store.get(DEFINITIONS, "", name)
         if current is None:
             return
         doc: Tree = current.copy()
@@ -102,11 +122,11 @@ class DefinitionController:
         """The resource names and kinds that others in the group have."""
         resources: set[str] = set()
         kinds: set[str] = set()
-        for stored in self._store.list(DEFINITIONS):
-            other: Tree = stored.doc
-            if other["metadata"]["name"] == doc["metadata"]["name"] or other["spec"]["group"] != doc["spec"]["group"]:
+        self._read()
+        for name, (_, other) in self._known.items():
+            if name == doc["metadata"]["name"] or other.group != doc["spec"]["group"]:
                 continue
-            names = (other.get("status") or {}).get("acceptedNames") or {}
+            names = other.names
             resources.update([names.get("plural") or "", names.get("singular") or "", *(names.get("shortNames") or ())])
             kinds.update([names.get("kind") or "", names.get("listKind") or ""])
         return resources, kinds
@@ -141,9 +161,9 @@ class DefinitionController:
             return
         definition = definition_of(doc)
         if definition.established and not self._emptied(definition):
-            self._update(stored, self._in_progress)
+            self._update(name, self._in_progress)
             return
-        self._update(stored, self._completed if definition.established else self._never)
+        self._update(name, self._completed if definition.established else self._never)
         self._let_go(name)
 
     def _emptied(self, definition: Definition) -> bool:

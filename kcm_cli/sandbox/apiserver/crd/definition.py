@@ -45,6 +45,7 @@ class Definition:
     versions: tuple[VersionFacts, ...]
     storage: str
     generation: int
+    accepted: bool
     established: bool
     terminating: bool
     webhook: Tree | None = None
@@ -83,6 +84,7 @@ def definition_of(doc: Tree) -> Definition:
         versions=tuple(_version(spec, version) for version in versions),
         storage=next((version["name"] for version in versions if version.get("storage")), ""),
         generation=meta.get("generation") or 1,
+        accepted=holds(doc, "NamesAccepted"),
         established=holds(doc, "Established"),
         terminating=bool(meta.get("deletionTimestamp")),
         webhook=conversion.get("webhook") if conversion.get("strategy") == "Webhook" else None,
