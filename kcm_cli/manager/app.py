@@ -21,6 +21,7 @@ from kcm_cli.manager.controller_map import ControllerMapError
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.lifecycle import Manager, Place
 from kcm_cli.manager.observability import Observability
+from kcm_cli.manager.stacks import on_quit
 from kcm_cli.rest.errors import AccessError
 from kcm_cli.rest.probe import NotHealthy
 from kcm_cli.rest.transport import RequestError
@@ -61,7 +62,8 @@ async def manage(
 
 
 def run(config: Config) -> int:
-    """Run a manager as this process; the exit code. SIGTERM and SIGINT end it in order, a second one at once."""
+    """Run a manager as this process; the exit code. SIGTERM and SIGINT end it in order, a second one at once, and
+    SIGQUIT with the stacks of everything that runs."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_process(config))
 
@@ -77,6 +79,7 @@ async def _process(config: Config) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, asked_to_stop)
+    on_quit()
     return await manage(config, stop, abandon=lambda why: exit_now(f"leaderelection lost: {why}"))
 
 

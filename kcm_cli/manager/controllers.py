@@ -209,7 +209,8 @@ def _states(informers: Informers) -> Iterator[CacheState]:
     for informer in informers.all():
         if not informer.scope.metadata_only:
             gvr = informer.resource.gvr
-            yield CacheState(gvr.group, gvr.version, gvr.plural, number_of(informer.last_version), informer.handling)
+            name = f"{informer.resource.kind.lower()}s"  # as upstream makes it of the Go type: endpointss, ingresss
+            yield CacheState(gvr.group, gvr.version, name, number_of(informer.last_version), informer.handling)
 
 
 def choose(

@@ -33,6 +33,7 @@ from kcm_cli.manager.notify import READY, STOPPING, notify
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.running import MANAGER
 from kcm_cli.manager.server.metrics import AuthMetrics
+from kcm_cli.manager.server.queues import Loads
 from kcm_cli.manager.server.server import Server, ServerConfig
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import resources_of
@@ -155,7 +156,8 @@ class Manager:
             authorization=config.authorization,
             certificate_uids=config.gates.enabled("AllowParsingUserUIDFromCertAuth"),
         )
-        return Server(settings, mux, AuthMetrics.register(self._show.registry), self._clock)
+        loads = Loads(self._clock, lambda name: self._show.workqueues.queue(name, self._clock.monotonic))
+        return Server(settings, mux, AuthMetrics.register(self._show.registry), self._clock, loads)
 
     async def _lead(self) -> None:
         """Under the lease, or without one where --leader-elect=false."""

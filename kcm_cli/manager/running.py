@@ -11,6 +11,10 @@ from kcm_cli.component.metrics import Registry, Stability
 MANAGER = "kube-controller-manager"
 
 
+_SHOWN = {"node-ipam-controller": "nodeipam"}
+"""What upstream shows in ``running_managed_controllers``: those that a cloud controller manager may run, too."""
+
+
 class RunningControllers:
     """Told of the controllers' start and end. A check fails once its controller has ended by itself.
 
@@ -39,14 +43,18 @@ class RunningControllers:
     def started(self, controller: str) -> None:
         """A controller begins to run."""
         self.names.add(controller)
-        self._running.labels(MANAGER, controller).set(1.0)
+        self._show(controller, 1.0)
 
     def ended(self, controller: str, *, stopped: bool) -> None:
         """A controller has ended, since it was told to or by itself."""
         self.names.discard(controller)
-        self._running.labels(MANAGER, controller).set(0.0)
+        self._show(controller, 0.0)
         if not stopped:
             self._ended.add(controller)
+
+    def _show(self, controller: str, value: float) -> None:
+        if controller in _SHOWN:
+            self._running.labels(MANAGER, _SHOWN[controller]).set(value)
 
     def _check(self, controller: str) -> Callable[[], str | None]:
         return lambda: "the controller has ended" if controller in self._ended else None

@@ -135,6 +135,15 @@ def test_one_that_was_frozen_does_not_go_on_leading(start: Callable[..., Manager
     assert second.leads()
 
 
+def test_sigquit_shows_what_runs_and_ends_with_2(start: Callable[..., Manager]) -> None:
+    manager = start()
+    until(manager.leads)
+    assert manager.end(signal.SIGQUIT) == 2
+    text = manager.log.read_text()
+    assert "Thread 0x" in text and "SIGQUIT: quit" in text
+    assert re.search(r"task deployment-controller.*:\n(.+\n\t.+\n)*kcm_cli.*queue.*get\n", text, re.IGNORECASE), text
+
+
 def test_a_standby_ends_on_sigterm(start: Callable[..., Manager]) -> None:
     first = start()
     until(first.leads)

@@ -41,13 +41,14 @@ def build(context: ControllerContext) -> Runnable:
     return Together(
         (
             context.worker(controller.queue, controller.sync, count=1, waits_for=controller.informers),
+            context.worker(controller.recheck_queue, controller.recheck, count=1, waits_for=controller.informers),
             context.worker(controller.stale_queue, controller.sync_stale, count=1, waits_for=controller.informers),
         )
     )
 
 
 class DisruptionController:
-    """Keys of ``queue`` are budgets, of ``stale_queue`` pods."""
+    """Keys of ``queue`` and ``recheck_queue`` are budgets, of ``stale_queue`` pods."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._client = context.clock, context.client
@@ -55,6 +56,7 @@ class DisruptionController:
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
         self._selectors: dict[str, tuple[str, Selector]] = {}
         self.queue = context.queue("disruption")
+        self.recheck_queue = context.queue("disruption_recheck")
         self.stale_queue = context.queue("stale_pod_disruption")
         self._budgets = context.informers.get(POD_DISRUPTION_BUDGETS)
         self._fresh = Freshness(self._budgets)
@@ -73,14 +75,18 @@ class DisruptionController:
         if self._fresh.stale(budget):
             return AGAIN_S
         try:
-            return await self._update(await self._read(budget))
+            await self._update(await self._read(budget))
         except Conflict:
             raise
         except _FAILURES as error:  # no eviction while it is not known how many would be too many
             await self._write(budget, plan.failed_status(budget, str(error), self._clock.now()))
             if isinstance(error, _PASSING):
                 raise
-            return None
+        return None
+
+    async def recheck(self, key: str) -> None:
+        """Evictions that were waited for have come to nothing by now, or have not."""
+        self.queue.add(key)
 
     async def _read(self, budget: PodDisruptionBudget) -> Snapshot:
         """What a sync decides on. Raises one of _FAILURES, and tells of it."""
@@ -105,14 +111,15 @@ class DisruptionController:
             self._tell(budget, "Warning", "UnmanagedPods", plan.unmanaged_text(budget.spec.selector))
         return snapshot
 
-    async def _update(self, snapshot: Snapshot) -> float | None:
+    async def _update(self, snapshot: Snapshot) -> None:
         budget, now = snapshot.budget, self._clock.now()
         evictions = plan.evictions(snapshot, now)
         for pod in evictions.overdue:
             text = f"Pod was expected by PDB {budget.namespace}/{budget.namespace} to be deleted but it wasn't"
             self._recorder.emit(Notice(ref_to(PODS, pod), "Warning", "NotDeleted", text))
         await self._write(budget, plan.status(snapshot, evictions.pending, now))
-        return evictions.recheck_s
+        if evictions.recheck_s is not None:
+            self.recheck_queue.add_after(budget.key, evictions.recheck_s)
 
     async def _write(self, budget: PodDisruptionBudget, new: PodDisruptionBudgetStatus) -> None:
         if new != budget.status:

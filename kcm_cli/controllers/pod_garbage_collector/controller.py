@@ -47,10 +47,11 @@ def build(context: ControllerContext) -> Runnable:
 
 
 class PodGarbageCollector:
-    """One sweep after another. ``_missing``: since when (monotonic) each node of some pod is unknown."""
+    """One sweep after another. ``queue``: nodes of some pod that have been unknown for the quarantine."""
 
     def __init__(self, context: ControllerContext, threshold: int) -> None:
         self._clock = context.clock
+        self.queue = context.queue("orphaned_pods_nodes")
         self._client = context.client
         self._threshold = threshold
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
@@ -58,7 +59,6 @@ class PodGarbageCollector:
         self._pods.store.add_index(NODE, by_node)
         self._nodes = context.informers.get(NODES)
         self.informers = (self._pods, self._nodes)
-        self._missing: dict[str, float] = {}
         self._limit = asyncio.Semaphore(PARALLEL)
         labels = ("namespace", "reason")
         self._deleted = context.metrics.counter(
@@ -79,20 +79,27 @@ class PodGarbageCollector:
 
     async def _deleted_nodes(self) -> list[str]:
         """The nodes of pods that have been missing for the whole quarantine and that the server does not know."""
-        now = self._clock.monotonic()
-        unknown = {name for name in self._pods.store.index_values(NODE) if name and self._nodes.store.get(name) is None}
-        self._missing = {name: self._missing.get(name, now) for name in unknown}
-        due = [name for name, since in self._missing.items() if now - since >= QUARANTINE_S]
-        return [name for name in due if await self._gone(name)]
+        due, found = set(), []
+        for _ in range(len(self.queue)):
+            due.add(node := await self.queue.get())
+            if await self._gone(node):
+                found.append(node)
+        for name in self._pods.store.index_values(NODE):
+            if name and name not in due and self._nodes.store.get(name) is None:
+                self.queue.add_after(name, QUARANTINE_S)
+        return found
 
     async def _gone(self, node: str) -> bool:
         try:
-            await self._client.get(NODES, "", node)
+            if self._nodes.store.get(node) is None:
+                await self._client.get(NODES, "", node)
         except NotFound:
-            self._missing.pop(node, None)
             return True
         except RequestError as error:
             log.warning("Node cannot be looked up", extra={"fields": {"node": node, "err": str(error)}})
+            self.queue.add(node)
+        finally:
+            self.queue.done(node)
         return False
 
     async def _remove(self, pods: list[Pod], reason: Reason, condition: Doc | None = None) -> None:

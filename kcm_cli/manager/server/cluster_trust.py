@@ -14,6 +14,7 @@ from kcm_cli.component.auth_config import AuthenticationConfig
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import ObjectMeta, View
 from kcm_cli.manager.errors import RunError
+from kcm_cli.manager.server.queues import CLIENT_CA_CONFIG_MAP, PROXY_HEADERS_CONFIG_MAP, Loads
 from kcm_cli.manager.server.trust import Trust, from_config_map
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AccessError, ApiError
@@ -39,13 +40,14 @@ class ClusterTrust:
     """Keeps the trust as the cluster says."""
 
     def __init__(
-        self, config: AuthenticationConfig, client: Client, trust: Trust, clock: Clock, rng: random.Random
+        self, config: AuthenticationConfig, client: Client, trust: Trust, clock: Clock, rng: random.Random, loads: Loads
     ) -> None:
         self._config = config
         self._client = client
         self._trust = trust
         self._clock = clock
         self._rng = rng
+        self._loads = loads
 
     async def follow(self) -> None:
         """Read, then watch, for ever. Raises RunError if the first read does not work and has to."""
@@ -83,12 +85,15 @@ class ClusterTrust:
 
     async def _read(self) -> str:
         """Take over what the ConfigMap says now; its version."""
+        since = self._loads.now()
         async with asyncio.timeout(FIRST_S):
             config_map = await self._client.ask(Request("GET", _CONFIG_MAPS.path(NAMESPACE, NAME)), _ConfigMap)
         state, problems = from_config_map(self._config, config_map.data or {}, self._trust.state)
         for problem in problems:
             log.error("Authentication setting ignored", extra={"fields": {"configmap": NAME, "err": problem}})
         self._trust.replace(state)
+        self._loads.loaded(CLIENT_CA_CONFIG_MAP, since)
+        self._loads.loaded(PROXY_HEADERS_CONFIG_MAP, since)
         return config_map.metadata.resource_version
 
     async def _wait_for_change(self, version: str) -> None:

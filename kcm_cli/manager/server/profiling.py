@@ -27,6 +27,9 @@ from kcm_cli.manager.server.profile_proto import Frame, Stack, as_text, encode_p
 _PERIOD_S = 0.01
 _LONGEST_S = 600.0
 _SITES = 1000
+_DEEPEST = 100
+_FRAMES, _AWAITED = ("cr_frame", "gi_frame", "ag_frame"), ("cr_await", "gi_yieldfrom", "ag_await")
+"""Of coroutines, generators and asynchronous generators."""
 ABOUT = {
     "allocs": "Memory by allocation site, with PYTHONTRACEMALLOC; else the resident memory.",
     "block": "Empty: Python keeps no record of waiting.",
@@ -74,7 +77,7 @@ class Profiling:
     def _taken(self, name: str) -> tuple[Counter[Stack], tuple[str, str]]:
         if name == "goroutine":
             tasks = (task for loop in self._loops() for task in asyncio.all_tasks(loop))
-            stacks = [*thread_stacks(), *(_task_stack(task) for task in tasks)]
+            stacks = [*thread_stacks(), *(task_stack(task) for task in tasks)]
             return Counter(stack for stack in stacks if stack), ("goroutine", "count")
         if name == "threadcreate":
             return Counter(thread_stacks()), ("threadcreate", "count")
@@ -126,9 +129,15 @@ def _frames(frame: FrameType | None) -> Iterator[Frame]:
         frame = frame.f_back
 
 
-def _task_stack(task: asyncio.Task[object]) -> Stack:
-    frames = [next(_frames(frame)) for frame in reversed(task.get_stack())]
-    return (*frames, Frame(f"task {task.get_name()}", "task", 0))
+def task_stack(task: asyncio.Task[object]) -> Stack:
+    """What a task waits for, innermost frame first, with the task's name at the end."""
+    frames: list[Frame] = []
+    awaited: object = task.get_coro()
+    while awaited is not None and len(frames) < _DEEPEST:
+        frame = next((found for name in _FRAMES if (found := getattr(awaited, name, None)) is not None), None)
+        frames.extend(_frames(frame) if frame is not None and frame.f_back is None else ())
+        awaited = next((found for name in _AWAITED if (found := getattr(awaited, name, None)) is not None), None)
+    return (*reversed(frames), Frame(f"task {task.get_name()}", "task", 0))
 
 
 def _answer(request: Request, name: str, samples: Counter[Stack], unit: tuple[str, str]) -> Response:

@@ -28,11 +28,12 @@ from kcm_cli.manager.server.http import Endpoint, HttpServer
 from kcm_cli.manager.server.listener import listen
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.mux import Mux
+from kcm_cli.manager.server.queues import CLIENT_CA_FILE, PROXY_CA_FILE, SERVING, SERVING_FILES, Loads
 from kcm_cli.manager.server.review import ACCESS_REVIEWS, TOKEN_REVIEWS, Reviewer, review_token
 from kcm_cli.manager.server.self_signed import kept_pair, make_pair
 from kcm_cli.manager.server.tls import ServingTls, Source
 from kcm_cli.manager.server.tokens import TokenCache
-from kcm_cli.manager.server.trust import Trust, from_files
+from kcm_cli.manager.server.trust import Trust, TrustState, from_files
 from kcm_cli.rest.client import Client
 
 log = logging.getLogger(__name__)
@@ -65,18 +66,24 @@ class Delegates:
 class Server:
     """Bound sockets and loaded certificates, ready to serve."""
 
-    def __init__(self, config: ServerConfig, mux: Mux, metrics: AuthMetrics, clock: Clock) -> None:
+    def __init__(
+        self, config: ServerConfig, mux: Mux, metrics: AuthMetrics, clock: Clock, loads: Loads | None = None
+    ) -> None:
         """Raises RunError for a port that cannot be had, and for certificates that cannot be used."""
         self._config = config
         self._mux = mux
         self._metrics = metrics
         self._clock = clock
+        self._loads = loads or Loads(clock)
+        since = self._loads.now()
         self._trust = Trust(from_files(config.authentication))
+        self._trusted(TrustState(), since)
         self._http: HttpServer | None = None
         self._sockets: list[socket.socket] = []
         try:
             self._secure = self._listen(config.serving.bind_address, config.serving.port)
             self._tls = self._load_tls() if self._secure is not None else None
+            self._certified(since)
         except RunError:
             self.close()
             raise
@@ -162,7 +169,7 @@ class Server:
                 "certificate authentication won't work beyond the given CA files."
             )
             return None
-        return ClusterTrust(config, delegates.authentication, self._trust, self._clock, rng)
+        return ClusterTrust(config, delegates.authentication, self._trust, self._clock, rng, self._loads)
 
     async def stop(self) -> None:
         """Let ``serve`` end. On the loop that it runs on."""
@@ -180,13 +187,30 @@ class Server:
 
     def _reload_once(self) -> str:
         """Take over changed files; why that was not possible."""
+        since, known = self._loads.now(), self._trust.state
         try:
             if self._tls is not None and self._tls.refresh():
                 log.info("Loaded the serving certificates anew")
-            self._trust.replace(from_files(self._config.authentication, self._trust.state))
+                self._certified(since)
+            self._trust.replace(from_files(self._config.authentication, known))
+            self._trusted(known, since)
         except RunError as error:
             return str(error)
         return ""
+
+    def _certified(self, since: float) -> None:
+        if self._config.serving.cert_file:
+            self._loads.loaded(SERVING_FILES, since)
+        if self._tls is not None:
+            self._loads.loaded(SERVING, since)
+
+    def _trusted(self, known: TrustState, since: float) -> None:
+        """Count the files of CAs that changed from what was known."""
+        config, state = self._config.authentication, self._trust.state
+        if config.client_ca_file and state.clients != known.clients:
+            self._loads.loaded(CLIENT_CA_FILE, since)
+        if config.requestheader_client_ca_file and state.proxies != known.proxies:
+            self._loads.loaded(PROXY_CA_FILE, since)
 
     def _listen(self, address: str, port: int) -> socket.socket | None:
         if port == 0:

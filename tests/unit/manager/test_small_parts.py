@@ -37,10 +37,13 @@ def test_running_controllers_are_shown() -> None:
     running.built("a-controller")
     running.built("a-controller")
     running.started("a-controller")
+    running.started("node-ipam-controller")
     assert health.names == ("a-controller",)
-    line = 'running_managed_controllers{manager="kube-controller-manager",name="a-controller"}'
+    line = 'running_managed_controllers{manager="kube-controller-manager",name="nodeipam"}'
     assert f"{line} 1\n" in registry.expose().decode()
+    assert "a-controller" not in registry.expose().decode()
     running.ended("a-controller", stopped=True)
+    running.ended("node-ipam-controller", stopped=True)
     assert f"{line} 0\n" in registry.expose().decode()
     assert health.evaluate().healthy
 

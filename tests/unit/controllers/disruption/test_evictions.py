@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS
 from kcm_cli.api.resource import Resource
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.rest.errors import ApiError, TooManyRequests
 from kcm_cli.rest.transport import Request, Response, Transport
-from tests.unit.controllers.controlling import Faulty, controllers
+from tests.unit.controllers.controlling import Faulty, adds, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.controllers.widgets import WIDGETS, serve_widgets
 from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
@@ -37,9 +38,9 @@ class Story:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def running(self, *names: str, transport: Transport | None = None) -> Any:
-        wanted = ["disruption-controller", *names]
-        return controllers(self.world, ReplicaSetConfig(), DeploymentConfig(), names=wanted, transport=transport)
+    def running(self, *names: str, transport: Transport | None = None, **options: Any) -> Any:
+        wanted, configs = ["disruption-controller", *names], (ReplicaSetConfig(), DeploymentConfig())
+        return controllers(self.world, *configs, names=wanted, transport=transport, **options)
 
     async def budget(self, name: str = "b", **spec: Any) -> None:
         spec = {"selector": {"matchLabels": {"app": "web"}}} | spec
@@ -304,8 +305,8 @@ def test_an_eviction_that_does_not_happen_is_given_up(play):
     """Granted, but the pod is never deleted: told, forgotten and allowed again."""
 
     async def life(world: World) -> None:
-        story = Story(world)
-        async with story.running():
+        story, metrics = Story(world), Registry()
+        async with story.running(metrics=metrics):
             await owned_pods(world, None)
             await story.budget(minAvailable=2)
             await world.wait(20)
@@ -320,7 +321,9 @@ def test_an_eviction_that_does_not_happen_is_given_up(play):
             )
             await world.wait(60)
             assert (await story.numbers())[2:] == (2, 0)
+            assert adds(metrics, "disruption_recheck") == 0
             await world.wait(65)
+            assert adds(metrics, "disruption_recheck") == 1
             assert (await story.numbers())[2:] == (3, 1)
             assert "disruptedPods" not in await story.status()
             told = "Pod was expected by PDB default/default to be deleted but it wasn't"

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
 from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.nodes import commands
-from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.controlling import adds, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
 
@@ -16,9 +17,9 @@ __all__ = ["certificates", "play"]
 HELD = {"metadata": {"finalizers": ["example.com/wait"]}}
 
 
-def running(world: World, transport: Transport | None = None, threshold: int = 12500) -> Any:
+def running(world: World, transport: Transport | None = None, threshold: int = 12500, **options: Any) -> Any:
     config = PodGarbageCollectorConfig(terminated_pod_threshold=threshold)
-    return controllers(world, config, names=["pod-garbage-collector-controller"], transport=transport)
+    return controllers(world, config, names=["pod-garbage-collector-controller"], transport=transport, **options)
 
 
 async def until_gone(world: World, name: str, seconds: int) -> int | None:
@@ -38,15 +39,17 @@ def test_pods_of_a_node_that_is_gone(play):
         await world.wait(10)
         for name in ("p", "held"):
             await world.patch(PODS, name, HELD)
-        node = await world.node_of("p")
-        async with running(world):
+        node, metrics = await world.node_of("p"), Registry()
+        async with running(world, metrics=metrics):
             if await world.node_of("other") == node:
                 await world.delete(PODS, "other", grace_s=0)
                 await world.pod("other")
             await world.delete(NODES, node)
             await world.wait(35)
             assert (await world.status("p"))["phase"] == "Running"
+            assert adds(metrics, "orphaned_pods_nodes") == 0
             await world.wait(30)
+            assert adds(metrics, "orphaned_pods_nodes") == 1
             status = await world.status("p")
             assert status["phase"] == "Failed"
             (condition,) = [c for c in status["conditions"] if c["type"] == "DisruptionTarget"]

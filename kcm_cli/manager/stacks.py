@@ -1,0 +1,34 @@
+"""What SIGQUIT does to a Go program: the stacks of everything that runs, on standard error, and exit code 2.
+
+The threads' stacks are written without the interpreter's help, so that they appear where it hangs, too.
+"""
+
+import asyncio
+import faulthandler
+import gc
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+
+from kcm_cli.manager.server.profiling import task_stack
+
+
+def on_quit() -> None:
+    """Install it. In the main thread of a process whose standard error is a file."""
+    signal.signal(signal.SIGQUIT, _dump)
+    faulthandler.register(signal.SIGQUIT, all_threads=True, chain=True)
+
+
+def tasks() -> Iterator[str]:
+    """The stacks of all asyncio tasks of all loops, innermost frame first, as Go writes those of goroutines."""
+    for task in (one for one in gc.get_objects() if isinstance(one, asyncio.Task) and not one.done()):
+        *frames, _ = task_stack(task)
+        yield f"task {task.get_name()}:\n" + "".join(f"{one.function}\n\t{one.file}:{one.line}\n" for one in frames)
+
+
+def _dump(number: int, frame: FrameType | None) -> None:
+    sys.stderr.write("SIGQUIT: quit\n\n" + "\n".join(tasks()))
+    sys.stderr.flush()
+    os._exit(2)
