@@ -9,6 +9,7 @@ from datetime import datetime
 
 from kcm_cli.api.core import Condition, Pod
 from kcm_cli.api.devices import AllocatedDevice, DeviceTaint, DeviceTaintRule, ResourceClaim
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time, shifted
 from kcm_cli.planning.resource_claims import is_reserved_for, not_for, references, tolerates
 from kcm_cli.planning.tolerations import NO_EXECUTE
@@ -48,7 +49,7 @@ def matches(rule: DeviceTaintRule, driver: str, pool: str, device: str) -> bool:
 
 
 def leave(device: AllocatedDevice, tainting: Tainting) -> datetime | None:
-    """When an allocated device has to be given up for a taint; None: never."""
+    """When an allocated device has to be given up for a taint; None: never, or it cannot be read since when."""
     taint = tainting.taint
     if taint.time_added is None:
         return None
@@ -58,7 +59,10 @@ def leave(device: AllocatedDevice, tainting: Tainting) -> datetime | None:
             if toleration.toleration_seconds is None:
                 return None
             limits.append(max(0, toleration.toleration_seconds))
-    return shifted(parse_time(taint.time_added), min(limits, default=0))
+    try:
+        return shifted(parse_time(taint.time_added), min(limits, default=0))
+    except FormatError:
+        return None
 
 
 def eviction(found: Iterable[tuple[AllocatedDevice, Tainting]]) -> Eviction | None:

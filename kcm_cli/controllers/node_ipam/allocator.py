@@ -8,7 +8,7 @@ upstream: pkg/controller/nodeipam/ipam/range_allocator.go
 from collections.abc import Iterator, Sequence
 
 from kcm_cli.api.core import Node
-from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, overlap
+from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, Unreadable, overlap
 from kcm_cli.controllers.node_ipam.ranges import Ranges
 from kcm_cli.machinery.addresses import Network, parse_cidr
 
@@ -73,7 +73,7 @@ class RangeAllocator:
         for index, text in enumerate(node.spec.pod_cidrs):
             parsed = parse_cidr(text)
             if parsed is None:
-                raise CIDRError(f"failed to parse node {node.name}, CIDR {text}")
+                raise Unreadable(f"failed to parse node {node.name}, CIDR {text}")
             if index >= len(self._sets):
                 raise CIDRError(
                     f"node:{node.name} has an allocated cidr: {text} at index:{index} "

@@ -17,6 +17,10 @@ class CIDRError(Exception):
     reason = "CIDRNotAvailable"
 
 
+class Unreadable(CIDRError):
+    """A node's range is no range of addresses."""
+
+
 class CIDRSet:
     """The parts of ``network`` with prefixes of ``node_prefix`` bits. The next one in turn is given out."""
 

@@ -11,7 +11,7 @@ import logging
 from kcm_cli.api.core import NODES, Node
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_ipam.allocator import RangeAllocator
-from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet
+from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, Unreadable
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.controllers.node_ipam.metrics import RangeMetrics
 from kcm_cli.controllers.node_ipam.ranges import problems, ranges
@@ -57,10 +57,15 @@ class NodeIPAMController:
         self._worker = context.worker(self._queue, self.sync, count=WORKERS, waits_for=(self._nodes,))
 
     async def run(self) -> None:
-        """Until cancelled. Raises StartError where the nodes cannot be listed, or have other addresses."""
+        """Until cancelled. Raises StartError where the nodes cannot be listed, or have other addresses.
+
+        Addresses that cannot be read are nobody's: upstream ends for those, too.
+        """
         for node in (await self._all_nodes()).items:
             try:
                 self._allocator.occupy(node)
+            except Unreadable as error:
+                log.error("Range of a node is left out", extra={"fields": {"node": node.name, "err": str(error)}})
             except CIDRError as error:
                 raise StartError(f"node-ipam-controller: {error}") from error
         await self._worker.run()

@@ -104,12 +104,20 @@ def _finalizers(current: ServiceCIDR, change: Doc) -> Patch:
 
 
 def networks_of(one: ServiceCIDR) -> tuple[Network, ...]:
+    """The networks of a range; what cannot be read is none."""
     return _parsed(one.spec.cidrs)
 
 
 @lru_cache(maxsize=1024)
 def _parsed(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
-    return tuple(ipaddress.ip_network(text, strict=False) for text in cidrs)
+    return tuple(network for text in cidrs if (network := _network(text)) is not None)
+
+
+def _network(text: str) -> Network | None:
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None
 
 
 def _overlap(one: Network, other: Network) -> bool:

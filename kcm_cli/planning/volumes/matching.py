@@ -15,8 +15,9 @@ NO_ATTRIBUTES_CLASSES = "is not supported when the feature-gate VolumeAttributes
 
 
 def capacity(volume: PersistentVolume) -> Quantity:
-    """The size of a volume, 0 where it says none."""
-    return quantity.parse((volume.spec.capacity or {}).get("storage", "0"))
+    """The size of a volume, 0 where it says none, or none that can be read: all claims look at all volumes."""
+    text = (volume.spec.capacity or {}).get("storage", "0")
+    return quantity.parse(text) if quantity.is_quantity(text) else quantity.ZERO
 
 
 def requested(claim: PersistentVolumeClaim) -> Quantity:

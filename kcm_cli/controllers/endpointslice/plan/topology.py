@@ -14,7 +14,7 @@ from kcm_cli.api.core import Node
 from kcm_cli.api.discovery import EndpointSlice
 from kcm_cli.controllers.endpointslice.plan.desired import ZONE
 from kcm_cli.controllers.endpointslice.plan.distribution import for_zone, touch, zones_of
-from kcm_cli.machinery.quantity import Quantity, make, parse
+from kcm_cli.machinery.quantity import Quantity, is_quantity, make, parse
 from kcm_cli.planning.endpoints.slices import Changes, Draft
 
 OVERLOAD = 0.2
@@ -70,7 +70,8 @@ def zone_ratios(nodes: Iterable[Node]) -> Ratios | None:
         if any(label in node.labels for label in _EXCLUDED) or not node_ready(node):
             continue
         zone = node.labels.get(ZONE, "")
-        cpus = parse((node.status.allocatable or {}).get("cpu", "0"))
+        text = (node.status.allocatable or {}).get("cpu", "0")
+        cpus = parse(text) if is_quantity(text) else None
         if not zone or not cpus:
             return None
         total += cpus

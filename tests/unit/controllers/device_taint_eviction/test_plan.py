@@ -54,6 +54,10 @@ def test_when_a_device_has_to_be_given_up(tolerations: list[dict[str, Any]], exp
     assert plan.leave(device(*tolerations), Tainting(TAINT)) == expected
 
 
+def test_a_taint_of_an_unreadable_time_moves_nobody() -> None:
+    assert plan.leave(device(), Tainting(DeviceTaint("k", "v", "NoExecute", "yesterday"))) is None
+
+
 def test_the_first_taint_decides_and_all_rules_are_named() -> None:
     found = [
         (device(), Tainting(LATER, ("b", "1"))),

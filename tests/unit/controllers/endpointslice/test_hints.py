@@ -197,8 +197,13 @@ class TestShares:
 
     @pytest.mark.parametrize(
         "nodes",
-        [[], [node("a", "z1")], [node("a", "z1"), node("b", "z2", cpu="")]],
-        ids=["no nodes", "one zone", "no CPUs"],
+        [
+            [],
+            [node("a", "z1")],
+            [node("a", "z1"), node("b", "z2", cpu="")],
+            [node("a", "z1"), node("b", "z2", cpu="lots")],
+        ],
+        ids=["no nodes", "one zone", "no CPUs", "CPUs that cannot be read"],
     )
     def test_unknown(self, nodes):
         assert zone_ratios(nodes) is None

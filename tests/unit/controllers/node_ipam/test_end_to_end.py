@@ -12,7 +12,7 @@ from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.engine.descriptor import StartError
-from kcm_cli.rest.transport import Request, Transport
+from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.sandbox.nodes.world import NODES, World, certificates, play, resource
@@ -177,6 +177,22 @@ def test_somebody_else_gave_it_another_range(play):
             await add(world, "b")
             await world.wait(5)
             assert await given(world) == {"a": ["10.0.1.0/24"], "b": ["10.0.0.0/24"]}
+
+    alone(life, play)
+
+
+def test_a_range_that_cannot_be_read_costs_the_other_nodes_nothing(play):
+    """An API server refuses such a one; what it stored before it did is there all the same."""
+
+    def spoilt(request: Request, response: Response) -> Response:
+        return replace(response, body=response.body.replace(b'"10.0.0.0/24"', b'"garbage"'))
+
+    async def life(world: World) -> None:
+        await add(world, "a", "10.0.0.0/24")
+        await add(world, "b")
+        async with running(world, transport=Rewriting(world.server.transport(), spoilt)):
+            await world.wait(5)
+            assert len((await given(world))["b"]) == 1
 
     alone(life, play)
 

@@ -51,6 +51,17 @@ def test_containing(address: str, names: list[str]) -> None:
     [(WIDE, ["wide", "inner", "dual"]), (OTHER, ["other"]), (SIX, ["dual", "six"]), (one("none"), [])],
     ids=lambda value: value.name if isinstance(value, ServiceCIDR) else None,
 )
+def test_a_network_that_cannot_be_read_is_none(changed: ServiceCIDR, names: list[str]) -> None:
+    odd = one("odd", "10.0.0.0/99", "somewhere")
+    assert plan.overlapping(changed, [odd, WIDE, INNER, OTHER, DUAL, SIX]) == names
+    assert plan.containing(ipaddress.ip_address("10.1.2.3"), [odd, WIDE]) == ["wide"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "names"),
+    [(WIDE, ["wide", "inner", "dual"]), (OTHER, ["other"]), (SIX, ["dual", "six"]), (one("none"), [])],
+    ids=lambda value: value.name if isinstance(value, ServiceCIDR) else None,
+)
 def test_overlapping(changed: ServiceCIDR, names: list[str]) -> None:
     assert plan.overlapping(changed, [WIDE, INNER, OTHER, DUAL, SIX]) == names
 

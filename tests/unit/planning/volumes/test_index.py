@@ -30,6 +30,7 @@ def chosen(wanted, *volumes, **options):
 CASES = [
     pytest.param(claim(size="3Gi"), [volume("a", "1Gi"), volume("b", "50Gi"), volume("c", "5Gi")], "c", id="smallest"),
     pytest.param(claim(), [volume("b"), volume("a")], "a", id="equally small"),
+    pytest.param(claim(), [volume("a", "big"), volume("b")], "b", id="one whose size cannot be read"),
     pytest.param(claim(), [volume("a", phase="Pending"), volume("b", "9Gi")], "b", id="not available yet"),
     pytest.param(claim(), [volume("a", phase="Released")], None, id="released"),
     pytest.param(claim(), [volume("a", accessModes=[ROX])], None, id="other modes"),
