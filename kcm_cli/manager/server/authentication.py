@@ -17,8 +17,6 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.manager.server.certificates import (
     CaBundle,
     common_name,
-    current,
-    for_clients,
     remaining_s,
     user_of,
 )
@@ -137,10 +135,5 @@ def _first(headers: Headers, names: tuple[str, ...]) -> str:
 
 def _distrust(bundle: CaBundle, peer: Peer, now: datetime) -> str:
     """Why the certificate does not count, empty if it does."""
-    if not current(peer.certificate, now):
-        return "x509: certificate has expired or is not yet valid"
-    if not for_clients(peer.certificate):
-        return "x509: certificate specifies an incompatible key usage"
-    if not bundle.signed(peer.certificate, peer.chain):
-        return "x509: certificate signed by unknown authority"
-    return ""
+    why = bundle.distrust(peer.certificate, peer.chain, now)
+    return f"x509: {why}" if why else ""

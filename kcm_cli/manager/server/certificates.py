@@ -1,27 +1,25 @@
 """Client certificates: which CAs are trusted for what, and whom a certificate names.
 
-The TLS layer asks for a certificate and lets only those through that some trusted CA has signed (Python cannot let a
-bad one through and judge it later, as Go does: such a client sees a failed handshake where Go answers 401). Here it
-is only decided which of the bundles a certificate belongs to.
+The TLS layer takes any certificate. A request is its holder's if a chain leads from it to a trusted CA, by OpenSSL's
+rules; every certificate of a bundle is an anchor, as in Go.
 
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from OpenSSL import crypto
 
 from kcm_cli.manager.server.user import AuthenticationError, User
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
-_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +29,28 @@ class CaBundle:
     pem: bytes
     certificates: tuple[x509.Certificate, ...]
 
-    def signed(self, certificate: x509.Certificate, between: Iterable[x509.Certificate] = ()) -> bool:
-        """Whether a chain of signatures leads from the bundle to the certificate."""
-        candidates = (*self.certificates, *between)
-        current = certificate
-        for _ in range(_DEPTH):
-            issuer = _issuer(current, candidates)
-            if issuer is None:
-                return False
-            if issuer in self.certificates:
-                return True
-            current = issuer
-        return False
+    def distrust(self, certificate: x509.Certificate, between: tuple[x509.Certificate, ...], now: datetime) -> str:
+        """Why no chain leads from the certificate, over those ``between``, to the bundle; empty where one does."""
+        store = _store(self.pem)
+        store.set_time(now.astimezone(UTC).replace(tzinfo=None))
+        sent = [crypto.X509.from_cryptography(one) for one in between]
+        context = crypto.X509StoreContext(store, crypto.X509.from_cryptography(certificate), sent)
+        try:
+            chain = context.get_verified_chain()
+        except crypto.X509StoreContextError as error:
+            return str(error)
+        if not all(for_clients(one.to_cryptography()) for one in chain):
+            return "certificate specifies an incompatible key usage"
+        return ""
+
+
+@lru_cache(maxsize=8)
+def _store(pem: bytes) -> crypto.X509Store:
+    store = crypto.X509Store()
+    store.set_flags(crypto.X509StoreFlags.PARTIAL_CHAIN)
+    for one in x509.load_pem_x509_certificates(pem):
+        store.add_cert(crypto.X509.from_cryptography(one))
+    return store
 
 
 def parse_bundle(pem: bytes) -> CaBundle:
@@ -63,11 +71,6 @@ def for_clients(certificate: x509.Certificate) -> bool:
 def remaining_s(certificate: x509.Certificate, now: datetime) -> float:
     """Seconds for which the certificate is still good; negative after its end."""
     return (certificate.not_valid_after_utc - now).total_seconds()
-
-
-def current(certificate: x509.Certificate, now: datetime) -> bool:
-    """Whether the certificate is good at this time."""
-    return certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc
 
 
 def common_name(certificate: x509.Certificate) -> str:
@@ -100,13 +103,3 @@ def _uid(certificate: x509.Certificate) -> str:
 
 def _names(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> list[str]:
     return [str(attribute.value) for attribute in certificate.subject.get_attributes_for_oid(oid)]
-
-
-def _issuer(certificate: x509.Certificate, candidates: Iterable[x509.Certificate]) -> x509.Certificate | None:
-    for candidate in candidates:
-        try:
-            certificate.verify_directly_issued_by(candidate)
-        except (ValueError, TypeError, InvalidSignature):
-            continue
-        return candidate
-    return None

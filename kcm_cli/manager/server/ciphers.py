@@ -1,15 +1,17 @@
 """What Go calls TLS versions, cipher suites and groups, in OpenSSL's words."""
 
-import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from OpenSSL import SSL
 
 _VERSIONS = {
-    "VersionTLS10": ssl.TLSVersion.TLSv1,
-    "VersionTLS11": ssl.TLSVersion.TLSv1_1,
-    "VersionTLS12": ssl.TLSVersion.TLSv1_2,
-    "VersionTLS13": ssl.TLSVersion.TLSv1_3,
+    "VersionTLS10": SSL.TLS1_VERSION,
+    "VersionTLS11": SSL.TLS1_1_VERSION,
+    "VersionTLS12": SSL.TLS1_2_VERSION,
+    "VersionTLS13": SSL.TLS1_3_VERSION,
 }
-_GROUPS = {23: "prime256v1", 24: "secp384r1", 25: "secp521r1", 29: "X25519"}
+_CURVES: Mapping[int, ec.EllipticCurve] = {23: ec.SECP256R1(), 24: ec.SECP384R1(), 25: ec.SECP521R1()}
 _EXCHANGES = {"ECDHE_ECDSA": "ECDHE-ECDSA-", "ECDHE_RSA": "ECDHE-RSA-", "RSA": ""}
 _CIPHERS = {
     "AES_128_CBC_SHA": "AES128-SHA",
@@ -24,9 +26,9 @@ _CIPHERS = {
 }
 
 
-def tls_version(name: str) -> ssl.TLSVersion:
+def tls_version(name: str) -> int:
     """The lowest version to accept; TLS 1.2 where none is named, as in Go."""
-    return _VERSIONS.get(name, ssl.TLSVersion.TLSv1_2)
+    return _VERSIONS.get(name, SSL.TLS1_2_VERSION)
 
 
 def openssl_ciphers(names: Iterable[str]) -> list[str]:
@@ -39,6 +41,7 @@ def openssl_ciphers(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def groups(numbers: Iterable[int]) -> list[str]:
-    """The groups that OpenSSL knows of those given by number."""
-    return [_GROUPS[number] for number in numbers if number in _GROUPS]
+def curve(numbers: Iterable[int]) -> ec.EllipticCurve | None:
+    """The only group, where a single one is given that pyOpenSSL can choose."""
+    chosen = list(numbers)
+    return _CURVES.get(chosen[0]) if len(chosen) == 1 else None

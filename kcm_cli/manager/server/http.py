@@ -1,61 +1,249 @@
-"""uvicorn, embedded: it serves connections that are accepted here.
+"""uvicorn, embedded: it speaks HTTP/1.1 on connections that are accepted, decrypted and limited here.
 
-Accepting them ourselves allows what uvicorn cannot: answering plain HTTP on a TLS port with a readable 400, and
-handing the client's certificate to the application. uvicorn's signal handlers and ``sys.exit`` are out of play
-(the server runs on a thread and opens no sockets).
+That allows what uvicorn cannot: client certificates whoever signed them, a readable 400 to plain HTTP on a TLS port,
+bounds for what callers may take (``component.connection_limits``), and answers worded as Go's. uvicorn's signal
+handlers and ``sys.exit`` are out of play (the server runs on a thread and opens no sockets).
+
+upstream: net/http/server.go, staging/src/k8s.io/apiserver/pkg/server/secure_serving.go
 """
 
 import asyncio
 import contextlib
 import logging
 import socket
-import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
+import httptools
 import uvicorn
+from OpenSSL import SSL
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from kcm_cli.component.clock import Clock
+from kcm_cli.component.connection_limits import IDLE_S, MAX_UNREAD_BODY_BYTES, ConnectionLimits, Limits, Slot
 from kcm_cli.manager.server.authentication import parse_peer
 from kcm_cli.manager.server.guard import PEER
+from kcm_cli.manager.server.tls_transport import PEER_CERTIFICATES, TlsProtocol
 
 log = logging.getLogger(__name__)
 
-_FIRST_BYTE_S = 32.0
-_HANDSHAKE_S = 10.0
-_IDLE_S = 90
+CONNECTIONS = 128
+"""At once. A scraper or two, probes, people: a dozen would do."""
+MAX_BODY_BYTES = 3 * 1024 * 1024
 _DRAIN_S = 1
+_BACKLOG = 1024
+_BUFFER_BYTES = 64 * 1024
 _CLIENT_HELLO = b"\x16"
 _NOT_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 _HTTP_STARTS = (b"GET", b"HEA", b"POS", b"PUT", b"OPT", b"DEL", b"PAT", b"CON", b"TRA")
+_REFUSAL = "HTTP/1.1 {0}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n{0}"
+_TOO_LARGE = "431 Request Header Fields Too Large"
+_BODY_TOO_LARGE = "413 Request Entity Too Large"
+_BAD = "400 Bad Request"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A bound socket, what it serves, and the TLS context (None: plain HTTP)."""
+    """A bound socket, what it serves, and what gives the TLS context of a new connection (None: plain HTTP)."""
 
     sock: socket.socket
     app: ASGIApp
-    tls: ssl.SSLContext | None
+    tls: Callable[[], SSL.Context] | None
+
+
+class _Connection(TlsProtocol):
+    """A connection over TLS from its first byte. Plain HTTP is answered with what is wrong."""
+
+    def __init__(
+        self,
+        limits: ConnectionLimits,
+        context: SSL.Context,
+        buffer: bytearray,
+        make: Callable[[Slot], "_Protocol"],
+    ) -> None:
+        super().__init__(context, buffer, self._open, self._log)
+        self._limits = limits
+        self._make_protocol = make
+        self._slot: Slot | None = None
+        self._begun = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._slot = _admitted(self._limits, cast(asyncio.Transport, transport))
+
+    def received(self, data: bytes) -> None:
+        if not self._begun:
+            self._begun = True
+            if data[:1] != _CLIENT_HELLO:
+                self._refuse_plain(data)
+                return
+        super().received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._slot is not None:
+            self._limits.leave(self._slot)
+
+    def _open(self) -> asyncio.Protocol:
+        assert self._slot is not None
+        return self._make_protocol(self._slot)
+
+    def _refuse_plain(self, data: bytes) -> None:
+        raw, self._ended = self._raw_transport, True
+        if data.startswith(_HTTP_STARTS):
+            raw.write(_NOT_TLS)
+        raw.close()
+
+    def _log(self, why: str) -> None:
+        log.debug("TLS handshake error", extra={"fields": {"err": why}})
 
 
 class _Protocol(HttpToolsProtocol):
-    """Keeps the certificate of the connection in the state of each of its requests."""
+    """uvicorn's, within limits; the connection's certificate is in the state of each of its requests."""
+
+    def __init__(self, server: "_Server", limits: ConnectionLimits, slot: Slot | None = None) -> None:
+        super().__init__(config=server.config, server_state=server.server_state, app_state={})
+        self._limits = limits
+        self._slot = slot
+        self._owns_slot = slot is None
+        self._in_head = True
+        self._head_begun = False
+        self._in_body = False
+        self._rest = bytearray()
+        self._tail = b""
+        self._unread = self._read = 0
+        self._refused = False
+        self._why = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        if self._slot is None:
+            self._slot = _admitted(self._limits, transport)
+            if self._slot is None:
+                self._refused = True
         super().connection_made(transport)
-        connection = transport.get_extra_info("ssl_object")
-        if connection is None:
+        if self._slot is not None:
+            self._slot.on_refusal(self._hang_up, lambda: self._refuse(_TOO_LARGE))
+            self._slot.idle(self._limits.settings.head_s)
+        certificates = transport.get_extra_info(PEER_CERTIFICATES) or ()
+        if certificates:
+            try:
+                self.app_state[PEER] = parse_peer(certificates[0], certificates[1:])
+            except ValueError as error:
+                log.info("Unusable client certificate", extra={"fields": {"err": str(error)}})
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+        self.headers, self._rest = [], bytearray()
+        if self.cycle is not None and self.cycle.response_complete:
+            self.cycle = None  # type: ignore[assignment]  # no cycle of references is left behind
+        if self._owns_slot and self._slot is not None:
+            self._limits.leave(self._slot)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused or self._slot is None:
             return
-        der = connection.getpeercert(binary_form=True)
-        if not der:
+        if self._in_head and not self._slot.received(len(data)):
+            self._slot.refuse()
             return
-        chain = getattr(connection, "get_unverified_chain", lambda: ())() or ()  # from Python 3.13 on
-        try:
-            self.app_state[PEER] = parse_peer(der, tuple(chain)[1:])
-        except ValueError as error:
-            log.info("Unusable client certificate", extra={"fields": {"err": str(error)}})
+        self._feed(data)
+        if self._why and not self._refused:
+            self._refuse_now(self._why)
+
+    def _feed(self, data: bytes) -> None:
+        """To the parser: the first part of a head at once, the rest of it when it is complete.
+
+        The parser would copy all that it has of a header with each part that comes.
+        """
+        if not self._in_head or not self._head_begun:
+            self._head_begun, self._tail = self._in_head, data[-3:]
+            super().data_received(data)
+            return
+        self._rest += data
+        seen = self._tail + data
+        self._tail = seen[-3:]
+        if b"\r\n\r\n" in seen or b"\n\n" in seen:
+            rest, self._rest = bytes(self._rest), bytearray()
+            super().data_received(rest)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._slot is not None:
+            self._slot.stalled = True
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._slot is not None:
+            self._slot.stalled = False
+
+    # httptools' callbacks
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._slot is not None and not self._slot.header():
+            self._why = _TOO_LARGE
+            raise ValueError(self._why)  # ends the parsing
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._in_head, self._head_begun, self._in_body, self._read, self._unread = False, False, True, 0, 0
+        if self._slot is not None:
+            self._slot.complete()
+        if self.parser.get_http_version() == "1.1" and not any(name == b"host" for name, _ in self.headers):
+            self._why = f"{_BAD}: missing required Host header"
+            raise ValueError(self._why)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if self.cycle.response_complete:
+            self._unread += len(body)
+            if self._unread > MAX_UNREAD_BODY_BYTES:
+                self._hang_up()
+            return
+        self._read += len(body)
+        if self._read > MAX_BODY_BYTES:
+            self._why = _BODY_TOO_LARGE
+            return
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_head, self._in_body = True, False
+        super().on_message_complete()
+        if self._slot is not None and self.cycle is not None and self.cycle.response_complete:
+            self._slot.idle()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._slot is not None and self.cycle is not None and not self.pipeline:
+            self._slot.idle(self._limits.settings.head_s if self._in_body else None)
+
+    # refusals
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse_now(self._why or _BAD)
+
+    def _refuse_now(self, status: str) -> None:
+        if self._slot is None or self._refused:
+            return
+        self._why = status
+        self._slot.refuse()
+
+    def _refuse(self, status: str) -> None:
+        """Answer, and take nothing more; the limits close the connection once the client could read it."""
+        self._refused = True
+        self.headers, self.url, self._rest = [], b"", bytearray()
+        self.parser = httptools.HttpRequestParser(self)
+        begun = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+        if not begun and not self.transport.is_closing():
+            self.transport.write(_REFUSAL.format(self._why or status).encode())
+
+    def _hang_up(self) -> None:
+        self._refused = True
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            self.transport.close()
 
 
 class _Server(uvicorn.Server):
@@ -73,73 +261,50 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """Serves endpoints until stopped."""
 
-    def __init__(self, endpoints: tuple[Endpoint, ...]) -> None:
+    def __init__(self, endpoints: tuple[Endpoint, ...], clock: Clock, limits: Limits | None = None) -> None:
         self._endpoints = endpoints
         self._servers = tuple(_Server(_config(endpoint.app)) for endpoint in endpoints)
-        self._opening: set[asyncio.Task[None]] = set()
-        self._accepting: list[asyncio.Task[None]] = []
+        self._limits = ConnectionLimits(limits or Limits(CONNECTIONS), clock)
+        self._listeners: list[asyncio.Server] = []
 
     async def serve(self) -> None:
         """Serve until ``stop`` or cancelled; after ``stop`` open requests have a second to end."""
         loop = asyncio.get_running_loop()
-        for endpoint, server in zip(self._endpoints, self._servers, strict=True):
-            server.config.load()
-            self._accepting.append(loop.create_task(self._accept(endpoint, server), name="accept"))
         try:
+            for endpoint, server in zip(self._endpoints, self._servers, strict=True):
+                server.config.load()
+                factory = self._factory(endpoint, server)
+                self._listeners.append(await loop.create_server(factory, sock=endpoint.sock, backlog=_BACKLOG))
             await asyncio.gather(*(server.serve() for server in self._servers))
         finally:
             self.stop()
-            for task in self._opening:
-                task.cancel()
+            self._limits.close()
 
     def stop(self) -> None:
         """Take no more connections, and let ``serve`` end. Call it on the server's loop."""
         for server in self._servers:
             server.should_exit = True
-        for task in self._accepting:
-            task.cancel()
+        for listener in self._listeners:
+            listener.close()
         for endpoint in self._endpoints:
             endpoint.sock.close()
 
-    async def _accept(self, endpoint: Endpoint, server: _Server) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                sock, _ = await loop.sock_accept(endpoint.sock)
-            except OSError as error:
-                log.error("Could not accept a connection", extra={"fields": {"err": str(error)}})
-                await asyncio.sleep(0.1)
-                continue
-            task = loop.create_task(self._open(sock, endpoint, server), name="open connection")
-            self._opening.add(task)
-            task.add_done_callback(self._opening.discard)
+    def _factory(self, endpoint: Endpoint, server: _Server) -> Callable[[], asyncio.BaseProtocol]:
+        limits, tls = self._limits, endpoint.tls
+        if tls is None:
+            return lambda: _Protocol(server, limits)
+        buffer = bytearray(_BUFFER_BYTES)
+        return lambda: _Connection(limits, tls(), buffer, lambda slot: _Protocol(server, limits, slot))
 
-    async def _open(self, sock: socket.socket, endpoint: Endpoint, server: _Server) -> None:
-        """Hand an accepted socket to uvicorn, once it is clear what it speaks."""
-        try:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            if endpoint.tls is not None and not await _speaks_tls(sock):
-                sock.close()
-                return
-            await self._connect(sock, endpoint, server)
-        except (OSError, TimeoutError) as error:  # ssl.SSLError is one
-            log.debug("TLS handshake error", extra={"fields": {"err": str(error)}})
-            sock.close()
-        except asyncio.CancelledError:
-            sock.close()
-            raise
 
-    async def _connect(self, sock: socket.socket, endpoint: Endpoint, server: _Server) -> None:
-        loop = asyncio.get_running_loop()
-
-        def protocol() -> _Protocol:
-            return _Protocol(config=server.config, server_state=server.server_state, app_state={})
-
-        if endpoint.tls is None:
-            await loop.connect_accepted_socket(protocol, sock)
-            return
-        await loop.connect_accepted_socket(protocol, sock, ssl=endpoint.tls, ssl_handshake_timeout=_HANDSHAKE_S)
+def _admitted(limits: ConnectionLimits, transport: asyncio.Transport) -> Slot | None:
+    """The place of a new connection; without one it is closed."""
+    sock = transport.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    slot = limits.admit(str((transport.get_extra_info("peername") or ("",))[0]), transport.abort)
+    if slot is None:
+        transport.abort()
+    return slot
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:
@@ -155,38 +320,6 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_keep_alive=_IDLE_S,
+        timeout_keep_alive=int(IDLE_S),
         timeout_graceful_shutdown=_DRAIN_S,
     )
-
-
-async def _speaks_tls(sock: socket.socket) -> bool:
-    """Whether the client begins a TLS handshake. Plain HTTP is told what is wrong; the socket is then of no use."""
-    start = await _peek(sock)
-    if start[:1] == _CLIENT_HELLO:
-        return True
-    if start.startswith(_HTTP_STARTS):
-        loop = asyncio.get_running_loop()
-        async with asyncio.timeout(_HANDSHAKE_S):
-            await loop.sock_recv(sock, 65536)
-            await loop.sock_sendall(sock, _NOT_TLS)
-            sock.shutdown(socket.SHUT_WR)
-    return False
-
-
-async def _peek(sock: socket.socket) -> bytes:
-    """The first bytes that came, left in place for whoever reads next."""
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(sock, _set, ready)
-    try:
-        async with asyncio.timeout(_FIRST_BYTE_S):
-            await ready
-    finally:
-        loop.remove_reader(sock)
-    return sock.recv(3, socket.MSG_PEEK)
-
-
-def _set(ready: asyncio.Future[None]) -> None:
-    if not ready.done():
-        ready.set_result(None)

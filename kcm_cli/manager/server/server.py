@@ -22,6 +22,7 @@ from kcm_cli.component.serving_config import INSECURE_CIPHERS, ServingConfig
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.authentication import Authenticator
 from kcm_cli.manager.server.authorization import Authorizer
+from kcm_cli.manager.server.ciphers import curve
 from kcm_cli.manager.server.cluster_trust import ClusterTrust
 from kcm_cli.manager.server.guard import Guard, NoCache
 from kcm_cli.manager.server.http import Endpoint, HttpServer
@@ -100,7 +101,7 @@ class Server:
 
     async def serve(self, delegates: Delegates, rng: random.Random) -> None:
         """Serve until ``stop``. Raises RunError if the cluster's authentication settings cannot be had."""
-        http = self._http = HttpServer(self._endpoints(delegates, rng))
+        http = self._http = HttpServer(self._endpoints(delegates, rng), self._clock)
         async with asyncio.TaskGroup() as group:
             background = [group.create_task(self._reload(), name="certificates")]
             cluster = self._cluster_trust(delegates, rng)
@@ -224,8 +225,11 @@ class Server:
         for name in config.cipher_suites:
             if name in INSECURE_CIPHERS:
                 log.warning("Use of insecure cipher detected", extra={"fields": {"cipher": name}})
-        if len(config.curve_preferences) > 1:
-            log.warning("tls-curve-preferences takes effect with a single curve only, the library's choice stays")
+        if config.curve_preferences and curve(config.curve_preferences) is None:
+            log.warning(
+                "tls-curve-preferences takes effect with a single curve (P-256, P-384 or P-521) only, the library's "
+                "choice stays"
+            )
         named = tuple(Source(Path(one.cert_file), Path(one.key_file), names=one.names) for one in config.sni_cert_keys)
         return ServingTls(config, (self._default_certificate(), *named), self._trust)
 

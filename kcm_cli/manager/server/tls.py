@@ -1,24 +1,30 @@
-"""The server's side of TLS: certificates by server name, read again when they change, and the client CAs.
+"""The server's side of TLS: certificates by server name, read again when they change, and clients' certificates.
 
-A connection starts on one base context and is moved, when the client has said which name it wants, to the context of
-the certificate that fits. So certificates and client CAs change without touching open connections or the listener.
+A connection starts on the context of the default certificate and is moved, when the client has said which name it
+wants, to the one of the certificate that fits. So certificates change without touching open connections or the
+listener. A client's certificate is asked for where some CA is trusted; it may be any, and is judged with the request.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/dynamiccertificates
 """
 
-import ssl
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
+from OpenSSL import SSL
 
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.manager.errors import RunError
-from kcm_cli.manager.server.ciphers import groups, openssl_ciphers, tls_version
+from kcm_cli.manager.server.ciphers import curve, openssl_ciphers, tls_version
 from kcm_cli.manager.server.self_signed import Pair
 from kcm_cli.manager.server.trust import Trust
+
+_DEFAULT_CIPHERS = "ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!aDSS:!AESCCM"
+_HTTP_1 = b"http/1.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,7 @@ class Source:
 
 
 class ServingTls:
-    """The context for a listener. ``refresh`` looks whether files have changed."""
+    """The contexts of a listener. ``refresh`` looks whether files have changed."""
 
     def __init__(self, config: ServingConfig, sources: tuple[Source, ...], trust: Trust) -> None:
         """``sources``: the default certificate first. Raises RunError."""
@@ -50,12 +56,13 @@ class ServingTls:
         self._sources = sources
         self._trust = trust
         self._pairs = tuple(source.read() for source in sources)
-        self.context = make_context(config, self._pairs[0])
-        self.context.sni_callback = self._switch
-        self._contexts: dict[str, ssl.SSLContext] = {}
-        self._default = self.context
-        self._build()
-        trust.on_change(lambda state: self._build())
+        self._contexts: dict[str, SSL.Context] = {}
+        self._default = self._build()
+        trust.on_change(lambda state: self._rebuild())
+
+    def context(self) -> SSL.Context:
+        """For a new connection."""
+        return self._default
 
     def refresh(self) -> bool:
         """Read the files again; whether a change was taken over. Raises RunError for a bad one: the old ones stay."""
@@ -65,28 +72,35 @@ class ServingTls:
         for pair in pairs:
             make_context(self._config, pair)
         self._pairs = pairs
-        self._build()
+        self._rebuild()
         return True
 
-    def _build(self) -> None:
-        authorities = self._trust.state.pem
-        self.context.verify_mode = ssl.CERT_OPTIONAL if authorities else ssl.CERT_NONE
-        contexts = [make_context(self._config, pair, authorities) for pair in self._pairs]
-        table: dict[str, ssl.SSLContext] = {}
+    def _rebuild(self) -> None:
+        self._default = self._build()
+
+    def _build(self) -> SSL.Context:
+        """Make the table of names; the default context."""
+        ask = self._trust.state.asks
+        contexts = [make_context(self._config, pair, ask_clients=ask) for pair in self._pairs]
+        table: dict[str, SSL.Context] = {}
         for source, pair, context in zip(self._sources, self._pairs, contexts, strict=True):
             for name in source.names or names_in(pair):
                 table.setdefault(name.lower(), context)
         for source, context in zip(self._sources, contexts, strict=True):
             table.update({name.lower(): context for name in source.names})
-        self._contexts, self._default = table, contexts[0]
+        self._contexts = table
+        contexts[0].set_tlsext_servername_callback(self._switch)
+        return contexts[0]
 
-    def _switch(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
-        connection.context = self._for(name or "")
+    def _switch(self, connection: SSL.Connection) -> None:
+        context = self._for((connection.get_servername() or b"").decode("ascii", "replace"))
+        if context is not None:
+            connection.set_context(context)
 
-    def _for(self, name: str) -> ssl.SSLContext:
+    def _for(self, name: str) -> SSL.Context | None:
         name = name.lower()
         _, dot, parent = name.partition(".")
-        return self._contexts.get(name) or self._contexts.get(f"*{dot}{parent}") or self._default
+        return self._contexts.get(name) or self._contexts.get(f"*{dot}{parent}")
 
 
 def names_in(pair: Pair) -> tuple[str, ...]:
@@ -101,49 +115,57 @@ def names_in(pair: Pair) -> tuple[str, ...]:
     return (*names, *(str(attribute.value) for attribute in common))
 
 
-def make_context(config: ServingConfig, pair: Pair, authorities: bytes = b"") -> ssl.SSLContext:
-    """A context that shows a certificate and trusts clients of these CAs. Raises RunError."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = tls_version(config.min_version)
-    context.set_alpn_protocols(["http/1.1"])
-    context.options |= ssl.OP_NO_RENEGOTIATION
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    try:
-        _restrict(context, config)
-        _show(context, pair)
-        if authorities:
-            context.load_verify_locations(cadata=authorities.decode("ascii"))
-    except (ssl.SSLError, ValueError) as error:
-        raise RunError(_why(error)) from error
+def make_context(config: ServingConfig, pair: Pair, *, ask_clients: bool = False) -> SSL.Context:
+    """A context that shows a certificate, and may ask clients for theirs. Raises RunError."""
+    context = SSL.Context(SSL.TLS_SERVER_METHOD)
+    context.set_options(SSL.OP_NO_RENEGOTIATION | SSL.OP_NO_TICKET | SSL.OP_NO_COMPRESSION)
+    context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    context.set_alpn_select_callback(_select)
+    if ask_clients:
+        context.set_verify(SSL.VERIFY_PEER, _accept)
+    _restrict(context, config)
+    _show(context, pair)
     return context
 
 
-def _restrict(context: ssl.SSLContext, config: ServingConfig) -> None:
-    if config.cipher_suites:
-        ciphers = openssl_ciphers(config.cipher_suites)
-        if ciphers:
-            context.set_ciphers(":".join(ciphers))
-        else:
-            context.minimum_version = ssl.TLSVersion.TLSv1_3
-    curves = groups(config.curve_preferences)
-    if len(curves) == 1:
-        context.set_ecdh_curve(curves[0])
+def _accept(connection: SSL.Connection, certificate: object, error: int, depth: int, ok: int) -> bool:
+    """Any certificate: whose it is matters later, and only to some requests."""
+    return True
 
 
-def _show(context: ssl.SSLContext, pair: Pair) -> None:
-    with tempfile.NamedTemporaryFile() as cert, tempfile.NamedTemporaryFile() as key:
-        cert.write(pair.cert)
-        key.write(pair.key)
-        cert.flush()
-        key.flush()
-        # An encrypted key must not make OpenSSL ask on the terminal.
-        context.load_cert_chain(cert.name, key.name, password=lambda: b"")
+def _select(connection: SSL.Connection, offered: list[bytes]) -> Any:
+    return _HTTP_1 if _HTTP_1 in offered else SSL.NO_OVERLAPPING_PROTOCOLS
 
 
-def _why(error: Exception) -> str:
-    reason = getattr(error, "reason", None)
-    if reason == "KEY_VALUES_MISMATCH":
-        return "the serving certificate and its key do not belong together"
-    if reason == "NO_CIPHER_MATCH":
-        return "tls-cipher-suites: none of these is left in this TLS library"
-    return "the serving certificate or its key is not usable PEM"
+def _restrict(context: SSL.Context, config: ServingConfig) -> None:
+    lowest = tls_version(config.min_version)
+    # Go takes RSA keys of 1,024 bits, and TLS 1.0 where it is asked for.
+    level = "@SECLEVEL=1" if lowest >= SSL.TLS1_2_VERSION else "@SECLEVEL=0"
+    ciphers = ":".join(openssl_ciphers(config.cipher_suites))
+    if config.cipher_suites and not ciphers:
+        lowest = SSL.TLS1_3_VERSION
+    context.set_min_proto_version(lowest)
+    try:
+        context.set_cipher_list(f"{ciphers or _DEFAULT_CIPHERS}:{level}".encode())
+    except SSL.Error as error:
+        raise RunError("tls-cipher-suites: none of these is left in this TLS library") from error
+    chosen = curve(config.curve_preferences)
+    if chosen is not None:
+        context.set_tmp_ecdh(chosen)
+
+
+def _show(context: SSL.Context, pair: Pair) -> None:
+    try:
+        own, *chain = x509.load_pem_x509_certificates(pair.cert)
+        key = load_pem_private_key(pair.key, None)
+        context.use_certificate(own)
+        for one in chain:
+            context.add_extra_chain_cert(one)
+    except (ValueError, TypeError, UnsupportedAlgorithm, SSL.Error) as error:
+        raise RunError("the serving certificate or its key is not usable PEM") from error
+    try:
+        context.use_privatekey(key)  # type: ignore[arg-type]  # what it cannot use it refuses
+        context.check_privatekey()
+    except (SSL.Error, TypeError) as error:
+        raise RunError("the serving certificate and its key do not belong together") from error

@@ -35,9 +35,9 @@ class TrustState:
     headers: ProxyHeaders = ProxyHeaders()
 
     @property
-    def pem(self) -> bytes:
-        """Everybody whom the TLS layer may let through."""
-        return b"\n".join(bundle.pem for bundle in (self.clients, self.proxies) if bundle is not None)
+    def asks(self) -> bool:
+        """Whether clients are asked for a certificate."""
+        return self.clients is not None or self.proxies is not None
 
 
 class Trust:

@@ -1,0 +1,211 @@
+"""What the callers of a server may take of it: connections, bytes of heads, time.
+
+A server has many ``Slot``s, one for each connection, and one ``ConnectionLimits``. As Go's: a head (request line and
+headers) of at most MAX_HEAD_BYTES within HEAD_S, and IDLE_S between requests. Beyond that there is a bound for all
+connections together, which Go leaves to its goroutines: MOST connections, and MOST_HEAD_BYTES of heads that are not
+complete yet.
+
+Guarantees: none of the connections that wait for their client costs another one anything. When there are too many, it
+is the client address with the most connections that loses one, and of those the one that has waited longest; when the
+heads are too large in sum, the largest is refused. A connection whose request is being handled is left alone, unless
+its client does not read the answer.
+
+upstream: net/http/server.go, staging/src/k8s.io/apiserver/pkg/server/secure_serving.go
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kcm_cli.component.clock import Clock
+
+MAX_HEAD_BYTES = (1 << 20) + 4096
+MAX_HEADERS = 1024
+HEAD_S = 32.0
+IDLE_S = 90.0
+MOST_HEAD_BYTES = 4 << 20
+MAX_UNREAD_BODY_BYTES = 256 << 10
+"""A body that its handler did not read is read so far, to keep the connection."""
+_REFUSED_S = 0.5
+"""A client that is refused has so long to read why."""
+_SWEEP_S = 0.5
+_NEVER = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """For one server. ``connections``: at most so many at once."""
+
+    connections: int
+    head_bytes: int = MAX_HEAD_BYTES
+    headers: int = MAX_HEADERS
+    all_head_bytes: int = MOST_HEAD_BYTES
+    head_s: float = HEAD_S
+    idle_s: float = IDLE_S
+
+
+class Slot:
+    """One connection, as the limits see it. It waits for its client at first."""
+
+    __slots__ = (
+        "_close",
+        "_idle",
+        "_limits",
+        "_refuse",
+        "address",
+        "head_bytes",
+        "headers",
+        "since",
+        "stalled",
+        "until",
+    )
+
+    def __init__(
+        self, limits: "ConnectionLimits", address: str, close: Callable[[], None], refuse: Callable[[], None]
+    ) -> None:
+        self._limits = limits
+        self._close = close
+        self._refuse = refuse
+        self.address = address
+        self.since = limits.now()
+        self.until = self.since + limits.settings.head_s
+        self.head_bytes = 0
+        self.headers = 0
+        self.stalled = False
+        self._idle = False
+
+    def on_refusal(self, close: Callable[[], None], refuse: Callable[[], None]) -> None:
+        """How to close the connection from now on, and how to answer 431 and then close it."""
+        self._close, self._refuse = close, refuse
+
+    @property
+    def waiting(self) -> bool:
+        """Whether its client has to do something next."""
+        return self.until != _NEVER or self.stalled
+
+    def received(self, count: int) -> bool:
+        """So many bytes of a head have come; whether they are not too many."""
+        if self.head_bytes == 0:
+            self._begin()
+        self.head_bytes += count
+        return self._limits.grown(self, count)
+
+    def _begin(self) -> None:
+        """The first byte after an idle time: the head has its own. That of a new connection runs already."""
+        if self._idle:
+            self._idle = False
+            self.until = self._limits.now() + self._limits.settings.head_s
+
+    def header(self) -> bool:
+        """A header has come; whether there are not too many."""
+        self.headers += 1
+        return self.headers <= self._limits.settings.headers
+
+    def complete(self) -> None:
+        """The head is complete: its request is handled from now on."""
+        self._limits.shrunk(self.head_bytes)
+        self.head_bytes = self.headers = 0
+        self.until = _NEVER
+
+    def idle(self, for_s: float | None = None) -> None:
+        """The request has been answered: the next may begin within IDLE_S (or ``for_s``)."""
+        settings = self._limits.settings
+        self._idle = for_s is None and self.head_bytes == 0
+        if for_s is None:
+            for_s = settings.idle_s if self._idle else settings.head_s
+        self.since = self._limits.now()
+        self.until = self.since + for_s
+
+    def close(self) -> None:
+        """Close the connection, without an answer."""
+        self._close()
+
+    def refuse(self) -> None:
+        """Answer 431, and close the connection soon."""
+        self.complete()
+        self.idle(_REFUSED_S)
+        self._refuse()
+
+
+class ConnectionLimits:
+    """The connections of one server. ``admit`` each, and ``leave`` when it is closed."""
+
+    def __init__(self, settings: Limits, clock: Clock) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._slots: dict[Slot, None] = {}
+        self._head_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def now(self) -> float:
+        """Seconds on the clock of the deadlines."""
+        return self._clock.monotonic()
+
+    def admit(self, address: str, close: Callable[[], None]) -> Slot | None:
+        """A place for a new connection, at another's expense if need be; None if all are busy."""
+        if len(self._slots) >= self.settings.connections and not self._make_room():
+            return None
+        slot = Slot(self, address, close, close)
+        self._slots[slot] = None
+        if self._timer is None:
+            self._timer = self._clock.call_later(_SWEEP_S, self._sweep)
+        return slot
+
+    def leave(self, slot: Slot) -> None:
+        """The connection is closed. May be called again."""
+        if slot in self._slots:
+            del self._slots[slot]
+            self.shrunk(slot.head_bytes)
+            slot.head_bytes = 0
+            slot.on_refusal(_nothing, _nothing)
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for slot in list(self._slots):
+            slot.close()
+            self.leave(slot)
+
+    def grown(self, slot: Slot, count: int) -> bool:
+        """A head has become larger by so many bytes; whether it may."""
+        self._head_bytes += count
+        if slot.head_bytes > self.settings.head_bytes:
+            return False
+        while self._head_bytes > self.settings.all_head_bytes:
+            largest = max(self._slots, key=lambda one: one.head_bytes)
+            if largest is slot:
+                return False
+            largest.refuse()
+        return True
+
+    def shrunk(self, count: int) -> None:
+        """So many bytes of heads are not held any more."""
+        self._head_bytes -= count
+
+    def _make_room(self) -> bool:
+        waiting = [slot for slot in self._slots if slot.waiting]
+        if not waiting:
+            return False
+        counts = Counter(slot.address for slot in self._slots)
+        # Those who wait for a request go before those whose answer is not read.
+        loser = min(waiting, key=lambda slot: (slot.stalled, -counts[slot.address], slot.since))
+        loser.close()
+        self.leave(loser)
+        return True
+
+    def _sweep(self) -> None:
+        """Close those whose time is over."""
+        now = self.now()
+        for slot in [slot for slot in self._slots if slot.until <= now]:
+            slot.close()
+            self.leave(slot)
+        self._timer = self._clock.call_later(_SWEEP_S, self._sweep) if self._slots else None
+
+
+def _nothing() -> None:
+    return None

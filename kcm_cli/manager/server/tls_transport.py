@@ -1,0 +1,252 @@
+"""TLS under an asyncio protocol, by pyOpenSSL on memory buffers.
+
+The ssl module cannot do what Go's server does: take a client's certificate whoever signed it, and judge it with the
+request (``certificates``). pyOpenSSL can, and gives the chain that the client sent on every Python.
+
+A handshake that fails sends its alert. Data that the protocol does not take (``pause_reading``) is not read from the
+socket either. Sessions are not resumed, so that each connection shows its certificate.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+from OpenSSL import SSL
+
+PEER_CERTIFICATES = "peer_certificates"
+"""``get_extra_info``: the certificates (DER) that the client sent, its own first."""
+_CHUNK = 16 * 1024
+_WRITTEN = 64 * 1024
+
+
+class TlsProtocol(asyncio.BufferedProtocol):
+    """Between a socket's transport and the protocol that is made once the handshake is done.
+
+    buffer: what is read into, shared by all connections of a loop (otherwise each read would take 256 KiB for a
+    moment, and the heap would not shrink after a flood). failed: told why a handshake did not succeed.
+    """
+
+    def __init__(
+        self,
+        context: SSL.Context,
+        buffer: bytearray,
+        make: Callable[[], asyncio.Protocol],
+        failed: Callable[[str], None],
+    ) -> None:
+        self._buffer = buffer
+        self._tls = SSL.Connection(context)
+        self._tls.set_accept_state()
+        self._make = make
+        self._failed = failed
+        self._raw: asyncio.Transport | None = None
+        self._inner: asyncio.Protocol | None = None
+        self._paused = False
+        self._ended = False
+
+    @property
+    def established(self) -> bool:
+        """Whether the handshake is done."""
+        return self._inner is not None
+
+    # asyncio.BufferedProtocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._raw = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if not self._ended:
+            self.received(bytes(memoryview(self._buffer)[:nbytes]))
+
+    def received(self, data: bytes) -> None:
+        """Bytes have come."""
+        self._tls.bio_write(data)
+        if self._inner is None and not self._shake():
+            return
+        self.read()
+
+    def eof_received(self) -> bool:
+        if self._inner is None:
+            self._failed("EOF")
+        else:
+            self._inner.eof_received()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._ended = True
+        inner, self._inner = self._inner, None
+        self._make, self._failed = _nothing, _ignored
+        self._tls = _CLOSED  # the buffers go now, not when cycles are collected
+        if inner is not None:
+            inner.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        if self._inner is not None:
+            self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._inner is not None:
+            self._inner.resume_writing()
+
+    # the handshake
+
+    def _shake(self) -> bool:
+        """Go on with the handshake; whether it is done."""
+        try:
+            self._tls.do_handshake()
+        except SSL.WantReadError:
+            self._flush()
+            return False
+        except SSL.Error as error:
+            self._flush()  # the alert
+            self._end(_why(error))
+            return False
+        self._flush()
+        self._inner = self._make()
+        self._inner.connection_made(TlsTransport(self, self._raw_transport))
+        return True
+
+    def _end(self, why: str) -> None:
+        self._ended = True
+        if self._inner is None:
+            self._failed(why)
+        self._raw_transport.close()
+
+    # what the transport of the inner protocol does
+
+    @property
+    def _raw_transport(self) -> asyncio.Transport:
+        assert self._raw is not None
+        return self._raw
+
+    def read(self) -> None:
+        """Hand on what has come, as long as it is taken."""
+        while self._inner is not None and not self._paused and not self._ended:
+            try:
+                data = self._tls.recv(_CHUNK)
+            except SSL.WantReadError:
+                break
+            except SSL.ZeroReturnError:
+                self._inner.eof_received()
+                self.close()
+                break
+            except SSL.Error as error:
+                self._flush()
+                self._end(_why(error))
+                return
+            self._inner.data_received(data)
+        self._flush()
+
+    def write(self, data: bytes) -> None:
+        """Encrypt and send."""
+        if self._ended or not data:
+            return
+        view = memoryview(data)
+        try:
+            for start in range(0, len(view), _WRITTEN):  # a buffer of OpenSSL's does not shrink again
+                self._tls.sendall(bytes(view[start : start + _WRITTEN]))
+                self._flush()
+        except SSL.Error as error:
+            self._end(_why(error))
+
+    def close(self) -> None:
+        """Send what was written, and that nothing follows."""
+        if self._ended:
+            return
+        try:
+            self._tls.shutdown()
+        except SSL.Error:
+            self._ended = True  # it is broken already
+        self._flush()
+        self._ended = True
+        self._raw_transport.close()
+
+    def pause(self, *, paused: bool) -> None:
+        """Stop reading, or go on."""
+        if self._ended or self._raw is None or self._paused == paused or self._raw.is_closing():
+            return
+        self._paused = paused
+        if paused:
+            self._raw.pause_reading()
+        else:
+            self._raw.resume_reading()
+            asyncio.get_running_loop().call_soon(self.read)
+
+    def certificates(self) -> tuple[bytes, ...]:
+        """What the client sent, its own certificate first. Once the handshake is done."""
+        own = self._tls.get_peer_certificate(as_cryptography=True)
+        if own is None:
+            return ()
+        first = _der(own)
+        sent = [_der(one) for one in self._tls.get_peer_cert_chain(as_cryptography=True) or ()]
+        return (first, *(one for one in sent if one != first))
+
+    def _flush(self) -> None:
+        while True:
+            try:
+                data = self._tls.bio_read(_CHUNK)
+            except SSL.WantReadError:
+                return
+            if self._raw is not None and not self._raw.is_closing():
+                self._raw.write(data)
+
+
+class TlsTransport(asyncio.Transport):
+    """What the inner protocol sees of its connection."""
+
+    def __init__(self, tls: TlsProtocol, raw: asyncio.Transport) -> None:
+        super().__init__({"sslcontext": tls, PEER_CERTIFICATES: tls.certificates()})
+        self._tls = tls
+        self._raw = raw
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return super().get_extra_info(name) or self._raw.get_extra_info(name, default)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._tls.write(bytes(data))
+
+    def close(self) -> None:
+        self._tls.close()
+
+    def abort(self) -> None:
+        self._raw.abort()
+
+    def is_closing(self) -> bool:
+        return self._raw.is_closing()
+
+    def pause_reading(self) -> None:
+        self._tls.pause(paused=True)
+
+    def resume_reading(self) -> None:
+        self._tls.pause(paused=False)
+
+    def get_write_buffer_size(self) -> int:
+        return self._raw.get_write_buffer_size()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._raw.set_write_buffer_limits(high, low)
+
+
+_CLOSED = SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD))
+
+
+def _nothing() -> asyncio.Protocol:
+    return asyncio.Protocol()
+
+
+def _ignored(why: str) -> None:
+    return None
+
+
+def _der(certificate: Any) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return bytes(certificate.public_bytes(Encoding.DER))
+
+
+def _why(error: SSL.Error) -> str:
+    """``unsupported protocol``, from a list of (library, function, reason)."""
+    reasons = [str(entry[-1]) for entry in error.args[0]] if error.args and isinstance(error.args[0], list) else []
+    return reasons[0] if reasons else "the connection was closed"

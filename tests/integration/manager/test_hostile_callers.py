@@ -1,0 +1,167 @@
+"""Callers that want too much of 10257: each is answered as Go answers it, and costs the others nothing."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kcm_cli.component import connection_limits
+from kcm_cli.manager.server import http
+from tests.integration.manager.test_server import Running, run, serving
+from tests.processes import insecure
+
+HEAD = b"GET /healthz HTTP/1.1\r\nHost: a\r\n"
+Send = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def connected(server: Running, context: ssl.SSLContext | None = None):  # type: ignore[no-untyped-def]
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context or insecure())
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+        await asyncio.sleep(0.01)
+
+
+async def answered(server: Running, *parts: bytes) -> bytes:
+    """All that comes until the server closes."""
+    async with connected(server) as (reader, writer):
+        got = asyncio.create_task(reader.read())
+        for part in parts:
+            writer.write(part)
+            try:
+                await writer.drain()
+            except ConnectionError:
+                break
+        try:
+            return await got
+        except (ConnectionError, ssl.SSLError):
+            return b""
+
+
+REFUSED = {
+    "one large header": ([HEAD, b"X: ", *[b"x" * 65536] * 17], b"431 Request Header Fields Too Large"),
+    "many headers": ([HEAD, *[b"x: y\r\n" * 4000] * 2, b"\r\n"], b"431 Request Header Fields Too Large"),
+    "a large request line": ([b"GET /", *[b"x" * 65536] * 17], b"431 Request Header Fields Too Large"),
+    "empty lines": ([b"\r\n" * 32768] * 17, b"431 Request Header Fields Too Large"),
+    "no host": ([b"GET /healthz HTTP/1.1\r\n\r\n"], b"400 Bad Request: missing required Host header"),
+    "no HTTP": ([b"hello\r\n\r\n"], b"400 Bad Request"),
+    "two lengths": ([HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n"], b"400 Bad Request"),
+}
+
+
+@pytest.mark.parametrize(("parts", "status"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_goes_too_far_is_refused_as_by_go(parts: list[bytes], status: bytes) -> None:
+    async def work() -> None:
+        async with serving() as server:
+            got = await answered(server, *parts)
+            head, _, body = got.partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 " + status)
+            assert b"Connection: close" in head
+            assert body == status
+            assert (await server.get("/healthz"))[0] == 200
+
+    run(work)
+
+
+def test_just_below_the_limits_is_served() -> None:
+    async def work() -> None:
+        async with serving() as server:
+            large = b"X: " + b"x" * (1 << 20) + b"\r\n"
+            assert (await answered(server, HEAD, large, b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200")
+            many = b"x: y\r\n" * 1000
+            assert (await answered(server, HEAD, many, b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200")
+
+    run(work)
+
+
+def test_a_body_that_nobody_reads_ends_its_connection() -> None:
+    async def work() -> None:
+        async with serving() as server:
+            head = b"POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n"
+            got = await answered(server, head, *[b"x" * 65536] * 100)
+            assert got == b"" or got.startswith(b"HTTP/1.1 200")
+
+    run(work)
+
+
+def test_a_body_that_is_read_is_bounded() -> None:
+    async def work() -> None:
+        async with serving() as server:
+            auth = b"Authorization: Bearer good\r\n"
+            head = b"PUT /debug/flags/v HTTP/1.1\r\nHost: a\r\n" + auth + b"Content-Length: 100000000\r\n\r\n"
+            got = await answered(server, head, *[b"x" * 65536] * 80)
+            assert got.startswith(b"HTTP/1.1 413 Request Entity Too Large")
+
+    run(work)
+
+
+def test_slow_callers_are_closed_and_others_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = connection_limits.Limits(20, head_s=0.5, idle_s=1.0)
+    monkeypatch.setattr(http, "Limits", lambda connections: limits)
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while not reader.at_eof():
+            writer.write(b"x")
+            await asyncio.sleep(0.05)
+
+    async def work() -> None:
+        async with (
+            serving() as server,
+            connected(server) as (dripped, dripping),
+            connected(server) as (silent, _),
+            connected(server) as (idle, once),
+        ):
+            _, no_handshake = await asyncio.open_connection("127.0.0.1", server.port)
+            dripping.write(HEAD + b"X: ")
+            task = asyncio.create_task(drip(dripped, dripping))
+            once.write(HEAD + b"\r\n")
+            assert (await idle.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+            assert await idle.read() == b"ok"
+            assert await silent.read() == b""
+            assert await dripped.read() == b""
+            await task
+            no_handshake.transport.abort()
+            assert (await server.get("/healthz"))[0] == 200
+
+    run(work)
+
+
+def test_a_flood_of_connections_does_not_keep_others_out() -> None:
+    """Large heads that never end, handshakes that never begin, answers that nobody reads."""
+
+    async def work() -> None:
+        async with serving() as server:
+            flood = []
+            for number in range(http.CONNECTIONS + 50):
+                context = insecure() if number % 2 else None
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
+                flood.append((reader, writer))
+                if number % 4 == 1:
+                    writer.write(HEAD + b"X: " + b"x" * 400_000)
+                elif number % 4 == 3:
+                    writer.write((HEAD + b"\r\n") * 200)
+                if number % 50 == 0:
+                    assert (await server.get("/healthz"))[0] == 200
+            assert (await server.get("/healthz"))[0] == 200
+            assert (await server.get("/metrics", token="good"))[0] == 200
+            for _, writer in flood:
+                writer.transport.abort()
+            await asyncio.sleep(0.1)
+
+    run(work)
+
+
+def test_a_failed_handshake_sends_its_alert() -> None:
+    async def work() -> None:
+        async with serving() as server:
+            context = insecure()
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            context.set_ciphers("AES128-SHA")
+            with pytest.raises(ssl.SSLError, match="(?i)alert"):
+                await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
+
+    run(work)

@@ -1,0 +1,125 @@
+"""Who loses a connection, and when."""
+
+import asyncio
+
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.connection_limits import HEAD_S, IDLE_S, ConnectionLimits, Limits, Slot
+
+
+class Peers:
+    """Connections of a server, and what became of them."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = ConnectionLimits(limits, LoopClock())
+        self.closed: list[str] = []
+        self.refused: list[str] = []
+        self.slots: dict[str, Slot] = {}
+
+    def connect(self, name: str, address: str = "a") -> bool:
+        slot = self.limits.admit(address, lambda: self.closed.append(name))
+        if slot is not None:
+            slot.on_refusal(lambda: self.closed.append(name), lambda: self.refused.append(name))
+            self.slots[name] = slot
+        return slot is not None
+
+
+def test_times_are_those_of_go() -> None:
+    async def main() -> None:
+        peers = Peers(Limits(10))
+        for name in ("silent", "drips", "idle", "again", "busy"):
+            peers.connect(name)
+        for name in ("idle", "again", "busy"):
+            peers.slots[name].complete()
+        for name in ("idle", "again"):
+            peers.slots[name].idle()
+        for _ in range(int(HEAD_S)):
+            peers.slots["drips"].received(1)
+            await asyncio.sleep(1)
+        await asyncio.sleep(1)
+        assert peers.closed == ["silent", "drips"]
+        await asyncio.sleep(IDLE_S - HEAD_S - 10)
+        peers.slots["again"].received(1)  # the next head has its own time
+        await asyncio.sleep(12)
+        assert peers.closed == ["silent", "drips", "idle"]
+        await asyncio.sleep(HEAD_S)
+        assert peers.closed == ["silent", "drips", "idle", "again"]
+        await asyncio.sleep(10_000)
+        assert len(peers.limits) == 1
+
+    virtual.run(main())
+
+
+def test_a_flood_costs_its_own_address_the_connection_that_waited_longest() -> None:
+    async def main() -> None:
+        peers = Peers(Limits(4))
+        peers.connect("other", "b")
+        for number in range(6):
+            await asyncio.sleep(1)
+            peers.connect(f"flood{number}")
+        assert peers.closed == ["flood0", "flood1", "flood2"]
+        assert len(peers.limits) == 4
+
+    virtual.run(main())
+
+
+def test_requests_that_are_handled_are_left_alone_unless_nobody_reads_the_answer() -> None:
+    async def main() -> None:
+        peers = Peers(Limits(2))
+        for name in ("one", "two"):
+            peers.connect(name)
+            peers.slots[name].complete()
+        assert not peers.connect("three")
+        peers.slots["two"].stalled = True
+        assert peers.connect("four")
+        assert peers.closed == ["two"]
+
+    virtual.run(main())
+
+
+def test_heads_are_bounded_each_and_in_sum() -> None:
+    async def main() -> None:
+        peers = Peers(Limits(10, head_bytes=100, all_head_bytes=250))
+        for name in ("small", "large", "middle"):
+            peers.connect(name)
+        assert peers.slots["large"].received(100)
+        assert not peers.slots["middle"].received(101)
+        peers.slots["middle"].refuse()
+        assert peers.slots["small"].received(90)
+        peers.connect("more")
+        assert peers.slots["more"].received(80)
+        assert peers.refused == ["middle", "large"]
+        peers.slots["small"].complete()
+        assert peers.slots["more"].received(20)
+        await asyncio.sleep(2)
+        assert peers.closed == ["large", "middle"]  # a moment after they were refused
+
+    virtual.run(main())
+
+
+def test_headers_are_counted_for_each_head() -> None:
+    async def main() -> None:
+        peers = Peers(Limits(10, headers=2))
+        peers.connect("one")
+        slot = peers.slots["one"]
+        assert [slot.header() for _ in range(3)] == [True, True, False]
+        slot.complete()
+        assert slot.header()
+
+    virtual.run(main())
+
+
+def test_what_is_closed_frees_its_place_and_its_bytes() -> None:
+    async def main() -> None:
+        peers = Peers(Limits(1, all_head_bytes=100))
+        peers.connect("one")
+        peers.slots["one"].received(100)
+        peers.limits.leave(peers.slots["one"])
+        peers.limits.leave(peers.slots["one"])
+        assert peers.connect("two")
+        assert peers.slots["two"].received(100)
+        peers.limits.close()
+        assert peers.closed == ["two"]
+        assert len(peers.limits) == 0
+
+    virtual.run(main())
