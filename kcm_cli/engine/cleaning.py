@@ -10,10 +10,9 @@ from typing import Generic, TypeVar
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Loop
+from kcm_cli.engine.resync import Loop, for_each
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.errors import Conflict, NotFound
-from kcm_cli.rest.transport import RequestError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
@@ -41,13 +40,17 @@ class Cleaner(Generic[T]):
         )
 
     async def clean(self) -> None:
-        """One pass."""
+        """One pass. What cannot be judged or deleted does not keep the others."""
         now = self._clock.now()
-        for found in [found for found in self._objects.store if self._is_over(found, now)]:
-            try:
-                await self._client.delete(self._resource, found.namespace, found.name, uid=found.uid)
-            except (NotFound, Conflict):
-                continue  # gone, or another one of this name
-            except RequestError as error:
-                fields = {"controller": self._name, "key": found.key, "err": str(error)}
-                log.error("Could not delete what has been kept for long enough", extra={"fields": fields})
+
+        async def judge(found: T) -> None:
+            if self._is_over(found, now):
+                await self._delete(found)
+
+        await for_each(self._name, self._objects.store.list(), judge)
+
+    async def _delete(self, found: T) -> None:
+        try:
+            await self._client.delete(self._resource, found.namespace, found.name, uid=found.uid)
+        except (NotFound, Conflict):
+            return  # deleted by another client, or another one of this name

@@ -13,8 +13,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.worker import until_synced
 from kcm_cli.machinery.meta import Object
-from kcm_cli.rest.errors import ApiError
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import AnyInformer, Informer
 
 T = TypeVar("T", bound=Object)
@@ -79,7 +78,7 @@ async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitabl
                 await step(obj)
             except Exception as error:  # where the errors of one object of a pass end, as those of a sync in the worker
                 fields = {"controller": name, "key": obj.key, "err": str(error)}
-                expected = isinstance(error, ApiError | TransportError)
+                expected = isinstance(error, RequestError)
                 text = "Object skipped until the next pass"
                 log.error(text, extra={"fields": fields}, exc_info=None if expected else error)
             if number % OBJECTS == 0:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quoting import quote
 
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _RFC3339 = re.compile(r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:\d{2})")
 _ELEMENTS = (
     (r"\d{4}", "2006"),
@@ -44,7 +45,11 @@ def shifted(moment: datetime, seconds: float) -> datetime:
 
 
 def parse_time(text: str) -> datetime:
-    """The instant, aware, in UTC, cut to microseconds. Raises FormatError with Go's text."""
+    """The instant, aware, in UTC, cut to microseconds; FIRST or LAST for one outside of what datetime can hold, as an
+    API server takes year 0 too. Raises FormatError with Go's text.
+    """
+    if text.startswith("0000-"):
+        return _in_year_zero(text)
     if _looks_plain(text):
         try:
             return datetime.fromisoformat(text)
@@ -56,9 +61,14 @@ def parse_time(text: str) -> datetime:
     try:
         micros = (match[2] or "")[:6].ljust(6, "0")
         moment = datetime.fromisoformat(f"{match[1]}.{micros}{match[3]}")
-        return moment if match[3] == "Z" else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
+    except ValueError:
         raise FormatError(_why(text)) from None
+    if match[3] == "Z":
+        return moment
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return FIRST if moment.year == 1 else LAST
 
 
 def parse_micro_time(text: str) -> datetime:
@@ -79,6 +89,15 @@ def format_time(moment: datetime) -> str:
 def format_micro_time(moment: datetime) -> str:
     """``2026-01-02T03:04:05.000006Z``."""
     return f"{_utc(moment).isoformat(timespec='microseconds')[:26]}Z"
+
+
+def _in_year_zero(text: str) -> datetime:
+    """FIRST, if it were a time in another leap year."""
+    try:
+        parse_time(f"0004{text[4:]}")
+    except FormatError:
+        raise FormatError(_why(text)) from None
+    return FIRST
 
 
 def _looks_plain(text: str) -> bool:

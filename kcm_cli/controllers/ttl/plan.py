@@ -7,7 +7,7 @@ import re
 
 ANNOTATION = "node.alpha.kubernetes.io/ttl"
 
-_NUMBER = re.compile("[+-]?[0-9]+")
+_NUMBER = re.compile("[+-]?[0-9]{1,19}")
 _STEPS: tuple[tuple[int, int | None, int], ...] = (
     (0, 100, 0),
     (90, 500, 15),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.times import format_micro_time, format_time, parse_micro_time, parse_time
+from kcm_cli.machinery.times import FIRST, LAST, format_micro_time, format_time, parse_micro_time, parse_time
 
 moments = st.datetimes(timezones=st.just(UTC))
 
@@ -17,6 +17,10 @@ moments = st.datetimes(timezones=st.just(UTC))
         ("2026-01-02T03:04:05.000006Z", datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)),
         ("2026-01-02T03:04:05.123456789Z", datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)),
         ("2026-01-02T03:04:05.5+02:00", datetime(2026, 1, 2, 1, 4, 5, 500000, tzinfo=UTC)),
+        ("0000-02-29T03:04:05Z", FIRST),
+        ("0000-12-31T23:59:59-23:00", FIRST),
+        ("0001-01-01T00:00:00+01:00", FIRST),
+        ("9999-12-31T23:59:59-01:00", LAST),
     ],
 )
 def test_parses_rfc3339(text, moment):
@@ -33,6 +37,7 @@ _AS = 'as "2006-01-02T15:04:05Z07:00"'
     [
         ("", f'parsing time "" {_AS}: cannot parse "" as "2006"'),
         ("soon", f'parsing time "soon" {_AS}: cannot parse "soon" as "2006"'),
+        ("0000-13-02T00:00:00Z", 'parsing time "0000-13-02T00:00:00Z": month out of range'),
         ("2026-01-02", f'parsing time "2026-01-02" {_AS}: cannot parse "" as "T"'),
         ("2026-13-02T00:00:00Z", 'parsing time "2026-13-02T00:00:00Z": month out of range'),
         ("2026-02-30T00:00:00Z", 'parsing time "2026-02-30T00:00:00Z": day out of range'),

@@ -65,6 +65,7 @@ def test_small_changes_change_it_once_at_most(start: int, moves: list[int]) -> N
         pytest.param("015", False, id="same, with a zero"),
         pytest.param("30", True, id="another"),
         pytest.param("", True, id="empty"),
+        pytest.param("1" * 5000, True, id="more digits than Python reads"),
         pytest.param("x", True, id="no number"),
         pytest.param("1_5", True, id="no number to others"),
         pytest.param(" 15", True, id="with a space"),
