@@ -341,6 +341,17 @@ def test_a_virtual_owner_tries_the_other_coordinates_that_it_is_known_by(scene: 
     assert node.identity == identity("owner", "b")
 
 
+def test_guesses_are_counted(scene: Scene) -> None:
+    """So that each of them may come later than the one before."""
+    scene.add("a", ref("owner", name="x"))
+    scene.add("b", ref("owner", name="y"))
+    for number in range(1, 6):
+        node = scene.graph.get("owner")
+        assert node is not None
+        scene.missing(node.identity)
+        assert node.guesses == number
+
+
 def test_coordinates_that_no_child_means_are_not_remembered(scene: Scene) -> None:
     scene.add("one", ref("owner"), namespace="a")
     scene.add("two", ref("owner"), namespace="b")
