@@ -32,15 +32,18 @@ def cases(lines: Iterable[str]) -> list[Case]:
 
 
 def table(found: Iterable[Case], not_applicable: Mapping[str, str]) -> tuple[list[str], int]:
-    """Lines to print, and how many cases failed that should have passed. ``not_applicable``: reasons by name."""
-    counts = dict.fromkeys(("PASS", "FAIL", "SKIP", "N/A"), 0)
+    """Lines to print, and how many cases failed. ``not_applicable``: reasons by name of what was left out."""
+    counts = dict.fromkeys(("PASS", "FAIL", "SKIP"), 0)
     lines = []
     for case in found:
-        reason = not_applicable.get(case.name, "") if case.result == "FAIL" else ""
-        result = "N/A" if reason else case.result
-        counts[result] += 1
-        seconds = "did not end" if case.seconds < 0 else f"{case.seconds:g} s"
-        lines.append(f"{result:4} {case.name} ({reason or seconds})")
+        counts[case.result] += 1
+        lines.append(f"{case.result} {case.name} ({'did not end' if case.seconds < 0 else f'{case.seconds:g} s'})")
+    lines += [f"N/A  {name} ({reason})" for name, reason in not_applicable.items()]
     sums = [f"{count} {result}" for result, count in counts.items() if count]
     lines.append(f"cases: {', '.join(sums) or 'none'}")
     return lines, counts["FAIL"]
+
+
+def skipping(names: Iterable[str]) -> str:
+    """The regular expression for -test.skip that leaves out these tests."""
+    return "|".join("/".join(f"^{re.escape(part)}$" for part in name.split("/")) for name in names)

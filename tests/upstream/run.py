@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.processes import Processes, ask, free_port, until
-from tests.upstream.results import cases, table
+from tests.upstream.results import cases, skipping, table
 
 HERE = Path(__file__).resolve().parent
 FOLDER = "UPSTREAM_TESTS"
@@ -40,6 +40,7 @@ def run(folder: Path, suite: str, only: str) -> int:
     logs = folder / "out" / name
     logs.mkdir(parents=True, exist_ok=True)
     log = logs / "test.log"
+    reasons = json.loads((HERE / "not_applicable.json").read_text()).get(suite, {})
     with etcd(logs) as address, log.open("wb") as out:
         environment = {
             **os.environ,
@@ -52,8 +53,9 @@ def run(folder: Path, suite: str, only: str) -> int:
         }
         place = folder / "src" / "k8s.io" / "kubernetes" / "test" / "integration" / suite
         command = [str(folder / "bin" / f"kcm-{name}.test"), "-test.v", "-test.timeout", TIMEOUT, "-test.run", only]
+        if reasons:
+            command += ["-test.skip", skipping(reasons)]
         subprocess.run(command, cwd=place, env=environment, stdout=out, stderr=subprocess.STDOUT, check=False)
-    reasons = json.loads((HERE / "not_applicable.json").read_text()).get(suite, {})
     with log.open(errors="replace") as lines:
         found = cases(lines)
     text, failed = table(found, reasons)
