@@ -15,6 +15,8 @@ class MachineryError(ValueError):
 class FormatError(MachineryError):
     """A text does not follow its grammar."""
 
+    reason = "FormatError"
+
 
 class PatchError(MachineryError):
     """A patch is malformed or does not apply."""

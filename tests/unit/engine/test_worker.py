@@ -11,6 +11,7 @@ from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.logs import V2, V5
 from kcm_cli.engine.retry import Drop, Pending, Retry, RetryPolicy, classify
 from kcm_cli.engine.worker import Worker
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound, TooManyRequests
 from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import ConnectionLost
@@ -82,6 +83,7 @@ def test_when_a_key_comes_back(outcomes: list[object], retry: RetryPolicy | None
         pytest.param(NoMatch("kind X"), logging.INFO, False, id="a kind that is not served"),
         pytest.param(Pending("x"), V5, False, id="one that only waits"),
         pytest.param(LOST, logging.INFO, False, id="no connection"),
+        pytest.param(FormatError("x"), logging.INFO, False, id="an object that cannot be used"),
         pytest.param(OSError("x"), logging.INFO, False, id="the system's"),
         pytest.param(WRONG, logging.ERROR, True, id="one of ours"),
     ],
