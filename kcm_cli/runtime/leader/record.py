@@ -81,7 +81,8 @@ def decide(known: Observation, mine: Record, now: float) -> Held | Claim:
     """
     current = known.record
     if current.holder == mine.holder:
-        return Claim(replace(mine, acquire_time=current.acquire_time, transitions=current.transitions), renews=True)
+        acquired = current.acquire_time or mine.acquire_time  # absent where the API server made the lease
+        return Claim(replace(mine, acquire_time=acquired, transitions=current.transitions), renews=True)
     if current.holder and known.valid(now):
         return Held(current.holder)
     return Claim(replace(mine, transitions=current.transitions + 1), renews=False)

@@ -333,6 +333,7 @@ def test_a_coordinated_elector_takes_no_lease_that_does_not_name_it() -> None:
         assert wait.done() and one.leads
         assert server.lease["spec"]["strategy"] == "OldestEmulationVersion"
         assert server.lease["spec"]["leaseDurationSeconds"] == 15
+        assert server.lease["spec"]["acquireTime"]
 
     virtual.run(main())
 
