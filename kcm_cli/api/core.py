@@ -128,6 +128,15 @@ class EphemeralSource(View, frozen=True, gc=False):
     volume_claim_template: Doc | None = None
 
 
+class FlexSource(View, frozen=True, gc=False):
+    """FlexVolumeSource, and FlexPersistentVolumeSource."""
+
+    driver: str = ""
+    fs_type: str = msgspec.field(default="", name="fsType")
+    read_only: bool = False
+    options: dict[str, str] | None = None
+
+
 class Volume(View, frozen=True, gc=False):
     """Only the sources that controllers follow."""
 
@@ -143,6 +152,7 @@ class Volume(View, frozen=True, gc=False):
     gce_persistent_disk: Doc | None = None
     portworx_volume: Doc | None = None
     vsphere_volume: Doc | None = None
+    flex_volume: FlexSource | None = None
 
 
 class PodResourceClaim(View, frozen=True, gc=False):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from kcm_cli.api.core import NodeSelector, ObjectReference
+from kcm_cli.api.core import FlexSource, NodeSelector, ObjectReference
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, View
@@ -24,10 +24,6 @@ class HostPathSource(View, frozen=True, gc=False):
 class NfsSource(View, frozen=True, gc=False):
     server: str = ""
     path: str = ""
-
-
-class FlexSource(View, frozen=True, gc=False):
-    driver: str = ""
 
 
 class PersistentVolumeSpec(View, frozen=True, gc=False):

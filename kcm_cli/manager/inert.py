@@ -8,7 +8,6 @@ from kcm_cli.manager.options import Options, bindings
 LACKING: Mapping[options.Path, str] = {
     ("component", "generic", "port"): "plain HTTP is no longer served",
     ("component", "generic", "address"): "plain HTTP is no longer served",
-    ("component", "persistentvolume_binder", "flex_volume_plugin_dir"): "kcm calls no FlexVolume plugins",
 }
 
 

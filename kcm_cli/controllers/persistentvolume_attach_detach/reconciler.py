@@ -15,6 +15,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach import plan
 from kcm_cli.controllers.persistentvolume_attach_detach.actual import ActualState, Attached
 from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher, AttachError
 from kcm_cli.controllers.persistentvolume_attach_detach.desired import DesiredState, Wanted
+from kcm_cli.controllers.persistentvolume_attach_detach.flex import FlexDrivers
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
 from kcm_cli.controllers.persistentvolume_attach_detach.operations import ATTACH, DETACH, Operations
@@ -43,6 +44,7 @@ class Parts:
     desired: DesiredState
     actual: ActualState
     attacher: Attacher
+    flex: FlexDrivers
     statuses: NodeStatuses
     metrics: AttachDetachMetrics
     volumes: WorkQueue
@@ -84,7 +86,7 @@ class Reconciler:
         """Detach a volume that nobody needs on a node, or say when to look again."""
         found = self._actual.get(name)
         at = self._actual.attachment(name, node)
-        if found is None or at is None or plugin_of(name)[0] not in PLUGINS:
+        if found is None or at is None or not self._serves(plugin_of(name)[0]):
             return None  # volumes of plugins that nobody here knows are left as they are
         slot = _slot(found.volume, node)
         if self._operations.pending(name, slot):
@@ -137,7 +139,7 @@ class Reconciler:
         try:
             if verify:
                 await self._verify_unmounted(name, node)
-            await self._parts.attacher.detach(*_source(name, volume), node)
+            await self._detach_from(name, volume, node)
             failed = False
             self._actual.detached(name, node)
         except (NotSafe, AttachError, RequestError) as error:
@@ -150,6 +152,16 @@ class Reconciler:
             migrated = volume is not None and volume.migrated
             self._parts.metrics.operations.ended(plugin, DETACH, took_s, failed=failed, migrated=migrated)
             self._parts.volumes.add(name)
+
+    async def _detach_from(self, name: str, volume: AttachableVolume | None, node: str) -> None:
+        plugin, rest = plugin_of(name)
+        if plugin in PLUGINS:
+            await self._parts.attacher.detach(*_source(name, volume), node)
+        else:
+            await self._parts.flex.detach(plugin, rest, node)
+
+    def _serves(self, plugin: str) -> bool:
+        return plugin in PLUGINS or self._parts.flex.attaches(plugin)
 
     async def _verify_unmounted(self, name: str, node: str) -> None:
         """Ask the server, as the cache may be behind. Raises NotSafe."""
@@ -198,9 +210,9 @@ class Reconciler:
         volume, node, started, failed = wanted.volume, wanted.node, self._parts.clock.monotonic(), True
         name, pods = volume.unique_name, tuple(wanted.pods.values())
         try:
-            await self._parts.attacher.attach(volume, node)
+            device = await self._attach_to(volume, node)
             failed = False
-            self._actual.attached(name, volume, node)
+            self._actual.attached(name, volume, node, device)
             self._parts.node_queue.add(node)
             for notice in plan.attached(pods, volume.name):
                 self._parts.recorder.emit(notice)
@@ -216,6 +228,13 @@ class Reconciler:
                 volume.full_plugin, ATTACH, took_s, failed=failed, migrated=volume.migrated
             )
             self._parts.volumes.add(name)
+
+    async def _attach_to(self, volume: AttachableVolume, node: str) -> str:
+        """The device of the volume there, for drivers that tell."""
+        if volume.options is not None:
+            return await self._parts.flex.attach(volume.plugin, volume.options, node)
+        await self._parts.attacher.attach(volume, node)
+        return ""
 
     def _count(self, name: str) -> None:
         found = self._actual.get(name)

@@ -7,7 +7,7 @@ import logging
 from collections import defaultdict
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher
+from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher, AttachError
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World
 from kcm_cli.planning.volumes.attachable import AttachableVolume
@@ -32,7 +32,7 @@ class Verifier:
         on_node: defaultdict[str, list[AttachableVolume]] = defaultdict(list)
         for found in self._world.actual:
             for node, at in found.nodes.items():
-                if at.confirmed and found.volume is not None and found.volume.driver:
+                if at.confirmed and found.volume is not None and _can_be_asked(found.volume):
                     on_node[node].append(found.volume)
         for node, volumes in on_node.items():
             started = self._clock.monotonic()
@@ -43,12 +43,21 @@ class Verifier:
     async def _verify(self, volume: AttachableVolume, node: str) -> None:
         fields = {"volume": volume.unique_name, "node": node}
         try:
-            if not self._world.is_attached(volume) or await self._attacher.is_attached(volume, node):
+            if not self._world.is_attached(volume) or await self._still(volume, node):
                 return
-        except RequestError as error:
+        except (RequestError, AttachError) as error:
             log.warning("Cannot ask whether the volume is attached", extra={"fields": {**fields, "err": str(error)}})
             return
         log.info("The volume is no longer attached", extra={"fields": fields})
         self._world.actual.detached(volume.unique_name, node)
         self._world.node_queue.add(node)
         self._world.volumes.add(volume.unique_name)
+
+    async def _still(self, volume: AttachableVolume, node: str) -> bool:
+        if volume.options is not None:
+            return await self._world.flex.is_attached(volume.plugin, volume.options, node)
+        return await self._attacher.is_attached(volume, node)
+
+
+def _can_be_asked(volume: AttachableVolume) -> bool:
+    return bool(volume.driver) or volume.options is not None

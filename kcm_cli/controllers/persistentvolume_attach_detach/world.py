@@ -20,6 +20,7 @@ from kcm_cli.api.storage import (
 from kcm_cli.controllers.persistentvolume_attach_detach import plan
 from kcm_cli.controllers.persistentvolume_attach_detach.actual import ActualState
 from kcm_cli.controllers.persistentvolume_attach_detach.desired import DesiredState
+from kcm_cli.controllers.persistentvolume_attach_detach.flex import FlexDrivers
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
 from kcm_cli.engine.context import ControllerContext
@@ -46,7 +47,8 @@ class World:
     Only the last has metrics, as upstream: the others stand for its loop over everything.
     """
 
-    def __init__(self, context: ControllerContext, metrics: AttachDetachMetrics) -> None:
+    def __init__(self, context: ControllerContext, metrics: AttachDetachMetrics, flex_folder: str) -> None:
+        self.flex = FlexDrivers(flex_folder, self._flex_drivers)
         self._name = context.name
         self.desired = DesiredState()
         self.actual = ActualState()
@@ -76,7 +78,9 @@ class World:
         self._drivers.listen(on_add=self._driver, on_update=lambda _, new: self._driver(new), on_delete=self._driver)
 
     def is_attached(self, volume: AttachableVolume) -> bool:
-        """Whether a volume's driver wants it to be attached."""
+        """Whether a volume's driver wants it to be attached; a FlexVolume driver has to be there, too."""
+        if volume.options is not None:
+            return self.flex.attaches(volume.plugin)
         return is_attached_by(self._drivers.store.get(volume.driver) if volume.driver else None)
 
     async def sync_claim(self, key: str) -> None:
@@ -194,6 +198,18 @@ class World:
                 self.desired.remove_volume(wanted.volume.unique_name)
                 self.volumes.add(wanted.volume.unique_name)
         await self._each(self._pods, self._pod)
+
+    def _flex_drivers(self) -> None:
+        """FlexVolume drivers have come or gone: their volumes can be attached from now on, or not any more."""
+        if not self._populated:
+            return
+        for wanted in self.desired:
+            if wanted.volume.options is not None and not self.is_attached(wanted.volume):
+                self.desired.remove_volume(wanted.volume.unique_name)
+                self.volumes.add(wanted.volume.unique_name)
+        for pod in self._pods.store.list():
+            if any(volume.options is not None for volume in self._attachable(pod)):
+                self._pod(pod)
 
     # -- parts
 

@@ -98,5 +98,5 @@ class PersistentVolumeBinderConfig:
         "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
         flag="flex-volume-plugin-dir",
         key="VolumeConfiguration.FlexVolumePluginDir",
-        help="Directory of third-party flex volume plugins. Without effect: kcm calls none.",
+        help="Directory of the FlexVolume drivers that attach volumes.",
     )

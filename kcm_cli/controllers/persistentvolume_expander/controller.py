@@ -7,8 +7,8 @@ their nodes, which read what to do from the claim and the volume.
 upstream: pkg/controller/volume/expand
 """
 
-from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
-from kcm_cli.api.storage import PERSISTENT_VOLUMES, FlexSource, PersistentVolume
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, FlexSource, PersistentVolumeClaim
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.controllers.persistentvolume_expander import flex, plan
 from kcm_cli.controllers.persistentvolume_expander.flex import Step
 from kcm_cli.engine import writes

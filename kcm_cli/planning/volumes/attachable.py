@@ -6,11 +6,11 @@ a claim.
 upstream: pkg/volume/{csi,iscsi,fc}, pkg/volume/util/util.go, pkg/controller/volume/attachdetach/util/util.go
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from kcm_cli.api.core import PersistentVolumeClaim, Pod, Volume
+from kcm_cli.api.core import FlexSource, PersistentVolumeClaim, Pod, Volume
 from kcm_cli.api.storage import CsiDriver, PersistentVolume
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.csi_handles import migrated_handle, migrated_modes
@@ -34,6 +34,7 @@ class AttachableVolume:
     PersistentVolume or, for one that a pod describes itself, of the pod's volume. ``shared``: it may be attached to
     several nodes. ``driver`` and ``handle``: of CSI volumes only. ``migrated``: the volume is of a kind that the
     driver has taken over; ``spec``: of the PersistentVolume that such a one would have, where a pod describes it.
+    ``options``: what a FlexVolume driver, which is the plugin, is given to attach it.
     """
 
     unique_name: str
@@ -44,6 +45,7 @@ class AttachableVolume:
     handle: str = ""
     migrated: bool = False
     spec: Doc | None = field(default=None, compare=False)
+    options: Mapping[str, str] | None = field(default=None, compare=False)
 
     @property
     def full_plugin(self) -> str:
@@ -61,8 +63,8 @@ def is_attached_by(driver: CsiDriver | None) -> bool:
     return driver is None or driver.spec.attach_required is not False
 
 
-def of_volume(volume: PersistentVolume) -> AttachableVolume | None:
-    """A PersistentVolume; None for one of a kind that is not attached."""
+def of_volume(volume: PersistentVolume, *, read_only: bool = False) -> AttachableVolume | None:
+    """A PersistentVolume; None for one of a kind that is not attached. ``read_only``: a pod asks for it so."""
     spec = volume.spec
     if spec.csi is not None:
         return _csi(spec.csi.driver, spec.csi.volume_handle, volume.name, _is_shared(spec.access_modes))
@@ -71,7 +73,10 @@ def of_volume(volume: PersistentVolume) -> AttachableVolume | None:
         handle, modes = migrated_handle(plugin, volume), migrated_modes(plugin, volume)
         found = _csi(DRIVERS[plugin], handle, volume.name, _is_shared(modes))
         return replace(found, migrated=True) if handle else None
-    return of_source(volume.name, spec.iscsi, spec.fc, _is_shared(spec.access_modes))
+    shared = _is_shared(spec.access_modes)
+    if spec.flex_volume is not None:
+        return _flex(volume.name, spec.flex_volume, read_only=read_only, shared=shared)
+    return of_source(volume.name, spec.iscsi, spec.fc, shared)
 
 
 def of_pod_volume(
@@ -84,11 +89,14 @@ def of_pod_volume(
     if not claim_name(pod, volume):
         return of_inline(pod, volume)
     bound = bound_volume(pod, volume, claim_of, volume_of)
-    return of_volume(bound) if bound is not None else None
+    claim = volume.persistent_volume_claim
+    return of_volume(bound, read_only=claim is not None and claim.read_only) if bound is not None else None
 
 
 def of_inline(pod: Pod, volume: Volume) -> AttachableVolume | None:
     """A volume that a pod describes itself; None for one of a kind that is not attached."""
+    if volume.flex_volume is not None:
+        return _flex(volume.name, volume.flex_volume, read_only=volume.flex_volume.read_only, shared=True)
     moved = inline(volume, pod.namespace)
     if moved is None:
         return of_source(volume.name, volume.iscsi, volume.fc, shared=True)
@@ -121,6 +129,7 @@ def may_be_attached(pod: Pod) -> bool:
         or volume.ephemeral is not None
         or volume.iscsi is not None
         or volume.fc is not None
+        or volume.flex_volume is not None
         or inline(volume, pod.namespace) is not None
         for volume in pod.spec.volumes
     )
@@ -139,6 +148,18 @@ def _is_shared(modes: tuple[str, ...]) -> bool:
 
 def _csi(driver: str, handle: str, name: str, shared: bool) -> AttachableVolume:
     return AttachableVolume(f"{CSI}/{driver}{SEPARATOR}{handle}", name, CSI, shared, driver, handle)
+
+
+def _flex(name: str, source: FlexSource, *, read_only: bool, shared: bool) -> AttachableVolume | None:
+    if not source.driver:
+        return None
+    options = {
+        "kubernetes.io/fsType": source.fs_type,
+        "kubernetes.io/readwrite": "ro" if read_only else "rw",
+        "kubernetes.io/pvOrVolumeName": name,
+        **(source.options or {}),
+    }
+    return AttachableVolume(f"{source.driver}/{name}", name, source.driver, shared, options=options)
 
 
 def of_source(name: str, iscsi: Doc | None, fc: Doc | None, shared: bool) -> AttachableVolume | None:

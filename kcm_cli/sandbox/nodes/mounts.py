@@ -77,7 +77,7 @@ class Mounts:
         return [
             volume.unique_name
             for volume in volumes
-            if volume is not None and is_attached_by(self._drivers.store.get(volume.driver))
+            if volume is not None and volume.options is None and is_attached_by(self._drivers.store.get(volume.driver))
         ]
 
     # -- events

@@ -246,13 +246,11 @@ def test_flags_that_upstream_removed_are_unknown(flag: str) -> None:
     assert raised.value.problems[0].startswith(f"unknown flag: --{flag}")
 
 
-def test_an_option_without_effect_is_told_by_flag_or_place(tmp_path: Path) -> None:
-    told = "set, but kcm calls no FlexVolume plugins, so it has no effect"
-    assert config("--flex-volume-plugin-dir=/opt/flex").warnings == (f"--flex-volume-plugin-dir: {told}",)
+def test_an_option_without_effect_is_told_by_its_place(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
-    section = "PersistentVolumeBinderController"
-    file.write_text(HEAD + f"{section}: {{VolumeConfiguration: {{FlexVolumePluginDir: /opt/flex}}}}\n")
-    assert config(f"--config={file}").warnings == (f"{section}.VolumeConfiguration.FlexVolumePluginDir: {told}",)
+    file.write_text(HEAD + "Generic: {Port: 8080}\n")
+    told = "Generic.Port: set, but plain HTTP is no longer served, so it has no effect"
+    assert config(f"--config={file}").warnings == (told,)
     assert config().warnings == ()
 
 

@@ -52,7 +52,7 @@ class Caches:
             informers=self.informers,
             queue=lambda name: WorkQueue(name, self.clock),
         )
-        world = World(context, AttachDetachMetrics(Registry()))
+        world = World(context, AttachDetachMetrics(Registry()), "")
         world.listen()
         return world
 

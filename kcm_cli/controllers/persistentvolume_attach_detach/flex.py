@@ -1,0 +1,169 @@
+"""FlexVolume drivers: executables on this machine that attach and detach the volumes of their kind.
+
+A driver is ``DIR/VENDOR~NAME/NAME`` under --flex-volume-plugin-dir, known as ``VENDOR/NAME``. It is asked once what it
+can do (``init``); those that attach nothing are left to kubelets. Drivers may come, change and go at any time.
+
+upstream: pkg/volume/flexvolume
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from kcm_cli.controllers.persistentvolume_attach_detach.attacher import TIMEOUT_S, AttachError
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+
+log = logging.getLogger(__name__)
+SCAN_S = 10.0
+"""How often the directory is looked at for drivers."""
+
+
+class FlexError(AttachError):
+    """A driver could not do what it was asked for, or said nothing that can be understood."""
+
+
+class Unsupported(FlexError):
+    """The driver does not have the command."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Driver:
+    path: Path
+    changed_ns: int
+    attaches: bool
+
+
+class FlexDrivers:
+    """``changed()`` is called when drivers have come or gone. ``folder`` is empty where there are none to look for."""
+
+    def __init__(self, folder: str, changed: Callable[[], None]) -> None:
+        self._folder = Path(folder) if folder else None
+        self._changed = changed
+        self._drivers: dict[str, _Driver] = {}
+
+    def attaches(self, name: str) -> bool:
+        """Whether there is a driver of this name, and it attaches volumes."""
+        found = self._drivers.get(name)
+        return found is not None and found.attaches
+
+    async def scan(self) -> None:
+        """Look for drivers that have come, changed or gone."""
+        before = {name: one for name, one in self._drivers.items() if one.attaches}
+        found = await asyncio.to_thread(_executables, self._folder) if self._folder is not None else {}
+        drivers: dict[str, _Driver] = {}
+        for name, (path, changed_ns) in found.items():
+            known = self._drivers.get(name)
+            if known is not None and known.changed_ns == changed_ns:
+                drivers[name] = known
+            else:
+                drivers[name] = _Driver(path, changed_ns, await self._init(name, path))
+        self._drivers = drivers
+        if {name: one for name, one in drivers.items() if one.attaches} != before:
+            self._changed()
+
+    async def attach(self, name: str, options: Mapping[str, str], node: str) -> str:
+        """Attach a volume; returns its device there, which may be empty. Raises FlexError."""
+        try:
+            answer = await self._call(name, "attach", _encoded(options), node)
+        except Unsupported:
+            return ""
+        device = answer.get("device")
+        return device if isinstance(device, str) else ""
+
+    async def detach(self, name: str, volume: str, node: str) -> None:
+        """Detach a volume, by its name. Raises FlexError."""
+        try:
+            await self._call(name, "detach", volume, node)
+        except Unsupported:
+            return
+
+    async def is_attached(self, name: str, options: Mapping[str, str], node: str) -> bool:
+        """Whether a volume still is attached; one of a driver that cannot say so is. Raises FlexError."""
+        try:
+            answer = await self._call(name, "isattached", _encoded(options), node)
+        except Unsupported:
+            return True
+        return answer.get("attached") is True
+
+    async def _init(self, name: str, path: Path) -> bool:
+        """Whether a driver attaches volumes: it does unless it says otherwise."""
+        try:
+            answer = await _run(path, "init")
+        except FlexError as error:
+            log.error("FlexVolume driver is left out", extra={"fields": {"driver": name, "err": str(error)}})
+            return False
+        can = answer.get("capabilities")
+        return not isinstance(can, dict) or can.get("attach") is not False
+
+    async def _call(self, name: str, *arguments: str) -> Doc:
+        driver = self._drivers.get(name)
+        if driver is None:
+            raise FlexError(f"no volume plugin matched name: {name}")
+        return await _run(driver.path, *arguments)
+
+
+def _encoded(options: Mapping[str, str]) -> str:
+    return codec.encode(dict(sorted(options.items()))).decode()
+
+
+def _executables(folder: Path) -> dict[str, tuple[Path, int]]:
+    """The drivers of a directory: their files, and when they were changed. Reads the disk."""
+    found: dict[str, tuple[Path, int]] = {}
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith("."))
+    except OSError:
+        return {}
+    for name in names:
+        path = folder / name / name.rpartition("~")[2]
+        try:
+            found[name.replace("~", "/")] = path, path.stat().st_mtime_ns
+        except OSError:
+            continue
+    return found
+
+
+async def _run(path: Path, *arguments: str) -> Doc:
+    """What a driver answers. Raises FlexError."""
+    command = arguments[0]
+    try:
+        process = await asyncio.create_subprocess_exec(
+            path,
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+    except OSError as error:
+        raise FlexError(f"{command} command failed: {error}") from error
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        raise FlexError(f"{command} command timed out") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+    return _answer(command, output, process.returncode or 0)
+
+
+def _answer(command: str, output: bytes, code: int) -> Doc:
+    """Keys are taken in any case, as Go's decoder does."""
+    try:
+        doc = msgspec.json.decode(output, type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FlexError(f"{command} command failed: {error}") from error
+    answer: Doc = {key.lower(): value for key, value in doc.items()}
+    status = answer.get("status")
+    if status == "Not supported":
+        raise Unsupported("Not supported")
+    if status != "Success":
+        raise FlexError(f"{command} command failed, status: {status}, reason: {answer.get('message', '')}")
+    if code:
+        raise FlexError(f"exit status {code}")
+    return answer

@@ -1,0 +1,165 @@
+"""FlexVolume drivers: real executables, on real time."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.controllers.persistentvolume_attach_detach import flex as flex_module
+from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
+from kcm_cli.controllers.persistentvolume_attach_detach.flex import FlexDrivers, FlexError
+from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.persistentvolume_attach_detach.storage import told, using
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
+
+__all__ = ["certificates", "play"]
+GOOD = """#!/bin/sh
+echo "$@" >> "$(dirname "$0")/calls"
+case "$1" in
+init) echo '{"status": "Success", "capabilities": {"attach": true}}';;
+attach) echo '{"status": "Success", "device": "/dev/'$(basename "$3")'"}';;
+isattached) echo '{"status": "Success", "attached": true}';;
+detach) echo '{"status": "Success"}';;
+*) echo '{"status": "Not supported"}'; exit 1;;
+esac
+"""
+
+
+def install(folder: Path, name: str, script: str) -> Path:
+    path = folder / name.replace("/", "~") / name.rpartition("/")[2]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(script)
+    path.chmod(0o755)
+    return path
+
+
+def says(status: str, more: str = "", code: int = 0) -> str:
+    return f'#!/bin/sh\necho \'{{"status": "{status}"{more}}}\'; exit {code}\n'
+
+
+def test_a_driver_is_found_used_and_lost(tmp_path):
+    changes = []
+
+    async def life() -> None:
+        drivers = FlexDrivers(str(tmp_path), lambda: changes.append(1))
+        await drivers.scan()
+        assert not drivers.attaches("example.com/disk") and not changes
+        path = install(tmp_path, "example.com/disk", GOOD)
+        await drivers.scan()
+        assert drivers.attaches("example.com/disk") and len(changes) == 1
+        options = {"b": "2", "a": "1"}
+        assert await drivers.attach("example.com/disk", options, "n1") == "/dev/n1"
+        assert await drivers.is_attached("example.com/disk", options, "n1")
+        await drivers.detach("example.com/disk", "v", "n1")
+        await drivers.scan()  # nothing has changed: it is not asked again
+        calls = (path.parent / "calls").read_text().splitlines()
+        assert calls == ["init", 'attach {"a":"1","b":"2"} n1', 'isattached {"a":"1","b":"2"} n1', "detach v n1"]
+        path.unlink()
+        await drivers.scan()
+        assert not drivers.attaches("example.com/disk") and len(changes) == 2
+        with pytest.raises(FlexError, match="no volume plugin matched name: example.com/disk"):
+            await drivers.attach("example.com/disk", {}, "n1")
+
+    asyncio.run(life())
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (says("Success"), True),
+        (says("Success", ', "capabilities": {"attach": false}'), False),
+        (says("Success", ', "Capabilities": {"attach": false}'), False),
+        (says("Failure", ', "message": "no"'), False),
+        (says("Success", code=3), False),
+        ("#!/bin/sh\necho hello\n", False),
+        ("#!/no/such/shell\n", False),
+        ("#!/bin/sh\nprintf '\\377'\n", False),
+    ],
+)
+def test_which_drivers_attach(tmp_path, script, expected):
+    async def life() -> None:
+        install(tmp_path, "v/d", script)
+        install(tmp_path, "v/other", GOOD)
+        (tmp_path / ".hidden").mkdir()
+        drivers = FlexDrivers(str(tmp_path), lambda: None)
+        await drivers.scan()
+        assert drivers.attaches("v/d") is expected
+        assert drivers.attaches("v/other")
+
+    asyncio.run(life())
+
+
+def test_what_a_driver_does_not_support_needs_nothing(tmp_path):
+    async def life() -> None:
+        path = install(tmp_path, "v/d", says("Success"))
+        drivers = FlexDrivers(str(tmp_path), lambda: None)
+        await drivers.scan()
+        path.write_text(says("Not supported", code=1))
+        assert await drivers.attach("v/d", {}, "n") == ""
+        assert await drivers.is_attached("v/d", {}, "n") is True
+        await drivers.detach("v/d", "v", "n")
+        path.write_text(says("Failure", ', "message": "full"', code=1))
+        with pytest.raises(FlexError, match="attach command failed, status: Failure, reason: full"):
+            await drivers.attach("v/d", {}, "n")
+
+    asyncio.run(life())
+
+
+def test_a_driver_that_does_not_answer_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(flex_module, "TIMEOUT_S", 0.3)
+
+    async def life() -> None:
+        path = install(tmp_path, "v/d", says("Success"))
+        drivers = FlexDrivers(str(tmp_path), lambda: None)
+        await drivers.scan()
+        path.write_text('#!/bin/sh\necho $$ > "$(dirname "$0")/pid"\nexec sleep 60\n')
+        with pytest.raises(FlexError, match="attach command timed out"):
+            await drivers.attach("v/d", {}, "n")
+        pid = int((path.parent / "pid").read_text())
+        for _ in range(100):
+            if not Path(f"/proc/{pid}").exists():
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError("it still runs")
+
+    asyncio.run(life())
+
+
+def test_a_pod_with_a_volume_of_a_driver(play, tmp_path):
+    """Time is virtual, the driver's is not: the loop is given real time between its steps."""
+    calls = install(tmp_path, "example.com/disk", GOOD).parent / "calls"
+
+    async def until(world: World, done) -> None:
+        for _ in range(400):
+            if await done():
+                return
+            time.sleep(0.02)  # for the process
+            await world.wait(0.1)
+        raise AssertionError("not in time")
+
+    async def life(world: World) -> None:
+        flex = {"driver": "example.com/disk", "fsType": "ext4", "options": {"size": "1"}}
+        volumes = [{"name": "d", "flexVolume": flex}, {"name": "o", "flexVolume": {"driver": "example.com/unknown"}}]
+        configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
+        async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
+            await world.pod("p", using("", volumes=volumes))
+
+            async def attached() -> bool:
+                return await told(world) == ["example.com/disk/d"]
+
+            await until(world, attached)
+            node = await world.get(NODES, "node-1")
+            assert node["status"]["volumesAttached"] == [{"name": "example.com/disk/d", "devicePath": "/dev/node-1"}]
+            await world.delete(PODS, "p")
+
+            async def detached() -> bool:
+                return "detach d node-1" in calls.read_text().splitlines()
+
+            await until(world, detached)
+        options = '{"kubernetes.io/fsType":"ext4","kubernetes.io/pvOrVolumeName":"d","kubernetes.io/readwrite":"rw"'
+        assert f'attach {options},"size":"1"}} node-1' in calls.read_text().splitlines()
+
+    play(life)
