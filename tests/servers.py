@@ -13,16 +13,16 @@ READY_S = 90
 
 
 @contextmanager
-def real_server(assets: Path, folder: Path) -> Iterator[str]:
+def real_server(assets: Path, folder: Path, *flags: str) -> Iterator[str]:
     """The URL of a kube-apiserver on an etcd of its own. ``assets``: the folder of both programs; ``folder`` gets
-    the keys of a cluster (ca.crt, sa.key, ...)."""
+    the keys of a cluster (ca.crt, sa.key, ...); ``flags``: more of kube-apiserver's."""
     Certificates.load(None, EPOCH).write(folder)
     (folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
     port, client, peer = free_port(), free_port(), free_port()
     url = f"https://127.0.0.1:{port}"
     with Processes() as below, Processes() as processes:  # the API server does not end without its etcd
         below.start(*_etcd(assets, folder, client, peer), log=folder / "etcd.log")
-        processes.start(*_api_server(assets, folder, port, client), log=folder / "log")
+        processes.start(*_api_server(assets, folder, port, client), *flags, log=folder / "log")
         _ready(url, folder / "log")
         yield url
 

@@ -16,7 +16,7 @@ from tests.differential.compare import MODES
 from tests.differential.run import compare, told
 from tests.e2e.test_recorded import GOLDEN_FLAGS, judge, known, run
 from tests.places import GOLDEN
-from tests.processes import KCM, Processes
+from tests.processes import END_S, KCM, Processes, ask, free_port, until
 from tests.servers import TOKEN, real_server, sandbox_server
 
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS", "")
@@ -71,6 +71,25 @@ def test_controllers_behave_as_recorded(server: tuple[str, Path]) -> None:
         passed, failed, text = run(GOLDEN, url, TOKEN, "--jobs", "8", "--patience", "2")
     judge(passed, failed, known("golden"), text)
     assert '" cannot ' not in (folder / "kcm.log").read_text()
+
+
+@needs("kube-apiserver")
+def test_the_api_server_chooses_the_older_of_two_candidates(tmp_path: Path) -> None:
+    gate = "--feature-gates=CoordinatedLeaderElection=true"
+    served = "--runtime-config=coordination.k8s.io/v1beta1=true"
+    with real_server(Path(ASSETS), tmp_path, gate, served) as url, Processes() as processes:
+        (tmp_path / "kubeconfig").write_text(KUBECONFIG.format(url=url, token=TOKEN))
+        words = [*KCM, f"--kubeconfig={tmp_path}/kubeconfig", gate, "--controllers=ttl-controller"]
+
+        def leads(port: int) -> bool:
+            return "ttl-controller" in ask(f"https://127.0.0.1:{port}/healthz?verbose").text
+
+        newer, older = free_port(), free_port()
+        first = processes.start(*words, f"--secure-port={newer}", log=tmp_path / "newer")
+        until(lambda: leads(newer))
+        processes.start(*words, f"--secure-port={older}", "--emulated-version=1.35", log=tmp_path / "older")
+        until(lambda: leads(older))
+        assert first.wait(END_S) == 1
 
 
 @needs("kube-controller-manager")
