@@ -53,10 +53,22 @@ def same_when_defaulted(left: Doc, right: Doc) -> bool:
 
 def same_meaning(left: Doc, right: Doc) -> bool:
     """Whether two templates are semantically equal: quantities are compared as numbers, defaults are not filled in."""
-    if left == right:
-        return True
+    return meaning_as(left)(right)
+
+
+def meaning_as(template: Doc) -> Callable[[Doc], bool]:
+    """``same_meaning`` with one template, for several others: it is walked through once at most."""
     walk = _walk(_TEMPLATE, _Mode(numbers=True))
-    return same(walk(left), walk(right))
+    own: list[object] = []
+
+    def matches(other: Doc) -> bool:
+        if other == template:
+            return True
+        if not own:
+            own.append(walk(template))
+        return same(walk(other), own[0])
+
+    return matches
 
 
 @dataclass(frozen=True, slots=True)

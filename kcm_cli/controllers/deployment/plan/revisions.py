@@ -22,9 +22,9 @@ MAX_NAME = 253
 
 def start(snapshot: Snapshot) -> Draft:
     """Tell the new ReplicaSet (same template, the oldest of several) from the old ones."""
-    template = snapshot.deployment.spec.template
+    same_template = spec.templates_as(snapshot.deployment.spec.template)
     targets = by_age([target_of(replica_set) for replica_set in snapshot.replica_sets])
-    new = next((t for t in targets if spec.same_template(t.replica_set.spec.template, template)), None)
+    new = next((t for t in targets if same_template(t.replica_set.spec.template)), None)
     deployment = snapshot.deployment
     return Draft(
         snapshot,

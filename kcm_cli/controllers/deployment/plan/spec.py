@@ -1,10 +1,12 @@
 """What a Deployment's spec means in numbers."""
 
+from collections.abc import Callable
+
 from kcm_cli.api.apps import Deployment, ReplicaSet
 from kcm_cli.controllers.deployment.plan import names
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning import rollout
-from kcm_cli.planning.template_form import same_meaning
+from kcm_cli.planning.template_form import meaning_as
 
 
 def replicas_of(deployment: Deployment) -> int:
@@ -81,4 +83,10 @@ def _with(doc: object, field: str, value: Doc) -> Doc:
 
 def same_template(left: Doc, right: Doc) -> bool:
     """Whether two templates ask for the same pods, the hash label aside."""
-    return same_meaning(without_hash(left), without_hash(right))
+    return templates_as(left)(right)
+
+
+def templates_as(template: Doc) -> Callable[[Doc], bool]:
+    """``same_template`` with one template, for several others."""
+    matches = meaning_as(without_hash(template))
+    return lambda other: matches(without_hash(other))
