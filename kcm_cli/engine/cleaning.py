@@ -3,7 +3,6 @@
 What cannot be deleted is left to the next pass; an object made again under a name is never taken for the old one.
 """
 
-import logging
 from collections.abc import Callable
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -14,7 +13,6 @@ from kcm_cli.engine.resync import Loop, for_each
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.errors import Conflict, NotFound
 
-log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
 
 

@@ -78,13 +78,19 @@ class World:
             with suppress(asyncio.CancelledError):
                 await task
 
-    def manager(self, faults: Faults, only: tuple[str, ...] = ()) -> "asyncio.Task[None]":
+    def manager(
+        self,
+        faults: Faults,
+        only: tuple[str, ...] = (),
+        through: Callable[[Transport], Transport] = lambda transport: transport,
+    ) -> "asyncio.Task[None]":
         """Start a manager that sees these faults; cancel the task to kill it, as SIGKILL does.
 
         ``only``: the aliases of the controllers to run, if not all (long times are cheap without periodic ones).
+        ``through``: what stands between it and the server.
         """
         rng = random.Random(self.rng.random())
-        self.faults = FaultyTransport(self.server.transport(), faults, self.clock, rng)
+        self.faults = FaultyTransport(through(self.server.transport()), faults, self.clock, rng)
         clients = _Clients(self.faults, self.clock)
         config = _config()
         names = {d.name for d in CONTROLLERS if not only or d.alias in only}

@@ -33,8 +33,8 @@ from kcm_cli.machinery.meta import Object, controller_of
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.actions import Notice, Outcome, ref_to
 from kcm_cli.planning.status import status_changes
-from kcm_cli.rest.errors import ApiError, namespace_terminating
-from kcm_cli.rest.transport import TransportError
+from kcm_cli.rest.errors import namespace_terminating
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.store import CONTROLLER, NODE, by_controller, by_node, claimable
 
@@ -189,7 +189,7 @@ class DaemonSetController:
         """Carry the plan out; returns what failed, so that the status is still written."""
         try:
             return await self._carry_out(snapshot, history, pods)
-        except (ApiError, TransportError, FormatError) as error:
+        except (RequestError, FormatError) as error:
             return error
 
     async def _carry_out(self, snapshot: Snapshot, history: History, pods: Sequence[Pod]) -> Exception | None:

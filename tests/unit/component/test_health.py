@@ -56,3 +56,13 @@ def test_outcomes_are_counted_at_each_evaluation() -> None:
     assert 'kubernetes_healthcheck{name="a",type="healthz"} 0\n' in text
     assert 'kubernetes_healthchecks_total{name="a",status="success",type="healthz"} 1\n' in text
     assert 'kubernetes_healthchecks_total{name="a",status="error",type="healthz"} 1\n' in text
+
+
+def test_warnings_are_shown_and_fail_nothing() -> None:
+    health = checks(a=None)
+    health.warn(lambda: ["1 objects of v1/pods cannot be decoded: ns/a"])
+    report = health.evaluate()
+    assert report.healthy
+    assert report.text(verbose=False) == "ok"
+    shown = "warn: 1 objects of v1/pods cannot be decoded: ns/a\n"
+    assert report.text(verbose=True) == f"[+]a ok\n{shown}healthz check passed\n"

@@ -1,10 +1,20 @@
 """The cache and its indexes say the same after any sequence of changes."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcm_cli.api.resource import Undecodable
 from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference
-from kcm_cli.runtime.store import CONTROLLER, NAMESPACE, Store, by_controller, orphans_of
+from kcm_cli.runtime.store import (
+    CONTROLLER,
+    NAMESPACE,
+    Store,
+    UnknownDependents,
+    by_controller,
+    claimable,
+    orphans_of,
+)
 
 
 def obj(name: str, namespace: str = "ns", owner: str = "") -> Object:
@@ -54,3 +64,31 @@ def test_indexes_equal_a_search_through_all_objects(changes: list[tuple[bool, st
         assert {o.key for o in store.by_index(CONTROLLER, value)} == {
             o.key for o in everything if value in by_controller(o)
         }
+
+
+def test_an_owner_with_unknown_dependents_cannot_be_planned_for() -> None:
+    """What cannot be decoded would be taken for missing, and made again without end."""
+    store: Store[Object] = Store()
+    store.add_index(CONTROLLER, by_controller)
+    store.put(obj("a", owner="u1"))
+    unseen = obj("b", owner="u1")
+    store.mark_unknown(Undecodable(unseen.metadata, "Expected `object`"))
+    owner = Object(metadata=ObjectMeta(name="o", namespace="ns", uid="u1"))
+    other = Object(metadata=ObjectMeta(name="p", namespace="ns", uid="u2"))
+    with pytest.raises(UnknownDependents, match="ns/b"):
+        claimable(store, owner)
+    assert claimable(store, other) == []
+    store.put(unseen)
+    assert len(claimable(store, owner)) == 2
+
+
+def test_an_object_that_an_index_cannot_be_made_for_is_kept_and_costs_no_other() -> None:
+    store: Store[Object] = Store()
+    store.add_index("number", lambda one: (str(int(one.name)),))
+    for name in ("7", "x", "8"):
+        store.put(obj(name))
+    store.put(obj("x", owner="u1"))
+    assert len(store) == 3
+    assert sorted(store.index_values("number")) == ["7", "8"]
+    store.pop("ns/x")
+    assert len(store) == 2

@@ -133,3 +133,10 @@ def test_writes_are_for_this_object_and_no_later_one() -> None:
         "uid of wide",
         "uid of wide",
     ]
+
+
+@pytest.mark.parametrize("text", ["", "none", "10.0.0.0", "10.0.0.0/99", "1e400"])
+def test_a_range_that_is_none_holds_nothing_and_costs_others_nothing(text: str) -> None:
+    odd = one("odd", text, "10.9.0.0/16")
+    assert plan.networks_of(odd) == (ipaddress.ip_network("10.9.0.0/16"),)
+    assert set(plan.overlapping(WIDE, [odd, WIDE, OTHER])) >= {"odd"}

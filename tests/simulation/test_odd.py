@@ -1,0 +1,44 @@
+"""All controllers at work, a third of what they see of every kind is odd: ordinary work goes on as ever."""
+
+import asyncio
+import logging
+import random
+from contextlib import suppress
+
+import pytest
+
+from kcm_cli.rest.faults import Faults
+from kcm_cli.rest.transport import Transport
+from tests.simulation.odd import OddTransport
+from tests.simulation.run import settle
+from tests.simulation.workload import Workload
+from tests.simulation.world import World, simulate
+
+SHARED = ("Listener failed", "Index function failed", "Pass failed", "Task ended unexpectedly", "Worker ended")
+"""Errors that cost more than the object in which they begin."""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_work_settles_beside_odd_objects_of_every_kind(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    made: list[OddTransport] = []
+
+    def through(inner: Transport) -> Transport:
+        made.append(OddTransport(inner, random.Random(seed)))
+        return made[-1]
+
+    async def told(world: World) -> None:
+        work = Workload(world, world.rng)
+        manager = world.manager(Faults(latency_s=(0.001, 0.01)), through=through)
+        for _ in range(10):
+            await work.step()
+            await world.clock.sleep(3)
+        await settle(world, work)
+        assert not manager.done()
+        manager.cancel()
+        with suppress(asyncio.CancelledError):
+            await manager
+
+    simulate(seed, told)
+    assert made[0].added > 100
+    assert not [record.message for record in caplog.records if record.message.startswith(SHARED)]
