@@ -67,3 +67,10 @@ class LoopClock:
         if self._start is None:
             self._start = current
         return current - self._start
+
+
+class RealClock(LoopClock):
+    """For deadlines of what is outside of this loop: they do not come nearer where its time is moved forward."""
+
+    def monotonic(self) -> float:
+        return time.monotonic()

@@ -29,13 +29,13 @@ MAX_UNREAD_BODY_BYTES = 256 << 10
 """A body that its handler did not read is read so far, to keep the connection."""
 _REFUSED_S = 0.5
 """A client that is refused has so long to read why."""
-_SWEEP_S = 0.5
+SWEEP_S = 0.5
 _NEVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """For one server. ``connections``: at most so many at once."""
+    """For one server. ``connections``: at most so many at once. ``sweep_s``: how often deadlines are looked at."""
 
     connections: int
     head_bytes: int = MAX_HEAD_BYTES
@@ -43,6 +43,7 @@ class Limits:
     all_head_bytes: int = MOST_HEAD_BYTES
     head_s: float = HEAD_S
     idle_s: float = IDLE_S
+    sweep_s: float = SWEEP_S
 
 
 class Slot:
@@ -88,6 +89,12 @@ class Slot:
         """So many bytes of a head have come; whether they are not too many."""
         if self.head_bytes == 0:
             self._begin()
+        self.head_bytes += count
+        fits = self._limits.grown(self, count)
+        return fits and self.head_bytes <= self._limits.settings.head_bytes
+
+    def body(self, count: int) -> bool:
+        """So many bytes of a body have come that is kept until it is whole; whether there is room for them."""
         self.head_bytes += count
         return self._limits.grown(self, count)
 
@@ -152,7 +159,7 @@ class ConnectionLimits:
         slot = Slot(self, address, close, close)
         self._slots[slot] = None
         if self._timer is None:
-            self._timer = self._clock.call_later(_SWEEP_S, self._sweep)
+            self._timer = self._clock.call_later(self.settings.sweep_s, self._sweep)
         return slot
 
     def leave(self, slot: Slot) -> None:
@@ -172,10 +179,8 @@ class ConnectionLimits:
             self.leave(slot)
 
     def grown(self, slot: Slot, count: int) -> bool:
-        """A head has become larger by so many bytes; whether it may."""
+        """A slot holds so many bytes more; whether it may."""
         self._head_bytes += count
-        if slot.head_bytes > self.settings.head_bytes:
-            return False
         while self._head_bytes > self.settings.all_head_bytes:
             largest = max(self._slots, key=lambda one: one.head_bytes)
             if largest is slot:
@@ -204,7 +209,7 @@ class ConnectionLimits:
         for slot in [slot for slot in self._slots if slot.until <= now]:
             slot.close()
             self.leave(slot)
-        self._timer = self._clock.call_later(_SWEEP_S, self._sweep) if self._slots else None
+        self._timer = self._clock.call_later(self.settings.sweep_s, self._sweep) if self._slots else None
 
 
 def _nothing() -> None:

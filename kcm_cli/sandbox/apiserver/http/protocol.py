@@ -19,9 +19,12 @@ from urllib.parse import parse_qsl, unquote
 
 import httptools
 
+from kcm_cli.component.connection_limits import ConnectionLimits, Slot
 from kcm_cli.rest.transport import Request, Response, Stream
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
+BODY_S = 60.0
+"""A body has to come within the time of a request."""
 GZIP_BYTES = 128 * 1024
 _GZIP_LEVEL = 1
 _log = logging.getLogger(__name__)
@@ -30,7 +33,12 @@ _REASONS = {
     **{200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 304: "Not Modified", 400: "Bad Request"},
     **{401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable"},
     **{409: "Conflict", 410: "Gone", 413: "Request Entity Too Large", 415: "Unsupported Media Type"},
-    **{422: "Unprocessable Entity", 429: "Too Many Requests", 500: "Internal Server Error"},
+    **{
+        422: "Unprocessable Entity",
+        429: "Too Many Requests",
+        431: "Request Header Fields Too Large",
+        500: "Internal Server Error",
+    },
     **{501: "Not Implemented", 503: "Service Unavailable", 504: "Gateway Timeout"},
 }
 
@@ -42,6 +50,7 @@ class Connections(Protocol):
 
     handler: Handler
     open: "set[HttpConnection]"
+    limits: ConnectionLimits
 
     def date(self) -> str:
         """The Date header of now."""
@@ -65,17 +74,55 @@ class HttpConnection(asyncio.Protocol):
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
         self._length = 0
+        self._slot: Slot | None = None
+        self._in_head = True
+        self._head_begun = False
+        self._rest = bytearray()
+        self._tail = b""
+        self._too_large = False
 
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
+        address = str((transport.get_extra_info("peername") or ("",))[0])
+        self._slot = self._server.limits.admit(address, self.abort)
+        if self._slot is None:
+            self.abort()
+            return
+        self._slot.on_refusal(self.abort, self._refuse_head)
         self._server.open.add(self)
         tls = transport.get_extra_info("ssl_object")
         if tls is not None:
             self._peer = tls.getpeercert(binary_form=True)
 
     def data_received(self, data: bytes) -> None:
+        slot = self._slot
+        if slot is None or self._closing:
+            return
+        if not self._fits(slot, len(data)):
+            slot.refuse()
+        elif not self._in_head or not self._head_begun:
+            self._head_begun, self._tail = self._in_head, data[-3:]
+            self._feed(data)
+        else:
+            self._feed_rest(data)
+
+    def _fits(self, slot: Slot, count: int) -> bool:
+        if self._in_head:
+            return slot.received(count)
+        return self._length > MAX_BODY_BYTES or slot.body(count)  # what is too large is not kept
+
+    def _feed_rest(self, data: bytes) -> None:
+        """A head that came in parts goes to the parser when it is complete, which else would copy it with each."""
+        self._rest += data
+        seen = self._tail + data
+        self._tail = seen[-3:]
+        if b"\r\n\r\n" in seen or b"\n\n" in seen:
+            rest, self._rest = bytes(self._rest), bytearray()
+            self._feed(rest)
+
+    def _feed(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -83,7 +130,19 @@ class HttpConnection(asyncio.Protocol):
         except httptools.HttpParserInvalidMethodError:
             self._unknown_method(data)
         except httptools.HttpParserError:
+            self._bad_request()
+
+    def _bad_request(self) -> None:
+        if self._too_large and self._slot is not None:
+            self._slot.refuse()
+        else:
             self._refuse(400, b"400 Bad Request")
+
+    def _refuse_head(self) -> None:
+        """The limits close the connection when its client could read why."""
+        self._rest, self._body, self._headers = bytearray(), [], {}
+        status, body = (431, b"431 Request Header Fields Too Large") if self._in_head else (413, _TOO_LARGE)
+        self._refuse(status, body, close=False)
 
     def _unknown_method(self, data: bytes) -> None:
         """Go on as if a method had been sent that the parser knows, and that no path has."""
@@ -92,11 +151,14 @@ class HttpConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(b"TRACE " + rest)
         except httptools.HttpParserError:
-            self._refuse(400, b"400 Bad Request")
+            self._bad_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._server.open.discard(self)
         self._transport = None
+        self._rest, self._body, self._headers = bytearray(), [], {}
+        if self._slot is not None:
+            self._server.limits.leave(self._slot)
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()
@@ -105,11 +167,15 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         if self._writable is None:
             self._writable = asyncio.get_running_loop().create_future()
+        if self._slot is not None:
+            self._slot.stalled = True
 
     def resume_writing(self) -> None:
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
         self._writable = None
+        if self._slot is not None:
+            self._slot.stalled = False
 
     # httptools' callbacks
 
@@ -120,12 +186,18 @@ class HttpConnection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self._slot is not None and not self._slot.header():
+            self._too_large = True
+            raise ValueError("too many headers")  # ends the parsing
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         known = self._headers.get(key)
         separator = "\n" if key.startswith("impersonate-") else ", "
         self._headers[key] = text if known is None else f"{known}{separator}{text}"
 
     def on_headers_complete(self) -> None:
+        self._in_head = self._head_begun = False
+        if self._slot is not None:
+            self._slot.idle(BODY_S)
         if self._headers.get("expect", "").lower() == "100-continue" and self._transport is not None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -135,8 +207,11 @@ class HttpConnection(asyncio.Protocol):
             self._body.append(body)
 
     def on_message_complete(self) -> None:
+        self._in_head = True
         if self._closing:
             return
+        if self._slot is not None:
+            self._slot.complete()
         keep_alive = self._parser.should_keep_alive()
         request = _request(self._parser.get_method().decode("latin-1"), self._url, self._headers, self._body)
         self._waiting.append((request, keep_alive))
@@ -172,6 +247,8 @@ class HttpConnection(asyncio.Protocol):
             self.close()
         elif self._transport is not None:
             self._transport.resume_reading()
+            if not self._waiting and self._slot is not None:
+                self._slot.idle()
 
     def _fail(self) -> None:
         if self._begun:
@@ -230,12 +307,15 @@ class HttpConnection(asyncio.Protocol):
         lines.append(f"Date: {self._server.date()}\r\n{length}\r\n")
         return "".join(lines).encode("utf-8")
 
-    def _refuse(self, status: int, body: bytes, content_type: str = "text/plain; charset=utf-8") -> None:
+    def _refuse(
+        self, status: int, body: bytes, content_type: str = "text/plain; charset=utf-8", *, close: bool = True
+    ) -> None:
         if self._transport is not None and not self._closing:
             self._closing = True
             length = f"Content-Length: {len(body)}\r\n"
             self._transport.write(self._head(status, {"content-type": content_type}, False, "", length) + body)
-            self.close()
+            if close:
+                self.close()
 
     def close(self) -> None:
         """Close once what was written is sent."""

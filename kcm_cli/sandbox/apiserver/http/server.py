@@ -8,9 +8,13 @@ from collections.abc import Sequence
 from email.utils import format_datetime
 from pathlib import Path
 
-from kcm_cli.component.clock import Clock
+from kcm_cli.component.clock import Clock, RealClock
+from kcm_cli.component.connection_limits import ConnectionLimits, Limits
 from kcm_cli.sandbox.apiserver.http.protocol import Handler, HttpConnection
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+
+LIMITS = Limits(1024, all_head_bytes=64 << 20, sweep_s=5.0)
+"""Bodies count among the heads: they are kept until they are whole, and before it is known whose they are."""
 
 
 def tls_context(certificates: Certificates) -> ssl.SSLContext:
@@ -29,10 +33,11 @@ def tls_context(certificates: Certificates) -> ssl.SSLContext:
 
 
 class HttpServer:
-    """Serves a handler on bound sockets. ``start``, then ``stop`` once."""
+    """Serves a handler on bound sockets, within limits. ``start``, then ``stop`` once."""
 
-    def __init__(self, handler: Handler, clock: Clock) -> None:
+    def __init__(self, handler: Handler, clock: Clock, limits: Limits = LIMITS) -> None:
         self.handler = handler
+        self.limits = ConnectionLimits(limits, RealClock())
         self.open: set[HttpConnection] = set()
         self._clock = clock
         self._servers: list[asyncio.Server] = []
@@ -58,6 +63,7 @@ class HttpServer:
             await self._clock.sleep(0.02)
         for connection in list(self.open):
             connection.abort()
+        self.limits.close()
         await self._clock.sleep(0)
 
     def date(self) -> str:

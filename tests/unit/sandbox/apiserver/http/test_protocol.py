@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.connection_limits import Limits
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.http.protocol import MAX_BODY_BYTES
-from kcm_cli.sandbox.apiserver.http.server import HttpServer
+from kcm_cli.sandbox.apiserver.http.server import LIMITS, HttpServer
 
 JSON = {"content-type": "application/json"}
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter, HttpServer, "Echo"], Awaitable[None]]
@@ -51,10 +52,10 @@ class Echo:
             self.ended.set()
 
 
-def run(talk: Talk) -> None:
+def run(talk: Talk, limits: Limits = LIMITS) -> None:
     async def main() -> None:
         echo = Echo()
-        server = HttpServer(echo, LoopClock())
+        server = HttpServer(echo, LoopClock(), limits)
         listener = socket.create_server(("127.0.0.1", 0))
         await server.start([listener], None)
         reader, writer = await asyncio.open_connection(*listener.getsockname())
@@ -128,6 +129,74 @@ def test_refuses_a_body_that_is_too_large() -> None:
         assert msgspec.json.decode(body)["reason"] == "RequestEntityTooLarge"
 
     run(talk)
+
+
+HEAD = b"GET / HTTP/1.1\r\nhost: a\r\n"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [HEAD, b"x: ", *[b"x" * 65536] * 17],
+        [HEAD, *[b"x: y\r\n" * 1000] * 2, b"\r\n"],
+        [b"GET /", *[b"x" * 65536] * 17],
+    ],
+    ids=["one large header", "many headers", "a large request line"],
+)
+def test_a_head_that_is_too_large_is_refused(parts: list[bytes]) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        for part in parts:
+            writer.write(part)
+            await asyncio.sleep(0)
+        assert (await answer(reader))[0] == 431
+
+    run(talk)
+
+
+def test_a_head_that_comes_in_parts_is_read() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        for part in (HEAD, b"x: " + b"x" * 500_000, b"\r", b"\n", b"\r", b"\nGET /two HTTP/1.1\r\n", b"a: b\r\n\r\n"):
+            writer.write(part)
+            await asyncio.sleep(0.01)
+        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/"
+        assert msgspec.json.decode((await answer(reader))[2])["path"] == "/two"
+
+    run(talk)
+
+
+def test_clients_that_do_not_go_on_are_closed_and_streams_are_not() -> None:
+    limits = Limits(4, head_s=0.2, idle_s=0.2, sweep_s=0.05)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, _: Echo) -> None:
+        port = writer.get_extra_info("peername")
+        watch, watching = await asyncio.open_connection(*port)
+        watching.write(b"GET /stream HTTP/1.1\r\n\r\n")
+        await watch.readuntil(b'{"n":1}\n')
+        writer.write(HEAD)
+        assert await reader.read() == b""
+        idle, once = await asyncio.open_connection(*port)
+        once.write(HEAD + b"\r\n")
+        assert (await answer(idle))[0] == 200
+        assert await idle.read() == b""
+        assert len(server.open) == 1
+        watching.close()
+        once.close()
+
+    run(talk, limits)
+
+
+def test_new_connections_displace_those_that_wait() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, echo: Echo) -> None:
+        address = writer.get_extra_info("peername")
+        streams = [await asyncio.open_connection(*address) for _ in range(3)]
+        assert await reader.read() == b""
+        last, asking = streams[-1]
+        asking.write(HEAD + b"\r\n")
+        assert (await answer(last))[0] == 200
+        for _, writer in streams:
+            writer.close()
+
+    run(talk, Limits(3))
 
 
 def test_a_method_that_nobody_knows_is_one_that_no_path_has() -> None:
