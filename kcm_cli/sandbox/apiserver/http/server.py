@@ -13,7 +13,8 @@ from kcm_cli.component.connection_limits import ConnectionLimits, Limits
 from kcm_cli.sandbox.apiserver.http.protocol import Handler, HttpConnection
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 
-LIMITS = Limits(1024, all_head_bytes=64 << 20, sweep_s=5.0)
+_RECEIVED_BYTES = 32 * 1024
+LIMITS = Limits(1024, all_head_bytes=24 << 20, sweep_s=5.0)
 """Bodies count among the heads: they are kept until they are whole, and before it is known whose they are."""
 
 
@@ -47,6 +48,8 @@ class HttpServer:
         """Accept connections."""
         loop = asyncio.get_running_loop()
         for one in sockets:
+            # What is read at once is kept by each connection's TLS for its lifetime.
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED_BYTES)
             self._servers.append(
                 await loop.create_server(lambda: HttpConnection(self), sock=one, ssl=context, backlog=1024)
             )
