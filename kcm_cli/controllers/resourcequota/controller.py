@@ -16,13 +16,14 @@ from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota.scopes import requirements
+from kcm_cli.rest.errors import Conflict
 from kcm_cli.runtime.store import NAMESPACE
 
 NOT_LISTED_S = 0.2
 """How soon a quota is tried again whose kinds are still being listed."""
 LISTING_S = 30.0
 """So long a kind may take; after that the others are counted without it."""
-PACE_S = 0.5
+PACE_S = 1.0
 """A quota that is used less and less is written once in this time."""
 
 
@@ -62,6 +63,8 @@ class ResourceQuotaController:
         )
         self._monitors = Monitors(context, features, self._freed)
         self._looked: dict[str, float] = {}
+        self._overtaken: dict[str, float] = {}
+        """When the quotas may be written again that admission has charged between a look and a write."""
         self.quotas.listen(on_add=self._added, on_update=self._updated, on_delete=self._deleted)
 
     async def sync(self, key: str) -> float | None:
@@ -87,7 +90,12 @@ class ResourceQuotaController:
         status = plan.new_status(quota, used)
         if status is not None:
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
-            self._fresh.wrote(await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status")))
+            try:
+                self._fresh.wrote(await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status")))
+            except Conflict:
+                self._overtaken[key] = self._clock.monotonic() + PACE_S
+                return 2 * PACE_S
+        self._overtaken.pop(key, None)
         return LISTING_S if listing else None
 
     def _again(self, quota: ResourceQuota) -> ResourceQuota | None:
@@ -134,9 +142,13 @@ class ResourceQuotaController:
         """What admission charges needs no counting; a changed limit does."""
         if old.spec != new.spec or new.status.used is None:
             self._added(new)
+        due = self._overtaken.get(new.key)
+        if due is not None and due <= self._clock.monotonic():
+            self.queue.add(new.key)  # the less time since its last change, the likelier it is that a write fits
 
     def _deleted(self, quota: ResourceQuota) -> None:
         self._looked.pop(quota.key, None)
+        self._overtaken.pop(quota.key, None)
         if not self.quotas.store.count(NAMESPACE, quota.namespace):
             self._monitors.forget(quota.namespace)
 

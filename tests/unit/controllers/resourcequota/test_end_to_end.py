@@ -382,3 +382,27 @@ def test_what_is_kept_of_a_namespace_goes_with_its_last_quota(play):
             assert await story.used() == {"pods": "2"}
 
     play(life)
+
+
+def test_a_write_that_admission_overtakes_is_made_again_after_its_next_charge(play):
+    async def life(world: World) -> None:
+        story = Story(world)
+        overtaken = [0]
+
+        async def charged(request: Request) -> None:
+            """Between the controller's look and its write, another pod is admitted."""
+            if request.method == "PUT" and overtaken[0] < 3 and await story.used():
+                overtaken[0] += 1
+                await story.pod(f"between-{overtaken[0]}")
+
+        transport = Refusing(world.server.transport(), lambda request: False, charged)
+        async with story.running(transport):
+            await story.pod("gone")
+            await story.quota({"pods": "90", "requests.cpu": "9"})
+            await world.wait(5)
+            await world.client.delete(PODS, "default", "gone", grace_s=0)
+            await world.wait(20)
+            assert overtaken[0] == 3
+            assert await story.used() == {"pods": "3", "requests.cpu": "300m"}
+
+    play(life)
