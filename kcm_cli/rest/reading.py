@@ -34,14 +34,18 @@ def read_doc(body: codec.Data) -> Doc:
 def read_object(resource: Resource[Obj], body: bytes, name: str = "", subresource: str = "") -> Obj:
     """An answer as an object; it has to be the one that was asked for, where its name is known.
 
+    One without a name has to be of the kind at least: reviews have none, since nobody stores them.
     Raises Unreadable: whoever takes ``{}`` for an object concludes from what is not in it.
     """
     try:
         obj = resource.decode(body)
     except codec.DecodeError as error:
         raise unreadable(error) from None
-    if subresource in _ABOUT_OBJECT and (not obj.name if not name else obj.name != name):
-        raise Unreadable(f"the answer cannot be read: it is no {resource.kind or 'object'} named {name or 'at all'}")
+    if subresource not in _ABOUT_OBJECT:
+        return obj
+    if obj.name != name if name else not obj.name and read_doc(body).get("kind") != resource.kind:
+        wanted = f"{resource.kind or 'object'} named {name}" if name else resource.kind or "object"
+        raise Unreadable(f"the answer cannot be read: it is no {wanted}")
     return obj
 
 

@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from kcm_cli.api.apps import DEPLOYMENTS
+from kcm_cli.api.authorization import SUBJECT_ACCESS_REVIEWS
 from kcm_cli.api.core import NODES, PODS
 from kcm_cli.component import virtual
 from kcm_cli.rest import errors
@@ -390,3 +391,11 @@ def test_a_deletion_whose_answer_cannot_be_read_may_have_failed(script, body):
 def test_another_object_than_the_one_asked_for_is_unreadable(script, answer):
     with pytest.raises(Unreadable, match="named b"):
         virtual.run(script(answer(200, POD)).client().get(PODS, "ns", "b"))
+
+
+def test_a_review_has_no_name_but_its_kind(script, answer):
+    body = {"kind": "SubjectAccessReview", "metadata": {"creationTimestamp": None}, "status": {"allowed": True}}
+    made = script(answer(201, body), answer(201, {"status": {"allowed": True}})).client()
+    assert virtual.run(made.create(SUBJECT_ACCESS_REVIEWS, "", {})).status.allowed
+    with pytest.raises(Unreadable, match="it is no SubjectAccessReview"):
+        virtual.run(made.create(SUBJECT_ACCESS_REVIEWS, "", {}))
