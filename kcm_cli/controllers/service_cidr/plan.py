@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from kcm_cli.api.core import Condition
 from kcm_cli.api.networking import SERVICE_CIDRS, IPAddress, ServiceCIDR
-from kcm_cli.machinery.addresses import Address, Network
+from kcm_cli.machinery.addresses import Address, Network, parse_cidr
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Patch
@@ -110,14 +110,8 @@ def networks_of(one: ServiceCIDR) -> tuple[Network, ...]:
 
 @lru_cache(maxsize=1024)
 def _parsed(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
-    return tuple(network for text in cidrs if (network := _network(text)) is not None)
-
-
-def _network(text: str) -> Network | None:
-    try:
-        return ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return None
+    found = (parse_cidr(text) for text in cidrs)
+    return tuple(network for _, network in filter(None, found))
 
 
 def _overlap(one: Network, other: Network) -> bool:
