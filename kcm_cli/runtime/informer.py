@@ -236,13 +236,15 @@ class Informer(Generic[T]):
         steps: Iterator[Callable[[], None]] = chain(
             (partial(self._remove, key) for key in absent), (partial(self._take, obj) for obj in found.values())
         )
-        took_s = 0.0
-        while chunk := list(islice(steps, CHUNK)):
+        took_s, chunk = 0.0, list(islice(steps, CHUNK))
+        while chunk:
             started = time.perf_counter()
             for step in chunk:
                 step()
             took_s += time.perf_counter() - started
-            await asyncio.sleep(0)
+            chunk = list(islice(steps, CHUNK))
+            if chunk:
+                await asyncio.sleep(0)
         self.handling.observe(took_s)
         self.last_version = version
         self._spoilt = 0
