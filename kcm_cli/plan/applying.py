@@ -29,7 +29,7 @@ from kcm_cli.plan.changes import (
     SetImage,
     Target,
 )
-from kcm_cli.plan.observe import NODES, PODS
+from kcm_cli.plan.observe import NODES, PODS, seen
 from kcm_cli.plan.snapshot import PlanError
 from kcm_cli.plan.twin.twin import Twin
 from kcm_cli.rest.client import APPLY, MERGE, STRATEGIC_MERGE
@@ -141,12 +141,11 @@ class Applying:
         """Cordon and evict until no pod is left that goes."""
         client, about = self.twin.client, Object("Node", "", node)
         await client.patch(_NODES, "", node, {"spec": {"unschedulable": True}}, content_type=STRATEGIC_MERGE)
-        waiting = {pod.key: pod.uid for pod in self._pods_to_evict(node)}
+        waiting = {pod.key: pod for pod in self._pods_to_evict(node)}
         asked: set[str] = set()
         while waiting:
-            for key, uid in sorted(waiting.items()):
-                pod = self._pod(key)
-                if pod is None or pod.uid != uid:
+            for key, pod in sorted(waiting.items()):
+                if not self._is_there(pod):
                     del waiting[key]
                     self.blocked.pop(_named(key), None)
                 elif key not in asked and await self._evict(pod):
@@ -185,10 +184,9 @@ class Applying:
             if pod.spec.node_name == node:
                 yield pod
 
-    def _pod(self, key: str) -> SimulatedPod | None:
-        namespace, _, name = key.partition("/")
-        stored = self.twin.store.get(PODS, namespace, name)
-        return codec.decode(stored.data, SimulatedPod) if stored is not None else None
+    def _is_there(self, pod: SimulatedPod) -> bool:
+        stored = self.twin.store.get(PODS, pod.namespace, pod.name)
+        return stored is not None and seen(stored.data).metadata.uid == pod.uid
 
     async def _evict(self, pod: SimulatedPod) -> bool:
         """Whether the pod goes."""

@@ -37,6 +37,7 @@ class Container(View, frozen=True, gc=False):
 
 class Spec(View, frozen=True, gc=False):
     node_name: str = ""
+    scheduler_name: str = ""
     replicas: int | None = None
     unschedulable: bool = False
 

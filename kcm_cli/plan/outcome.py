@@ -1,8 +1,8 @@
 """One run of a twin, and what is left of it: values that can be compared with those of another run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.virtual import run
@@ -11,6 +11,7 @@ from kcm_cli.manager.config import Config
 from kcm_cli.plan.answer import Happening, Object
 from kcm_cli.plan.applying import Applying, Refusal
 from kcm_cli.plan.changes import Change, Options
+from kcm_cli.plan.forking import Copy, may_fork
 from kcm_cli.plan.observe import (
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -33,6 +34,7 @@ from kcm_cli.planning.pods import is_terminal
 from kcm_cli.runtime.tasks import Tasks, innermost
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.scheduler.requests import amounts, of_pod
+from kcm_cli.sandbox.scheduler.scheduler import NAME as DEFAULT_SCHEDULER
 from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 START_S = 5.0
@@ -61,30 +63,68 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
 
 
-def simulate(snapshot: Snapshot, config: Config, seed: int, changes: Sequence[Change], options: Options) -> Outcome:
-    """Live through the horizon. Raises PlanError."""
-    return run(_live(snapshot, config, seed, tuple(changes), options))
+def simulate(
+    snapshot: Snapshot, config: Config, seed: int, changes: Sequence[Change], options: Options
+) -> tuple[Outcome, Outcome]:
+    """Live through the horizon without the changes and with them; twice the same where there are none.
+
+    Raises PlanError.
+    """
+    life = partial(_Life, snapshot, config, seed, options)
+    if not changes:
+        alone = run(_one(life, ()))
+        return alone, alone
+    if may_fork():
+        return run(_both(life, tuple(changes)))
+    return run(_one(life, ())), run(_one(life, tuple(changes)))
 
 
-async def _live(
-    snapshot: Snapshot, config: Config, seed: int, changes: tuple[Change, ...], options: Options
-) -> Outcome:
-    twin = Twin(snapshot, config, seed)
-    observer = Observer(twin.store, twin.clock.monotonic)
-    applying = Applying(twin, options, observer.note)
-    failed: list[tuple[str, BaseException]] = []
-    drains = Tasks(lambda name, error: failed.append((name, error)))
-    async with twin:
-        await twin.clock.sleep(START_S)
-        observer.since_s = twin.clock.monotonic()
-        names = await applying.begin(changes)
+async def _one(make: "Callable[[], _Life]", changes: tuple[Change, ...]) -> Outcome:
+    life = make()
+    async with life.twin:
+        await life.begin()
+        return await life.lead(changes)
+
+
+async def _both(make: "Callable[[], _Life]", changes: tuple[Change, ...]) -> tuple[Outcome, Outcome]:
+    life = make()
+    async with life.twin:
+        await life.begin()
+        base = Copy(life.lead(()))
+        await base.start()
+        try:
+            changed = await life.lead(changes)
+            return base.result(), changed
+        finally:
+            base.end()
+
+
+class _Life:
+    """One life of a twin: ``begin``, then ``lead`` once."""
+
+    def __init__(self, snapshot: Snapshot, config: Config, seed: int, options: Options) -> None:
+        self.twin = Twin(snapshot, config, seed)
+        self._options = options
+        self._observer = Observer(self.twin.store, self.twin.clock.monotonic)
+        self._applying = Applying(self.twin, options, self._observer.note)
+
+    async def begin(self) -> None:
+        """Let caches fill."""
+        await self.twin.clock.sleep(START_S)
+
+    async def lead(self, changes: tuple[Change, ...]) -> Outcome:
+        """Make the changes and let the horizon pass. Raises PlanError."""
+        twin, failed = self.twin, list[tuple[str, BaseException]]()
+        drains = Tasks(lambda name, error: failed.append((name, error)))
+        self._observer.since_s = twin.clock.monotonic()
+        names = await self._applying.begin(changes)
         if names:
-            drains.start("drain", _drain(applying, names))
-        await twin.clock.sleep(options.horizon_s)
+            drains.start("drain", _drain(self._applying, names))
+        await twin.clock.sleep(self._options.horizon_s)
         await drains.stop()
         for name, error in (*twin.failed, *failed):
             raise PlanError(f"{name} failed in the twin: {innermost(error)!r}") from error
-    return _outcome(twin, observer, applying)
+        return _outcome(twin, self._observer, self._applying)
 
 
 async def _drain(applying: Applying, nodes: Sequence[str]) -> None:
@@ -234,8 +274,7 @@ def _notes(twin: Twin) -> Iterator[str]:
 def _other_schedulers(twin: Twin) -> list[str]:
     found: dict[str, int] = {}
     for stored in twin.store.list(PODS):
-        spec: Any = stored.doc.get("spec") or {}
-        name = spec.get("schedulerName") or "default-scheduler"
-        if name != "default-scheduler" and not spec.get("nodeName"):
-            found[str(name)] = found.get(str(name), 0) + 1
+        spec = seen(stored.data).spec
+        if spec is not None and spec.scheduler_name not in ("", DEFAULT_SCHEDULER) and not spec.node_name:
+            found[spec.scheduler_name] = found.get(spec.scheduler_name, 0) + 1
     return [f"{name} ({count})" for name, count in sorted(found.items())]

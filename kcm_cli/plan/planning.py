@@ -54,12 +54,9 @@ def plan(
     runs: list[tuple[Outcome, Outcome]] = []
     for number, seed in enumerate(options.seeds, 1):
         of = f" (seed {number} of {len(options.seeds)})" if len(options.seeds) > 1 else ""
-        progress(f"running the cluster as it is{of}")
-        base = simulate(snapshot, config, seed, (), options)
-        changed = base
+        progress(f"running the cluster ahead{of}")
+        base, changed = simulate(snapshot, config, seed, changes, options)
         if not is_audit:
-            progress(f"running it with the change{of}")
-            changed = simulate(snapshot, config, seed, changes, options)
             complete(base, changed)
         runs.append((base, changed))
     base, changed = runs[0]

@@ -65,8 +65,9 @@ class Twin:
         self.learned = Learned(snapshot)
         self.metrics = FrozenMetrics(self.store, self.clock)
         self._config = config
+        certificates = _certificates(snapshot.taken_at)
         self._api = assemble(
-            self.store, self.clock, self._rng(), _certificates(snapshot.taken_at), tokens={}, address="127.0.0.1:6443"
+            self.store, self.clock, self._rng(), certificates, tokens={}, address="127.0.0.1:6443", ratchets=True
         )
         for name, version in self.metrics.groups:
             self._api.aggregate(Discoverable(name, version))
@@ -77,7 +78,7 @@ class Twin:
         self._events = Events(kubelet, self._names, self.clock)
         grace_s = config.component.node_lifecycle.monitor_grace_period_s
         nodes = self._informers.get(NODES)
-        self.agents = TwinAgents(nodes, self.store, self.clock, max(HEARTBEAT_S, grace_s / 2))
+        self.agents = TwinAgents(nodes, self.store, self.clock, max(HEARTBEAT_S, 0.7 * grace_s))
         self._kubelets = Kubelets(
             kubelet, self._informers.get(PODS), nodes, self._events, self.clock, behaviour=self.learned
         )

@@ -22,9 +22,10 @@ def assemble(
     *,
     tokens: Mapping[str, User],
     address: str,
+    ratchets: bool = False,
 ) -> ApiServer:
-    """tokens: static bearer tokens. address: host:port by which the server calls itself."""
+    """tokens: static bearer tokens. address: host:port by which the server calls itself. ratchets: see Core."""
     security = Security.assemble(store, clock, rng, certificates, tokens=tokens, address=address)
     catalog, schemas = Catalog(), Schemas()
     admission = Admission(store, clock, rng, security.authorizer, catalog, schemas)
-    return ApiServer(Parts(store, clock, rng, security, catalog, schemas, admission))
+    return ApiServer(Parts(store, clock, rng, security, catalog, schemas, admission, ratchets))

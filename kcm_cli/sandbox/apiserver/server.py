@@ -74,6 +74,7 @@ class Parts:
     catalog: Catalog
     schemas: Schemas
     admission: Admission
+    ratchets: bool = False
 
 
 @dataclass(slots=True)
@@ -117,6 +118,7 @@ class ApiServer:
             authorizer=security.authorizer,
             services=ServiceAllocator(parts.store, services.info, parts.random),
             custom=custom,
+            ratchets=parts.ratchets,
         )
         status = OwnStatus(parts.store, parts.catalog, self.core.patching, parts.clock)
         DefinitionController(parts.store, parts.clock, custom, status)

@@ -277,7 +277,7 @@ class Kubelets:
                 await self._reject(pod, agent, rejection)
                 return None
         state = restore(pod, played, now)
-        place = Place(self._address(pod, agent), agent.host_ip)
+        place = Place(self._address(pod, agent), pod.status.host_ip or agent.host_ip)
         granted = resizing.granted_before(pod)
         life = Life(pod.uid, agent, pod, played, state, place, pod.status.conditions, granted)
         self._lives[key] = life

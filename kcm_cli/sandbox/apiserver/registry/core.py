@@ -55,7 +55,9 @@ class CustomKinds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """The store and the parts that the verbs share."""
+    """The store and the parts that the verbs share. ratchets: what was wrong with an object already, since it came from
+    another server, is no reason to refuse an update.
+    """
 
     store: Store
     catalog: Catalog
@@ -67,6 +69,7 @@ class Core:
     authorizer: Authorizer
     services: ServiceAllocator
     custom: CustomKinds | None = None
+    ratchets: bool = False
 
     def rules(self, info: ResourceInfo, subresource: str = "") -> Strategy:
         """The strategy of a kind, or of a subresource with rules of its own."""

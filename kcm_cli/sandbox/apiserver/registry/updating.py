@@ -5,7 +5,7 @@ A write makes its object from what is stored, and starts anew when another write
 upstream: apiserver pkg/endpoints/handlers/{update,patch}.go, pkg/registry/generic/registry/store.go#Update (v1.36)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kcm_cli.machinery.errors import FormatError
@@ -20,7 +20,7 @@ from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions
 from kcm_cli.sandbox.apiserver.security.authorizer import refusal
 from kcm_cli.sandbox.apiserver.store import Conflict, NotFound, Stored
 from kcm_cli.sandbox.apiserver.strategy import Context
-from kcm_cli.sandbox.apiserver.types import Attributes, Tree, invalid
+from kcm_cli.sandbox.apiserver.types import Attributes, FieldError, Tree, invalid
 from kcm_cli.sandbox.apiserver.validation import errors as field_errors
 
 STATUS, SCALE = "status", "scale"
@@ -197,11 +197,15 @@ class Updater:
             rules = self._core.rules(call.ruled)
             rules.prepare_status(doc, old, context)
             errors = [*device_access.on_status(self._core, call, doc, old), *rules.validate_status(doc, old)]
+            if errors and self._core.ratchets:
+                errors = _fresh(errors, rules.validate_status(old, old))
             warnings = [] if errors else rules.status_warnings(doc, old)
         else:
             rules = self._core.rules(call.ruled, "" if change.subresource == SCALE else change.subresource)
             rules.prepare_update(doc, old, context)
             errors = rules.validate_update(doc, old)
+            if errors and self._core.ratchets:
+                errors = _fresh(errors, rules.validate_update(old, old))
             warnings = [] if errors else rules.warnings(doc, old)
         if errors:
             call.warnings += rules.refused_warnings(doc, old, errors)
@@ -254,3 +258,9 @@ class Updater:
             if call.resource.custom:
                 raise refusals.unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
             raise refusals.unsupported_patch()
+
+
+def _fresh(errors: Sequence[FieldError], known: Sequence[FieldError]) -> list[FieldError]:
+    """The errors in fields that were not wrong already."""
+    there = {(error.type, error.field) for error in known}
+    return [error for error in errors if (error.type, error.field) not in there]

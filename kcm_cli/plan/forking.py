@@ -1,0 +1,80 @@
+"""One life of a twin becomes two: a copy of this process goes on without the change, so that what both have in common
+is lived once, and two processors share the rest.
+"""
+
+import asyncio
+import gc
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Coroutine
+from typing import Generic, NoReturn, TypeVar
+
+from kcm_cli.plan.snapshot import PlanError
+
+T = TypeVar("T")
+
+
+def may_fork() -> bool:
+    """Whether a copy of this process would be sound: other threads would be missing in it, with what they hold."""
+    return hasattr(os, "fork") and threading.active_count() == 1
+
+
+class Copy(Generic[T]):
+    """A copy of this process that brings one coroutine to its end. ``result`` or ``end`` once."""
+
+    def __init__(self, work: Coroutine[object, object, T]) -> None:
+        """Made within a running loop on virtual time, whose tasks then live on in both processes."""
+        self._work = work
+        self._pid = 0
+        self._pipe = -1
+
+    async def start(self) -> None:
+        """Returns in this process; the copy never does."""
+        gc.freeze()  # so that collecting does not write to pages that both share
+        loop = asyncio.get_running_loop()
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid:
+            os.close(writing)
+            self._work.close()
+            self._pid, self._pipe = pid, reading
+            return
+        os.close(reading)
+        asyncio._set_running_loop(loop)  # it is bound to the process that it began in
+        await self._in_copy(writing)
+
+    async def _in_copy(self, writing: int) -> NoReturn:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            answer: object = (True, await self._work)
+        except PlanError as error:
+            answer = (False, str(error))
+        except BaseException as error:  # noqa: BLE001 - the end of this process: its parent raises it
+            answer = (False, f"the run without the change failed: {error!r}")
+        with os.fdopen(writing, "wb") as pipe:
+            pickle.dump(answer, pipe, pickle.HIGHEST_PROTOCOL)
+        os._exit(0)
+
+    def result(self) -> T:
+        """Wait for the copy's end. Raises PlanError where it failed."""
+        with os.fdopen(self._pipe, "rb") as pipe:
+            data = pipe.read()
+        self._pipe = -1
+        os.waitpid(self._pid, 0)
+        if not data:
+            raise PlanError("the run without the change was ended by another process")
+        done, value = pickle.loads(data)
+        if not done:
+            raise PlanError(value)
+        found: T = value
+        return found
+
+    def end(self) -> None:
+        """End the copy, where its result is not wanted any more. May be called after ``result``."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+            self._pipe = -1
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
