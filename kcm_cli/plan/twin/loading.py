@@ -138,8 +138,9 @@ class _Rows:
                 spec: Doc = {"finalizers": ["kubernetes"]}
                 yield self._made(self._served(_NAMESPACES), "", name, "", {"spec": spec, "status": status})
         if "nodes" in missing:
-            for name in sorted(self._nodes):
-                yield self._made(self._served(_NODES), "", name, "", _node(name, format_time(self._snapshot.taken_at)))
+            uids = {ref.name: uid for uid, (_, ref) in self._owners.items() if ref.kind == "Node"}
+            for name in sorted(self._nodes | uids.keys()):
+                yield self._made(self._served(_NODES), "", name, uids.get(name, ""), _node(name, format_time(self._snapshot.taken_at)))
         for uid, (namespace, ref) in sorted(self._owners.items()):
             served = self._catalog.by_kind(ref.api_version, ref.kind)
             if served is None or self._is_read(served):

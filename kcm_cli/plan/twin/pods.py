@@ -158,7 +158,8 @@ class Learned:
         self._images[node.name] = {full_image(name) for image in node.status.images for name in image.names}
 
     def _note_pod(self, pod: SimulatedPod) -> None:
-        self._generations[pod.uid] = pod.metadata.generation
+        if pod.spec.node_name:  # others are new to their kubelet, whenever they come to it
+            self._generations[pod.uid] = pod.metadata.generation
         self._note_images(pod)
         ref = controller_of(pod)
         if ref is None:

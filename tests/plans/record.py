@@ -1,0 +1,311 @@
+"""Records the scenarios: the Go manager on a real API server, kubelets and scheduler of the sandbox as its clients.
+
+    KUBEBUILDER_ASSETS=... python -m tests.plans.record [NAME...]
+
+For each scenario tests/recorded/plans gets NAME.kcm, the cluster before the change, and NAME.json, what the manager's
+controllers wrote after it, from the API server's audit log.
+"""
+
+import asyncio
+import json
+import os
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.plan import (
+    AddNode,
+    Apply,
+    Change,
+    Delete,
+    Drain,
+    FailNode,
+    RemoveNode,
+    Scale,
+    SetImage,
+    Snapshot,
+    Target,
+    save,
+)
+from kcm_cli.plan.applying import _like, resource_named  # the same new node as in a plan
+from kcm_cli.plan.collect import collect
+from kcm_cli.plan.read_only import ReadOnly
+from kcm_cli.rest import access
+from kcm_cli.rest.authorized import Authorized
+from kcm_cli.rest.client import APPLY, MERGE, STRATEGIC_MERGE, Client
+from kcm_cli.rest.discovery import discover
+from kcm_cli.rest.errors import ApiError, NotFound, TooManyRequests
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.served import Discovery
+from kcm_cli.rest.session import Session
+from kcm_cli.rest.transport import Request
+from kcm_cli.runtime.wire import ListPage
+from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+from kcm_cli.sandbox.nodes import commands, shape
+from kcm_cli.sandbox.views import NODES, PODS, SimulatedPod
+from tests.places import ROOT
+from tests.plans.agreement import line_of
+from tests.plans.scenarios import POOL, Scenario, scenarios
+from tests.processes import Processes, free_port
+from tests.servers import TOKEN, real_server
+
+PLACE = ROOT / "tests" / "recorded" / "plans"
+BATCH = 14
+_USERS = "system:serviceaccount:kube-system:"
+_POLICY = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - level: None
+    verbs: [get, list, watch]
+  - level: None
+    resources: [{group: "", resources: [events]}, {group: events.k8s.io}, {group: coordination.k8s.io}]
+  - level: RequestResponse
+    userGroups: ["system:serviceaccounts:kube-system"]
+  - level: None
+"""
+_ANY = Resource(GVR("", "v1", "pods"), "Pod", PartialObject)
+_SMALL = ("namespaces", "priorityclasses", "storageclasses", "csidrivers")
+
+
+class Recorder:
+    """One cluster, on which batches of scenarios are played."""
+
+    def __init__(self, client: Client, clock: LoopClock, audit: Path, nodes_client: Client) -> None:
+        self.client = client
+        self.nodes_client = nodes_client
+        self.clock = clock
+        self.audit = audit
+        self.known = Discovery()
+
+    async def batch(self, some: Sequence[Scenario]) -> None:
+        self.known = await discover(self.client)
+        await asyncio.gather(*(self.setup(one) for one in some))
+        print("set up", flush=True)
+        await self.clock.sleep(max(one.ready_s for one in some) + 40)
+        await asyncio.gather(*(self.play(one) for one in some))
+
+    async def setup(self, one: Scenario) -> None:
+        await self.send(Apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": one.name}}), "")
+        for number, zone in enumerate(one.nodes, 1):
+            labels = {POOL: one.name, "topology.kubernetes.io/zone": f"{one.name}-{zone}"}
+            notes = {shape.SIMULATED: "true", shape.CAPACITY: "cpu=4,memory=16Gi"}
+            metadata: dict[str, object] = {"name": f"{one.name}-{number}", "labels": labels, "annotations": notes}
+            await self.client.create(NODES, "", {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+        await self.clock.sleep(5)
+        for doc in one.setup:
+            await self.send(Apply(doc), one.name)
+
+    async def play(self, one: Scenario) -> None:
+        reader = Client(self.client._transport, limiter=Unlimited(), user_agent="plan", clock=self.clock)
+        reader._transport = ReadOnly(reader._transport)
+        whole = await collect(reader, self.clock)
+        save(reduced(whole, one.name), PLACE / f"{one.name}.kcm")
+        started = datetime.now(UTC)
+        tasks = [asyncio.ensure_future(self.act(change, one.name)) for change in one.changes]
+        await self.clock.sleep(one.watched_s)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for task in tasks:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                print(f"{one.name}: {error!r}", flush=True)
+        ended = datetime.now(UTC)
+        writes = Counter(line_of(*entry) for entry in self.written(one.name, started, ended))
+        lines = [[*line, count] for line, count in sorted(writes.items())]
+        (PLACE / f"{one.name}.json").write_text("\n".join(["[", ",\n".join(map(json.dumps, lines)), "]\n"]))
+        print(f"{one.name}: {sum(writes.values())} writes, {len(writes)} kinds", flush=True)
+
+    def written(self, space: str, started: datetime, ended: datetime) -> Iterator[tuple[str, ...]]:
+        """What controllers wrote in a scenario's namespace and on its nodes."""
+        for text in self.audit.read_text().splitlines():
+            event = json.loads(text)
+            user = event["user"]["username"].removeprefix(_USERS)
+            at = datetime.fromisoformat(event["requestReceivedTimestamp"])
+            ref = event.get("objectRef") or {}
+            if not started <= at <= ended or user == "namespace" or not ref.get("resource"):
+                continue
+            answer = event.get("responseObject") or {}
+            if (event.get("responseStatus") or {}).get("code") == 409:
+                continue  # it is tried again; how often depends on the moment
+            if space in (ref.get("namespace"), ref.get("name")) or _belongs(space, ref, answer):
+                yield (
+                    user,
+                    event["verb"],
+                    ref.get("apiGroup", ""),
+                    ref["resource"],
+                    ref.get("subresource", ""),
+                    _owner(answer),
+                    ref.get("name") or (answer.get("metadata") or {}).get("name", ""),
+                )
+
+    # -- what is done
+
+    async def act(self, change: Change, space: str) -> None:
+        match change:
+            case Drain(node=node):
+                await self.drain(node)
+            case FailNode(node=node):
+                await commands.fail(self.client, node)
+            case RemoveNode(node=node):
+                await commands.remove(self.client, node)
+            case AddNode(like=like, count=count):
+                for number in range(1, count + 1):
+                    doc = _like(await self.client.get_doc(NODES, "", like), f"{like}-copy-{number}", "")
+                    doc["metadata"]["annotations"] = {shape.SIMULATED: "true", shape.CAPACITY: "cpu=4,memory=16Gi"}  # type: ignore[index]
+                    doc.pop("status")
+                    await self.client.create(NODES, "", doc)
+            case _:
+                await self.send(change, space)
+
+    async def send(self, change: Change, space: str) -> None:
+        client = self.client
+        match change:
+            case Apply(doc=doc):
+                metadata: Any = doc["metadata"]
+                group, _, version = str(doc["apiVersion"]).rpartition("/")
+                served = self.known.find_kind(group, str(doc["kind"]), version)
+                assert served is not None, doc["kind"]
+                path = served.gvr.path(metadata.get("namespace", space) if served.namespaced else "", metadata["name"])
+                query = (("fieldManager", "kubectl"),)
+                for _ in range(20):
+                    try:
+                        await client.call(Request("PATCH", path, query, {"content-type": APPLY}, codec.encode(doc)))
+                        return
+                    except ApiError as error:  # a namespace has its service account a moment later
+                        if error.status != 403:
+                            raise
+                        await self.clock.sleep(0.5)
+            case SetImage(target=target, image=image):
+                body = {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": image}]}}}}
+                await client.patch(self.resource(target), space, target.name, body, content_type=STRATEGIC_MERGE)  # type: ignore[arg-type]
+            case Scale(target=target, replicas=replicas):
+                patch: dict[str, object] = {"spec": {"replicas": replicas}}
+                await client.patch(self.resource(target), space, target.name, patch, content_type=MERGE, subresource="scale")
+            case Delete(target=target):
+                resource = self.resource(target)
+                await client.delete(resource, space if resource.namespaced else "", target.name, propagation="Background")
+            case _:
+                raise AssertionError(change)
+
+    def resource(self, target: Target) -> Resource[PartialObject]:
+        served = resource_named(self.known, target.kind)
+        assert served is not None
+        return served.partial()
+
+    async def drain(self, node: str) -> None:
+        await self.client.patch(NODES, "", node, {"spec": {"unschedulable": True}}, content_type=STRATEGIC_MERGE)
+        done: set[str] = set()
+        while True:
+            body = await self.client.list_page(PODS, "", field_selector=f"spec.nodeName={node}")
+            pods = [codec.decode(raw, SimulatedPod) for raw in codec.decode(body, ListPage).items or ()]
+            for pod in pods:
+                if any(ref.kind == "DaemonSet" for ref in pod.metadata.owner_references) or pod.uid in done:
+                    continue
+                eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod.name}}
+                path = PODS.gvr.path(pod.namespace, pod.name, "eviction")
+                headers = {"content-type": "application/json"}
+                request = Request("POST", path, (), headers, codec.encode(eviction))
+                answer = await self.client._transport.send(self.client._with_headers(request))
+                if answer.status in (200, 201, 404):
+                    done.add(pod.uid)
+            await self.clock.sleep(5)
+
+
+def reduced(snapshot: Snapshot, space: str) -> Snapshot:
+    """The part of a cluster that one scenario lives in."""
+    collections = {}
+    for gvr, one in snapshot.collections.items():
+        items = one.items
+        if gvr.plural == "namespaces":
+            items = tuple(item for item in items if item.name == space)
+        elif gvr.plural in ("nodes", "leases", "csinodes"):
+            items = tuple(item for item in items if item.name.rpartition("-")[0] == space)
+        elif gvr.plural == "persistentvolumes":
+            items = tuple(i for i in items if ((i.doc.get("spec") or {}).get("claimRef") or {}).get("namespace") == space)  # type: ignore[union-attr, attr-defined]
+        elif one.namespaced:
+            items = tuple(item for item in items if item.namespace == space)
+        elif gvr.plural not in _SMALL:
+            items = ()
+        collections[gvr] = replace(one, items=items)
+    return replace(snapshot, collections=collections, context="")
+
+
+def _belongs(space: str, ref: dict[str, Any], answer: dict[str, Any]) -> bool:
+    if ref["resource"] == "nodes":
+        return str(ref.get("name", "")).startswith(f"{space}-") and "-" not in str(ref["name"])[len(space) + 1 :].replace("-copy-", "")
+    if ref["resource"] == "persistentvolumes":
+        return ((answer.get("spec") or {}).get("claimRef") or {}).get("namespace") == space
+    if ref["resource"] == "volumeattachments":
+        return str((answer.get("spec") or {}).get("nodeName", "")).rpartition("-")[0] == space
+    return ref.get("namespace") == f"{space}-more" or ref.get("name") == f"{space}-more"
+
+
+def _owner(answer: dict[str, Any]) -> str:
+    refs = (answer.get("metadata") or {}).get("ownerReferences") or ()
+    chosen = next((ref for ref in refs if ref.get("controller")), refs[0] if refs else None)
+    return f"{chosen['kind']}/{chosen['name']}" if chosen else ""
+
+
+async def _run(url: str, folder: Path, audit: Path, some: Sequence[Scenario]) -> None:
+    clock = LoopClock()
+    found = await access.load(path=str(folder / "kubeconfig"), master="", clock=clock)
+    transport = Authorized(Session(found, clock), found.credentials)
+    client = Client(transport, limiter=Unlimited(), user_agent="kubectl/v1.36.0", clock=clock)
+    for namespace in ("kube-node-lease",):
+        try:
+            await client.get(Resource(GVR("", "v1", "namespaces"), "Namespace", PartialObject, False), "", namespace)
+        except NotFound:
+            await clock.sleep(5)
+    cluster = Cluster(transport, clock, random.Random(1), ClusterOptions(nodes=0))
+    work = asyncio.ensure_future(cluster.run())
+    recorder = Recorder(client, clock, audit, client)
+    for at in range(0, len(some), BATCH):
+        await recorder.batch(some[at : at + BATCH])
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+
+
+def main(names: Sequence[str]) -> None:
+    assets = Path(os.environ["KUBEBUILDER_ASSETS"])
+    some = [one for one in scenarios() if not names or one.name in names]
+    some.sort(key=lambda one: one.watched_s)
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="kcm-record-") as name:
+        folder = Path(name)
+        (folder / "policy.yaml").write_text(_POLICY)
+        audit = folder / "audit.log"
+        options = [f"--audit-policy-file={folder}/policy.yaml", f"--audit-log-path={audit}", "--audit-log-mode=blocking"]
+        with real_server(assets, folder, *options) as url, Processes() as processes:
+            (folder / "kubeconfig").write_text(_kubeconfig(url))
+            config = f"{folder}/kubeconfig"
+            words = [f"{assets}/kube-controller-manager", f"--kubeconfig={config}", "--use-service-account-credentials"]
+            words += [f"--authentication-kubeconfig={config}", f"--authorization-kubeconfig={config}"]
+            words += [f"--service-account-private-key-file={folder}/sa.key", f"--root-ca-file={folder}/ca.crt"]
+            words += ["--leader-elect=false", f"--secure-port={free_port()}", f"--cert-dir={folder}/manager"]
+            words += ["--kube-api-qps=500", "--kube-api-burst=1000"]
+            processes.start(*words, log=folder / "manager.log")
+            asyncio.run(_run(url, folder, audit, some))
+
+
+def _kubeconfig(url: str) -> str:
+    cluster = {"name": "c", "cluster": {"server": url, "insecure-skip-tls-verify": True}}
+    user = {"name": "u", "user": {"token": TOKEN}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+    lists = {"clusters": [cluster], "users": [user], "contexts": [context]}
+    return json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "x", **lists})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

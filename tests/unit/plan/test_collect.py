@@ -1,0 +1,262 @@
+"""Reading a cluster: what is asked, what is refused, what is torn."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.virtual import run
+from kcm_cli.plan import Options, PlanError, Snapshot, plan
+from kcm_cli.plan.collect import check_include, collect
+from kcm_cli.plan.kinds import KINDS
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.faults import Faults
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import Request, Response, Stream, Transport
+from kcm_cli.sandbox.apiserver.types import User
+from tests.places import ROOT
+from tests.simulation.workload import deployment
+from tests.simulation.world import NAMESPACE, World
+from tests.unit.plan.clusters import settle_workloads
+
+Tree = dict[str, Any]
+Answerer = Callable[[Request], Response | None]
+
+
+class Tapped:
+    """Notes requests, and answers some of them itself."""
+
+    def __init__(self, transport: Transport, answer: Answerer = lambda request: None) -> None:
+        self._transport = transport
+        self._answer = answer
+        self.asked: list[Request] = []
+
+    async def send(self, request: Request) -> Response:
+        self.asked.append(request)
+        return self._answer(request) or await self._transport.send(request)
+
+    def stream(self, request: Request) -> Stream:
+        raise AssertionError(f"nothing is watched: {request}")
+
+    async def close(self) -> None: ...
+
+
+def read(
+    answer: Answerer = lambda request: None,
+    *,
+    namespace: str = "",
+    include: tuple[str, ...] = (),
+    prepare: Callable[[World], Any] = settle_workloads,
+    user: User | None = None,
+) -> tuple[Snapshot, list[Request]]:
+    """A snapshot of a cluster, and the requests that it took."""
+
+    async def whole() -> tuple[Snapshot, list[Request]]:
+        world = World(1)
+        await world.start()
+        manager = world.manager(Faults())
+        try:
+            await prepare(world)
+            transport = world.server.transport(user) if user is not None else world.server.transport()
+            tapped = Tapped(transport, answer)
+            reader = Client(tapped, limiter=Unlimited(), user_agent="plan", clock=world.clock)  # type: ignore[arg-type]
+            return await collect(reader, world.clock, include=include, namespace=namespace), tapped.asked
+        finally:
+            manager.cancel()
+            await asyncio.wait([manager])
+            await world.stop()
+
+    return run(whole())
+
+
+def refusing(*plurals: str, status: int = 403, namespaced: bool = False) -> Answerer:
+    """Refuses lists of these in all namespaces (and, if so said, in any)."""
+
+    def answer(request: Request) -> Response | None:
+        plural = request.path.rpartition("/")[2]
+        if plural not in plurals or ("/namespaces/" in request.path and not namespaced):
+            return None
+        reason = {403: "Forbidden", 410: "Expired", 404: "NotFound"}[status]
+        text = f'{plural} is forbidden: User "x" cannot list it'
+        doc = {"kind": "Status", "status": "Failure", "reason": reason, "code": status, "message": text}
+        return Response(status, {"content-type": "application/json"}, json.dumps(doc).encode())
+
+    return answer
+
+
+async def nothing(world: World) -> None:
+    await world.clock.sleep(30)
+
+
+def asked_kinds(requests: list[Request]) -> set[tuple[str, str]]:
+    found = set()
+    for request in requests:
+        parts = request.path.split("/")
+        if len(parts) > 3:
+            found.add((parts[2] if parts[1] == "apis" else "", parts[-1]))
+    return found
+
+
+def roles() -> dict[str, set[tuple[str, str]]]:
+    """The lists that the ClusterRoles in configs allow, by role."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for role in yaml.safe_load_all((ROOT / "configs/kubernetes/plan-rbac.yaml").read_text()):
+        assert all(rule["verbs"] == ["list"] for rule in role["rules"])
+        lists = {(group, one) for rule in role["rules"] for group in rule["apiGroups"] for one in rule["resources"]}
+        found[role["metadata"]["name"]] = lists
+    return found
+
+
+def test_the_cluster_role_has_exactly_what_is_asked() -> None:
+    _, requests = read(prepare=nothing)
+    assert asked_kinds(requests) == roles()["kcm-plan"]
+    _, requests = read(prepare=nothing, include=("configmaps", "events", "custom"))
+    assert asked_kinds(requests) == roles()["kcm-plan"] | roles()["kcm-plan-include"]
+
+
+def test_with_that_role_nothing_is_refused_and_nothing_else_is_allowed() -> None:
+    user = User("alice", groups=("system:authenticated",))
+
+    async def bound(world: World) -> None:
+        documents = list(yaml.safe_load_all((ROOT / "configs/kubernetes/plan-rbac.yaml").read_text()))
+        subject = {"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}
+        ref = {"kind": "ClusterRole", "name": "kcm-plan", "apiGroup": "rbac.authorization.k8s.io"}
+        binding = {"metadata": {"name": "kcm-plan"}, "roleRef": ref, "subjects": [subject]}
+        version = {"apiVersion": "rbac.authorization.k8s.io/v1"}
+        whole = {**version, "kind": "ClusterRoleBinding", **binding}
+        for plural, doc in (("clusterroles", documents[0]), ("clusterrolebindings", whole)):
+            path = f"/apis/rbac.authorization.k8s.io/v1/{plural}"
+            body = json.dumps(doc).encode()
+            await world.client.call(Request("POST", path, (), {"content-type": "application/json"}, body))
+
+    snapshot, _ = read(prepare=bound, user=user)
+    assert {gap.resource for gap in snapshot.gaps} == {"secrets", "configmaps", "events", "custom"}
+    assert all(any(gvr.plural == kind.gvr.plural for gvr in snapshot.collections) for kind in KINDS)
+
+
+def test_all_is_of_one_version_and_paged() -> None:
+    snapshot, requests = read()
+    lists = [dict(request.query) for request in requests if len(request.path.split("/")) > 3]
+    assert all(query["limit"] == "500" for query in lists)
+    exact = [query for query in lists if query.get("resourceVersionMatch") == "Exact"]
+    assert {query["resourceVersion"] for query in exact} == {snapshot.resource_version}
+    assert len(exact) == len(lists) - 1
+    assert snapshot.torn == ()
+
+
+def test_a_cut_that_the_server_cannot_make_is_torn() -> None:
+    def gone(request: Request) -> Response | None:
+        old = dict(request.query).get("resourceVersionMatch") == "Exact"
+        return refusing("pods", status=410)(request) if old else None
+
+    snapshot, _ = read(gone)
+    assert snapshot.torn == ("pods",)
+    answer = plan(snapshot, (), Options(horizon_s=10))
+    assert any(line.startswith("the cut is torn") and line.endswith(": pods") for line in answer.not_modelled)
+
+
+def test_a_refused_kind_is_a_named_gap_and_its_controllers_stay_out() -> None:
+    snapshot, _ = read(refusing("poddisruptionbudgets", "nodes"))
+    gaps = {gap.resource: gap.reason for gap in snapshot.gaps}
+    assert "is forbidden" in gaps["nodes"] and "is forbidden" in gaps["poddisruptionbudgets.policy"]
+    answer = plan(snapshot, (), Options(horizon_s=120))
+    assert answer.audit == ()  # no pod is taken for one of a node that is gone
+    assert any("disruption-controller" in line for line in answer.not_modelled if line.startswith("not run"))
+    assert any(line.startswith("nodes: ") for line in answer.not_modelled)
+
+
+def test_one_namespace_is_read_where_only_that_is_allowed() -> None:
+    snapshot, _ = read(refusing("pods", "deployments"), namespace=NAMESPACE)
+    partial = {gap.resource for gap in snapshot.gaps if gap.partial}
+    assert partial == {"pods", "deployments.apps"}
+    assert snapshot.items(GVR("", "v1", "pods"))
+
+
+def test_older_servers_have_older_versions() -> None:
+    def old(request: Request) -> Response | None:
+        if not request.path.startswith("/apis/networking.k8s.io/"):
+            return None
+        version = request.path.split("/")[3]
+        plural = request.path.rpartition("/")[2]
+        if plural != "servicecidrs":
+            return None
+        if version == "v1":
+            return refusing("servicecidrs", status=404)(request)
+        item = {"metadata": {"name": "kubernetes", "uid": "u"}, "spec": {"cidrs": ["10.0.0.0/24"]}}
+        return Response(200, {}, json.dumps({"metadata": {}, "items": [item]}).encode())
+
+    snapshot, _ = read(old)
+    (item,) = snapshot.items(GVR("networking.k8s.io", "v1beta1", "servicecidrs"))
+    assert item.doc["apiVersion"] == "networking.k8s.io/v1beta1"
+    audit = plan(snapshot, (), Options(horizon_s=10)).audit
+    assert {one.controller for one in audit} == {"service-cidrs-controller"}  # this one lacks its status
+
+
+def test_odd_objects_are_loaded_as_they_are() -> None:
+    odd: list[Tree] = [
+        {"metadata": None},
+        {"metadata": {"name": ""}},
+        {"metadata": {"name": "null-spec", "namespace": NAMESPACE, "uid": "1"}, "spec": None, "status": None},
+        {"metadata": {"name": "wrong", "namespace": NAMESPACE, "uid": "2"}, "spec": {"containers": 7}},
+        {"metadata": {"name": "text", "namespace": NAMESPACE, "uid": "3", "labels": ["x"]}, "spec": "x"},
+        {"metadata": {"name": "nulls", "namespace": NAMESPACE, "ownerReferences": None, "labels": None, "uid": "4"}},
+        {"metadata": {"name": "UPPER_case", "namespace": NAMESPACE, "uid": "5"}, "spec": {"containers": []}},
+    ]
+
+    def with_odd(request: Request) -> Response | None:
+        plural = request.path.rpartition("/")[2]
+        if plural not in ("pods", "deployments", "replicasets", "jobs", "nodes", "persistentvolumeclaims"):
+            return None
+        return Response(200, {}, json.dumps({"metadata": {"resourceVersion": "9"}, "items": odd}).encode())
+
+    snapshot, _ = read(with_odd)
+    assert snapshot.skipped
+    answer = plan(snapshot, (), Options(horizon_s=60))
+    assert any(line.startswith("objects that cannot be read") for line in answer.not_modelled)
+
+
+@pytest.mark.parametrize("body", [b"hello", b"[]", b'{"items": 7}', b'{"items": [1, null, "x"]}'])
+def test_an_answer_that_is_no_list_is_a_gap(body: bytes) -> None:
+    def broken(request: Request) -> Response | None:
+        return Response(200, {}, body) if request.path.endswith("/replicasets") else None
+
+    snapshot, _ = read(broken, prepare=nothing)
+    gaps = {gap.resource for gap in snapshot.gaps}
+    assert "replicasets.apps" in gaps or snapshot.skipped == ("replicasets.apps",) * 3
+
+
+def test_a_server_that_refuses_everything_is_one_line() -> None:
+    def closed(request: Request) -> Response | None:
+        doc = {"kind": "Status", "reason": "Unauthorized", "code": 401, "message": "Unauthorized", "status": "Failure"}
+        return Response(401, {"content-type": "application/json"}, json.dumps(doc).encode())
+
+    with pytest.raises((PlanError, ExceptionGroup)) as raised:
+        read(closed, prepare=nothing)
+    assert "\n" not in str(raised.value)
+
+
+def test_secrets_are_never_included() -> None:
+    assert check_include(("configmaps", "events", "custom")) == []
+    assert check_include(("secrets",)) == ["--include: Secrets are never read"]
+    (problem,) = check_include(("pods",))
+    assert '"pods" is not one of' in problem
+
+
+def test_what_quotas_have_counted_is_there() -> None:
+    async def counted(world: World) -> None:
+        hard = {"hard": {"pods": "9", "configmaps": "9", "count/secrets": "9"}}
+        metadata = {"name": "q", "namespace": NAMESPACE}
+        await world.create(
+            "v1/resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": hard}
+        )
+        await world.create("apps/v1/deployments", deployment("web", 2))
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": NAMESPACE}}
+        await world.create("v1/secrets", secret)
+        await world.clock.sleep(60)
+
+    snapshot, _ = read(prepare=counted)
+    assert plan(snapshot, (), Options(horizon_s=400)).audit == ()
