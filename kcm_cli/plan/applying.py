@@ -134,7 +134,7 @@ class Applying:
         stored = self.twin.store.get(NODES, "", self._nodes(change.like)[0])
         assert stored is not None
         for number in range(1, change.count + 1):
-            doc = _like(stored.copy(), f"{change.like}-copy-{number}", format_time(self.twin.clock.now()))
+            doc = node_like(stored.copy(), f"{change.like}-copy-{number}", format_time(self.twin.clock.now()))
             await self.twin.client.create(_NODES, "", doc)
 
     async def drain(self, node: str) -> None:
@@ -322,7 +322,7 @@ def resource_named(known: Discovery, word: str) -> ServedResource | None:
     return None
 
 
-def _like(node: Doc, name: str, now: str) -> Doc:
+def node_like(node: Doc, name: str, now: str) -> Doc:
     """A new Node as another one is."""
     metadata, spec, status = (_tree(node.get(part)) for part in ("metadata", "spec", "status"))
     labels = {**_tree(metadata.get("labels")), "kubernetes.io/hostname": name}

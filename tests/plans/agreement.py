@@ -1,7 +1,7 @@
 """How plans agree with what the Go manager did: by controller, verb, kind and owner.
 
-    python -m tests.plans.agreement             one line for each scenario
-    python -m tests.plans.agreement --write     the table in docs/plan.md, too
+python -m tests.plans.agreement             one line for each scenario
+python -m tests.plans.agreement --write     the table in docs/plan.md, too
 """
 
 import json
@@ -118,5 +118,3 @@ def main(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1:])
-
-

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import PartialObject
@@ -37,7 +37,7 @@ from kcm_cli.plan import (
     Target,
     save,
 )
-from kcm_cli.plan.applying import _like, resource_named  # the same new node as in a plan
+from kcm_cli.plan.applying import node_like, resource_named
 from kcm_cli.plan.collect import collect
 from kcm_cli.plan.read_only import ReadOnly
 from kcm_cli.rest import access
@@ -48,7 +48,7 @@ from kcm_cli.rest.errors import ApiError, NotFound, TooManyRequests
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.served import Discovery
 from kcm_cli.rest.session import Session
-from kcm_cli.rest.transport import Request
+from kcm_cli.rest.transport import Request, Transport
 from kcm_cli.runtime.wire import ListPage
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
 from kcm_cli.sandbox.nodes import commands, shape
@@ -75,16 +75,15 @@ rules:
     userGroups: ["system:serviceaccounts:kube-system"]
   - level: None
 """
-_ANY = Resource(GVR("", "v1", "pods"), "Pod", PartialObject)
 _SMALL = ("namespaces", "priorityclasses", "storageclasses", "csidrivers")
 
 
 class Recorder:
     """One cluster, on which batches of scenarios are played."""
 
-    def __init__(self, client: Client, clock: LoopClock, audit: Path, nodes_client: Client) -> None:
-        self.client = client
-        self.nodes_client = nodes_client
+    def __init__(self, transport: Transport, clock: LoopClock, audit: Path) -> None:
+        self.transport = transport
+        self.client = Client(transport, limiter=Unlimited(), user_agent="kubectl/v1.36.0", clock=clock)
         self.clock = clock
         self.audit = audit
         self.known = Discovery()
@@ -108,8 +107,7 @@ class Recorder:
             await self.send(Apply(doc), one.name)
 
     async def play(self, one: Scenario) -> None:
-        reader = Client(self.client._transport, limiter=Unlimited(), user_agent="plan", clock=self.clock)
-        reader._transport = ReadOnly(reader._transport)
+        reader = Client(ReadOnly(self.transport), limiter=Unlimited(), user_agent="plan", clock=self.clock)
         whole = await collect(reader, self.clock)
         save(reduced(whole, one.name), PLACE / f"{one.name}.kcm")
         started = datetime.now(UTC)
@@ -162,7 +160,7 @@ class Recorder:
                 await commands.remove(self.client, node)
             case AddNode(like=like, count=count):
                 for number in range(1, count + 1):
-                    doc = _like(await self.client.get_doc(NODES, "", like), f"{like}-copy-{number}", "")
+                    doc = node_like(await self.client.get_doc(NODES, "", like), f"{like}-copy-{number}", "")
                     doc["metadata"]["annotations"] = {shape.SIMULATED: "true", shape.CAPACITY: "cpu=4,memory=16Gi"}  # type: ignore[index]
                     doc.pop("status")
                     await self.client.create(NODES, "", doc)
@@ -192,10 +190,14 @@ class Recorder:
                 await client.patch(self.resource(target), space, target.name, body, content_type=STRATEGIC_MERGE)  # type: ignore[arg-type]
             case Scale(target=target, replicas=replicas):
                 patch: dict[str, object] = {"spec": {"replicas": replicas}}
-                await client.patch(self.resource(target), space, target.name, patch, content_type=MERGE, subresource="scale")
+                await client.patch(
+                    self.resource(target), space, target.name, patch, content_type=MERGE, subresource="scale"
+                )
             case Delete(target=target):
                 resource = self.resource(target)
-                await client.delete(resource, space if resource.namespaced else "", target.name, propagation="Background")
+                await client.delete(
+                    resource, space if resource.namespaced else "", target.name, propagation="Background"
+                )
             case _:
                 raise AssertionError(change)
 
@@ -217,9 +219,13 @@ class Recorder:
                 path = PODS.gvr.path(pod.namespace, pod.name, "eviction")
                 headers = {"content-type": "application/json"}
                 request = Request("POST", path, (), headers, codec.encode(eviction))
-                answer = await self.client._transport.send(self.client._with_headers(request))
-                if answer.status in (200, 201, 404):
-                    done.add(pod.uid)
+                try:
+                    await self.client.call(request)
+                except TooManyRequests:
+                    continue
+                except NotFound:
+                    pass
+                done.add(pod.uid)
             await self.clock.sleep(5)
 
 
@@ -233,7 +239,9 @@ def reduced(snapshot: Snapshot, space: str) -> Snapshot:
         elif gvr.plural in ("nodes", "leases", "csinodes"):
             items = tuple(item for item in items if item.name.rpartition("-")[0] == space)
         elif gvr.plural == "persistentvolumes":
-            items = tuple(i for i in items if ((i.doc.get("spec") or {}).get("claimRef") or {}).get("namespace") == space)  # type: ignore[union-attr, attr-defined]
+            items = tuple(
+                i for i in items if ((i.doc.get("spec") or {}).get("claimRef") or {}).get("namespace") == space
+            )  # type: ignore[union-attr, attr-defined]
         elif one.namespaced:
             items = tuple(item for item in items if item.namespace == space)
         elif gvr.plural not in _SMALL:
@@ -244,7 +252,9 @@ def reduced(snapshot: Snapshot, space: str) -> Snapshot:
 
 def _belongs(space: str, ref: dict[str, Any], answer: dict[str, Any]) -> bool:
     if ref["resource"] == "nodes":
-        return str(ref.get("name", "")).startswith(f"{space}-") and "-" not in str(ref["name"])[len(space) + 1 :].replace("-copy-", "")
+        return str(ref.get("name", "")).startswith(f"{space}-") and "-" not in str(ref["name"])[
+            len(space) + 1 :
+        ].replace("-copy-", "")
     if ref["resource"] == "persistentvolumes":
         return ((answer.get("spec") or {}).get("claimRef") or {}).get("namespace") == space
     if ref["resource"] == "volumeattachments":
@@ -262,15 +272,10 @@ async def _run(url: str, folder: Path, audit: Path, some: Sequence[Scenario]) ->
     clock = LoopClock()
     found = await access.load(path=str(folder / "kubeconfig"), master="", clock=clock)
     transport = Authorized(Session(found, clock), found.credentials)
-    client = Client(transport, limiter=Unlimited(), user_agent="kubectl/v1.36.0", clock=clock)
-    for namespace in ("kube-node-lease",):
-        try:
-            await client.get(Resource(GVR("", "v1", "namespaces"), "Namespace", PartialObject, False), "", namespace)
-        except NotFound:
-            await clock.sleep(5)
+    await clock.sleep(5)  # for the namespaces that the API server makes
     cluster = Cluster(transport, clock, random.Random(1), ClusterOptions(nodes=0))
     work = asyncio.ensure_future(cluster.run())
-    recorder = Recorder(client, clock, audit, client)
+    recorder = Recorder(transport, clock, audit)
     for at in range(0, len(some), BATCH):
         await recorder.batch(some[at : at + BATCH])
     work.cancel()
@@ -286,7 +291,11 @@ def main(names: Sequence[str]) -> None:
         folder = Path(name)
         (folder / "policy.yaml").write_text(_POLICY)
         audit = folder / "audit.log"
-        options = [f"--audit-policy-file={folder}/policy.yaml", f"--audit-log-path={audit}", "--audit-log-mode=blocking"]
+        options = [
+            f"--audit-policy-file={folder}/policy.yaml",
+            f"--audit-log-path={audit}",
+            "--audit-log-mode=blocking",
+        ]
         with real_server(assets, folder, *options) as url, Processes() as processes:
             (folder / "kubeconfig").write_text(_kubeconfig(url))
             config = f"{folder}/kubeconfig"

@@ -144,7 +144,9 @@ def roll_out_of_slow_pods(s: Space) -> Made:
 @scenario(watched_s=60.0)
 def roll_out_that_hangs(s: Space) -> Made:
     bad = s.template("web", "app:2", notes={"ready-delay": "never"})
-    return [s.deployment("web", 3, progressDeadlineSeconds=20)], [Apply(s.deployment("web", 3, bad, progressDeadlineSeconds=20))]
+    return [s.deployment("web", 3, progressDeadlineSeconds=20)], [
+        Apply(s.deployment("web", 3, bad, progressDeadlineSeconds=20))
+    ]
 
 
 @scenario(watched_s=60.0)
@@ -288,7 +290,11 @@ def new_daemon_set(s: Space) -> Made:
 
 
 def _claim() -> Tree:
-    return {"accessModes": ["ReadWriteOnce"], "storageClassName": "standard", "resources": {"requests": {"storage": "1Gi"}}}
+    return {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "standard",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
 
 
 @scenario()

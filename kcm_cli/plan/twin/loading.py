@@ -140,7 +140,13 @@ class _Rows:
         if "nodes" in missing:
             uids = {ref.name: uid for uid, (_, ref) in self._owners.items() if ref.kind == "Node"}
             for name in sorted(self._nodes | uids.keys()):
-                yield self._made(self._served(_NODES), "", name, uids.get(name, ""), _node(name, format_time(self._snapshot.taken_at)))
+                yield self._made(
+                    self._served(_NODES),
+                    "",
+                    name,
+                    uids.get(name, ""),
+                    _node(name, format_time(self._snapshot.taken_at)),
+                )
         for uid, (namespace, ref) in sorted(self._owners.items()):
             served = self._catalog.by_kind(ref.api_version, ref.kind)
             if served is None or self._is_read(served):
