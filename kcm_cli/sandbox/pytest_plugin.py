@@ -126,5 +126,5 @@ def _hosted() -> ModuleType:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("kcm_cli"):
             raise
-        why = f"kcm's fixtures need the package {error.name}, which is not installed: pip install 'kcm-cli[sandbox]'"
+        why = f"kcm's fixtures need the package {error.name}, which is not installed: pip install kcm-cli"
         return pytest.fail(why, pytrace=False)
