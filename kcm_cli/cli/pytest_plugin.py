@@ -1,4 +1,4 @@
-"""The pytest plugin: the sandbox's fixtures, with the controllers in it."""
+"""The pytest plugin: the sandbox's fixtures, with the controllers in it, and twins of clusters."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,6 +16,7 @@ from kcm_cli.sandbox.pytest_plugin import (
 )
 
 if TYPE_CHECKING:
+    from kcm_cli.plan.testing import TwinOf
     from kcm_cli.sandbox.hosted import Companion
     from kcm_cli.sandbox.run import Sandbox
 
@@ -26,6 +27,7 @@ __all__ = [
     "kcm_options",
     "kcm_sandbox",
     "kcm_start",
+    "kcm_twin",
     "pytest_runtest_makereport",
 ]
 
@@ -34,6 +36,14 @@ __all__ = [
 def kcm_companion() -> "Companion | None":
     """The controllers."""
     return _run_controllers
+
+
+@pytest.fixture(scope="session")
+def kcm_twin() -> "type[TwinOf]":
+    """Makes twins of clusters: ``kcm_twin("cluster.kcm").plan(Drain("node-1"))`` (docs/plan.md)."""
+    from kcm_cli.plan.testing import TwinOf  # imported here: pytest loads this module everywhere
+
+    return TwinOf
 
 
 def _run_controllers(

@@ -29,6 +29,7 @@ from kcm_cli.plan.changes import (
     SetImage,
     Target,
 )
+from kcm_cli.plan.files import without_env
 from kcm_cli.plan.observe import NODES, PODS, seen
 from kcm_cli.plan.snapshot import PlanError
 from kcm_cli.plan.twin.twin import Twin
@@ -216,6 +217,9 @@ class Applying:
 
     async def _apply(self, change: Apply) -> None:
         doc = change.doc
+        if self.twin.snapshot.salt:  # the live objects have digests in the place of these values
+            doc = codec.decode_doc(codec.encode(doc))
+            without_env(doc, self.twin.snapshot.salt)
         version, kind = str(doc.get("apiVersion") or ""), str(doc.get("kind") or "")
         metadata = doc.get("metadata")
         name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""

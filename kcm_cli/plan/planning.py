@@ -50,7 +50,7 @@ def plan(
         selector = labels.parse(options.selector)
     except FormatError as error:
         raise PlanError(f"--selector: {error}") from None
-    config, is_audit = _configured(options.flags), not changes
+    config, is_audit = configured(options.flags), not changes
     runs: list[tuple[Outcome, Outcome]] = []
     for number, seed in enumerate(options.seeds, 1):
         of = f" (seed {number} of {len(options.seeds)})" if len(options.seeds) > 1 else ""
@@ -87,7 +87,8 @@ def plan(
     )
 
 
-def _configured(flags: Sequence[str]) -> Config:
+def configured(flags: Sequence[str]) -> Config:
+    """The manager's configuration in a twin. Raises PlanError."""
     try:
         return configuration(flags)
     except ConfigError as error:

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -40,6 +41,7 @@ from kcm_cli.plan import (
 from kcm_cli.plan.applying import node_like, resource_named
 from kcm_cli.plan.collect import collect
 from kcm_cli.plan.read_only import ReadOnly
+from kcm_cli.plan.snapshot import Item
 from kcm_cli.rest import access
 from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import APPLY, MERGE, STRATEGIC_MERGE, Client
@@ -49,7 +51,7 @@ from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.served import Discovery
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import Request, Transport
-from kcm_cli.runtime.wire import ListPage
+from  import ListPage
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
 from kcm_cli.sandbox.nodes import commands, shape
 from kcm_cli.sandbox.views import NODES, PODS, SimulatedPod
@@ -75,7 +77,7 @@ rules:
     userGroups: ["system:serviceaccounts:kube-system"]
   - level: None
 """
-_SMALL = ("namespaces", "priorityclasses", "storageclasses", "csidrivers")
+_SMALL = ("priorityclasses", "storageclasses", "csidrivers")
 
 
 class Recorder:
@@ -233,28 +235,29 @@ def reduced(snapshot: Snapshot, space: str) -> Snapshot:
     """The part of a cluster that one scenario lives in."""
     collections = {}
     for gvr, one in snapshot.collections.items():
-        items = one.items
-        if gvr.plural == "namespaces":
-            items = tuple(item for item in items if item.name == space)
-        elif gvr.plural in ("nodes", "leases", "csinodes"):
-            items = tuple(item for item in items if item.name.rpartition("-")[0] == space)
-        elif gvr.plural == "persistentvolumes":
-            items = tuple(
-                i for i in items if ((i.doc.get("spec") or {}).get("claimRef") or {}).get("namespace") == space
-            )  # type: ignore[union-attr, attr-defined]
-        elif one.namespaced:
-            items = tuple(item for item in items if item.namespace == space)
-        elif gvr.plural not in _SMALL:
-            items = ()
-        collections[gvr] = replace(one, items=items)
+        kept = tuple(item for item in one.items if _is_of(space, gvr.plural, one.namespaced, item))
+        collections[gvr] = replace(one, items=kept)
     return replace(snapshot, collections=collections, context="")
 
 
+def _is_of(space: str, plural: str, namespaced: bool, item: Item) -> bool:
+    spec: Any = item.doc.get("spec") or {}
+    match plural:
+        case "namespaces":
+            return item.name == space
+        case "nodes" | "leases" | "csinodes":
+            return item.name.rpartition("-")[0] == space
+        case "persistentvolumes":
+            return (spec.get("claimRef") or {}).get("namespace") == space
+        case "volumeattachments":
+            return str(spec.get("nodeName")).rpartition("-")[0] == space
+        case _:
+            return item.namespace == space if namespaced else plural in _SMALL
+
+
 def _belongs(space: str, ref: dict[str, Any], answer: dict[str, Any]) -> bool:
-    if ref["resource"] == "nodes":
-        return str(ref.get("name", "")).startswith(f"{space}-") and "-" not in str(ref["name"])[
-            len(space) + 1 :
-        ].replace("-copy-", "")
+    if ref["resource"] in ("nodes", "csinodes"):
+        return re.fullmatch(rf"{space}-\d(-copy-\d)?", str(ref.get("name", ""))) is not None
     if ref["resource"] == "persistentvolumes":
         return ((answer.get("spec") or {}).get("claimRef") or {}).get("namespace") == space
     if ref["resource"] == "volumeattachments":

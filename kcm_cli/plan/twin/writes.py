@@ -122,9 +122,11 @@ class Watched:
         if info.plural == "events" and info.verb in ("create", "patch"):
             return self._event(request, info.name)
         response = await self._transport.send(request)
-        answer = _answer(response)
+        answer = _answer(response.body)
         meta = answer.metadata or _Meta()
         refused = response.status >= 300
+        if refused and info.verb == "create":  # the answer is a Status: only the request names the object
+            meta = _answer(request.body).metadata or _Meta()
         self._written.writes.append(
             Write(
                 round(self._written.now(), 3),
@@ -172,9 +174,9 @@ class Watched:
         return Response(200 if request.method == "PATCH" else 201, _JSON, codec.encode(kept))
 
 
-def _answer(response: Response) -> _Answer:
+def _answer(body: bytes) -> _Answer:
     try:
-        return codec.decode(response.body, _Answer)
+        return codec.decode(body, _Answer)
     except msgspec.DecodeError:
         return _Answer()
 

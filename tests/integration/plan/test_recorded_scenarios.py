@@ -1,0 +1,46 @@
+"""Plans say what the Go manager did, in every recorded scenario (tests/plans)."""
+
+import pytest
+
+from kcm_cli.plan import Options, load, plan
+from tests.plans.agreement import PLACE, Agreement, compare, recorded
+from tests.plans.scenarios import Scenario
+
+SCENARIOS = recorded()
+FEWEST = 40
+LEAST = 0.98
+_found: dict[str, Agreement] = {}
+
+
+def found(scenario: Scenario) -> Agreement:
+    if scenario.name not in _found:
+        _found[scenario.name] = compare(scenario)
+    return _found[scenario.name]
+
+
+def test_there_are_enough() -> None:
+    assert len(SCENARIOS) >= FEWEST
+
+
+@pytest.mark.xdist_group("plans")
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+def test_a_scenario_agrees(scenario: Scenario) -> None:
+    """Races apart: which of two controllers deletes an object first is another one each time."""
+    one = found(scenario)
+    assert one.share >= 0.8, (sorted(one.missed), sorted(one.added))
+
+
+@pytest.mark.xdist_group("plans")
+def test_all_together_agree() -> None:
+    every = [found(scenario) for scenario in SCENARIOS]
+    both = sum(len(one.both) for one in every)
+    whole = both + sum(len(one.missed) + len(one.added) for one in every)
+    assert both / whole >= LEAST
+
+
+@pytest.mark.xdist_group("plans")
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+def test_what_the_go_manager_has_settled_stays_as_it_is(scenario: Scenario) -> None:
+    """The takeover audit before each scenario. The recording cluster had more nodes, which ttl-controller counts."""
+    answer = plan(load(PLACE / f"{scenario.name}.kcm"), (), Options(horizon_s=120.0))
+    assert [one for one in answer.audit if one.controller != "ttl-controller"] == []

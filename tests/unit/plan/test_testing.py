@@ -1,0 +1,53 @@
+"""The pytest fixture, and what a saved snapshot's digests do to plans."""
+
+from pathlib import Path
+from typing import Any
+
+from kcm_cli.api.apps import DEPLOYMENTS
+from kcm_cli.plan import Apply, Drain, Twin, save
+from kcm_cli.plan.testing import TwinOf
+from kcm_cli.rest.client import MERGE
+from kcm_cli.rest.transport import Request
+from tests.simulation.workload import deployment
+from tests.simulation.world import NAMESPACE, World
+from tests.unit.plan.clusters import settled, snapshot_of
+
+
+def test_the_fixture_makes_twins_of_files(kcm_twin: type[TwinOf], tmp_path: Path) -> None:
+    save(settled(), tmp_path / "cluster.kcm")
+    twin = kcm_twin(tmp_path / "cluster.kcm")
+    assert twin.audit(60).audit == ()
+    assert [problem.kind for problem in twin.plan(Drain("node-1"), horizon_s=60).problems] == ["pdb"]
+
+
+def test_a_story_lives_in_a_twin(kcm_twin: type[TwinOf]) -> None:
+    async def story(twin: Twin) -> int:
+        await twin.client.patch(DEPLOYMENTS, NAMESPACE, "web", {"spec": {"replicas": 2}}, content_type=MERGE)
+        await twin.clock.sleep(30)
+        return (await twin.client.get(DEPLOYMENTS, NAMESPACE, "web")).status.replicas
+
+    assert kcm_twin(settled()).live(story) == 2
+
+
+def with_env(value: str) -> dict[str, Any]:
+    doc = deployment("web", 2)
+    doc["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": value}]
+    return doc
+
+
+def test_a_saved_snapshot_tells_equal_values_of_env_from_others(kcm_twin: type[TwinOf], tmp_path: Path) -> None:
+    async def applied(world: World) -> None:
+        path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/web"
+        query, headers = (("fieldManager", "kubectl"),), {"content-type": "application/apply-patch+yaml"}
+        from kcm_cli.machinery.codec import encode
+
+        await world.client.call(Request("PATCH", path, query, headers, encode(with_env("hunter2"))))
+        await world.clock.sleep(60)
+
+    save(snapshot_of(applied), tmp_path / "cluster.kcm")
+    twin = kcm_twin(tmp_path / "cluster.kcm")
+    assert twin.audit(60).audit == ()
+    assert twin.plan(Apply(with_env("hunter2")), horizon_s=60).differences == ()
+    changed = twin.plan(Apply(with_env("other")), horizon_s=60)
+    assert any(one.about.kind == "ReplicaSet" and one.action == "created" for one in changed.differences)
+    assert b"hunter2" not in changed.json()
