@@ -47,11 +47,11 @@ from kcm_cli.rest.authorized import Authorized
 from kcm_cli.rest.client import APPLY, MERGE, STRATEGIC_MERGE, Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, NotFound, TooManyRequests
+from kcm_cli.rest.listing import read_page
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.served import Discovery
 from kcm_cli.rest.session import Session
 from kcm_cli.rest.transport import Request, Transport
-from  import ListPage
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
 from kcm_cli.sandbox.nodes import commands, shape
 from kcm_cli.sandbox.views import NODES, PODS, SimulatedPod
@@ -213,7 +213,7 @@ class Recorder:
         done: set[str] = set()
         while True:
             body = await self.client.list_page(PODS, "", field_selector=f"spec.nodeName={node}")
-            pods = [codec.decode(raw, SimulatedPod) for raw in codec.decode(body, ListPage).items or ()]
+            pods = [codec.decode(raw, SimulatedPod) for raw in read_page(body).items or ()]
             for pod in pods:
                 if any(ref.kind == "DaemonSet" for ref in pod.metadata.owner_references) or pod.uid in done:
                     continue
