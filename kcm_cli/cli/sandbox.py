@@ -84,7 +84,17 @@ def _prepare(sandbox: Sandbox) -> str:
         return f"--data-dir: cannot use {options.data_dir}: {why}"
     except (sqlite3.Error, ValueError) as error:
         return f"--data-dir: cannot use {options.data_dir}: {error}"
-    return _write_kubeconfig(sandbox)
+    return _write_kubeconfig(sandbox) or _write_certificates(sandbox)
+
+
+def _write_certificates(sandbox: Sandbox) -> str:
+    folder, routes = sandbox.webhook_certificates, sandbox.options.routes
+    try:
+        if routes:
+            sandbox.write_webhook_certificates(folder, [service for service, _ in routes])
+    except OSError as error:
+        return f"--route: cannot write {folder}: {error.strerror}"
+    return ""
 
 
 def _write_kubeconfig(sandbox: Sandbox) -> str:
@@ -114,6 +124,8 @@ async def _serve(command: Command, sandbox: Sandbox, stop: asyncio.Event) -> int
         return fail([f"the cluster's first objects could not be made: {error}"])
     kubeconfig = shlex.quote(str(sandbox.kubeconfig))
     sys.stdout.write(f"kcm sandbox serves on {sandbox.url}\nexport KUBECONFIG={kubeconfig}\n")
+    if command.options.routes:
+        sys.stdout.write(f"webhook certificates in {shlex.quote(str(sandbox.webhook_certificates))}\n")
     sys.stdout.flush()
     async with contextlib.AsyncExitStack() as running:
         if command.view:

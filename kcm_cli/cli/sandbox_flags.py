@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from kcm_cli.cli import usage
 from kcm_cli.component.flagset import Flag, FlagSet
-from kcm_cli.component.kinds import BOOL, INT, IP, STRING
+from kcm_cli.component.kinds import BOOL, INT, IP, STRING, STRINGS
 from kcm_cli.manager.options import flag_set
-from kcm_cli.sandbox.nodes.shape import MOST_NODES
+from kcm_cli.sandbox.apiserver.webhooks.routes import service_of, where_of
+from kcm_cli.sandbox.networks import MOST_NODES
 from kcm_cli.sandbox.run import SandboxOptions
 
 _FLAGS = (
@@ -24,6 +25,13 @@ _FLAGS = (
     ),
     Flag("data-dir", STRING, "", "A directory that keeps the cluster; without one it is gone at the end.", "Sandbox"),
     Flag("nodes", INT, 3, "How many nodes are simulated; with 0 there is no scheduler, either.", "Sandbox"),
+    Flag(
+        "route",
+        STRINGS,
+        (),
+        "Lead calls of a webhook's Service elsewhere: NAME.NAMESPACE=PORT of this machine, or =HOST:PORT.",
+        "Sandbox",
+    ),
     Flag("no-manager", BOOL, False, "Leave the controllers out.", "Sandbox"),
     Flag("no-view", BOOL, False, "Plain lines on a terminal, too, in the place of the status view.", "Sandbox"),
     Flag("help", BOOL, False, "Show this text.", "Sandbox", shorthand="h"),
@@ -79,6 +87,7 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
         data_dir=str(values["data-dir"]),
         nodes=_whole(values["nodes"]),
         manager=not values["no-manager"],
+        routes=tuple(_pair(text) for text in _texts(values["route"])),
     )
     command = Command(options, not values["no-view"], tuple(manager_flags), bool(values["help"]))
     return command, [*problems, *_problems(command, parsed.values)]
@@ -103,8 +112,24 @@ def _problems(command: Command, given: Mapping[str, object]) -> Iterator[str]:
     for name in ("kubeconfig", "data-dir"):
         if given.get(name) == "":
             yield f"--{name}: name a path"
+    for service, where in options.routes:
+        try:
+            service_of(service)
+            where_of(where)
+        except ValueError as error:
+            yield f"--route: {error}"
     if command.manager_flags and not options.manager:
         yield "--no-manager: there is no manager to take the flags after --"
+
+
+def _pair(text: str) -> tuple[str, str]:
+    service, _, where = text.partition("=")
+    return service, where
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    assert isinstance(value, tuple)
+    return value
 
 
 def _whole(value: object) -> int:

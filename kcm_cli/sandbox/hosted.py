@@ -71,6 +71,7 @@ class HostedSandbox:
         self._loop: WarpLoop
         self._clock: LoopClock
         self._client: Client
+        self._sandbox: Sandbox
         self.token = secrets.token_urlsafe(24)
         self.url = ""
 
@@ -172,6 +173,27 @@ class HostedSandbox:
         except (RequestError, SandboxError) as error:
             return f"no report can be given: {error}"
 
+    # -- webhooks
+
+    def route(self, service: str, to: int | str) -> None:
+        """Lead all calls of a Service, ``name.namespace``, to a port of this machine, or to ``HOST:PORT``.
+
+        The Service need not be there. Webhooks of it that name no certificate are given the cluster's CA. A former
+        route of the Service ends. Raises ValueError.
+        """
+        self.call(self._route(service, to))
+
+    def webhook_certificates(self, *services: str) -> Path:
+        """A new folder with tls.crt, tls.key and the ca.crt that signed them, for a webhook server.
+
+        They are for ``localhost`` and for what the server is called as: ``name.namespace.svc`` of each Service,
+        ``name.namespace``. The folder goes with the sandbox. Raises ValueError, OSError.
+        """
+        self._check()
+        folder = Path(tempfile.mkdtemp(prefix="webhooks-", dir=self._folder))
+        self._sandbox.write_webhook_certificates(folder, services)
+        return folder
+
     # -- nodes and namespaces
 
     def add_node(self, name: str = "", *, capacity: str = "") -> str:
@@ -235,7 +257,7 @@ class HostedSandbox:
             nodes=chosen.nodes,
             heartbeat_s=chosen.heartbeat_s,
         )
-        sandbox = Sandbox(options, self._clock)
+        self._sandbox = sandbox = Sandbox(options, self._clock)
         try:
             sandbox.prepare()
             await sandbox.serve()
@@ -284,6 +306,9 @@ class HostedSandbox:
 
     async def _report(self, namespace: str) -> str:
         return await report(self._client, namespace)
+
+    async def _route(self, service: str, to: int | str) -> None:
+        self._sandbox.api.routes.add(service, to)
 
     async def _now(self) -> datetime:
         return self._clock.now()

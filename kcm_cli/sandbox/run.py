@@ -12,6 +12,7 @@ import os
 import random
 import socket
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +21,15 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox import kubeconfig
 from kcm_cli.sandbox.apiserver.assembly import assemble
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
+from kcm_cli.sandbox.apiserver.registry.ca_injection import CaInjection
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import SERVER_ADDRESSES, Certificates
 from kcm_cli.sandbox.apiserver.server import ApiServer
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.apiserver.webhooks.routes import service_of
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+from kcm_cli.sandbox.networks import ADVERTISED
 from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S
 from kcm_cli.sandbox.probes import healthz
 from kcm_cli.sandbox.transport import InProcessTransport
@@ -39,15 +43,16 @@ MANAGER_GROUPS = ("system:masters",)
 """What the manager may do without --use-service-account-credentials: everything, as on most clusters."""
 MANAGER = User("system:kube-controller-manager", groups=(*MANAGER_GROUPS, "system:authenticated"))
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-_ADVERTISED = "192.0.2.1"
-"""What the endpoints of the service ``kubernetes`` name: they may not be loopback addresses."""
 STOP_S = 1.0
 """How long running requests may go on after the end was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxOptions:
-    """What ``kcm sandbox`` is told. ``kubeconfig``: without one it is in the data directory, or a private one."""
+    """What ``kcm sandbox`` is told. ``kubeconfig``: without one it is in the data directory, or a private one.
+
+    ``routes``: Services as ``name.namespace``, each with ``PORT`` or ``HOST:PORT``; see ``webhooks.routes``.
+    """
 
     port: int = 6443
     bind_address: str = "127.0.0.1"
@@ -57,6 +62,7 @@ class SandboxOptions:
     nodes: int = 3
     manager: bool = True
     heartbeat_s: float = HEARTBEAT_S
+    routes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +112,17 @@ class Sandbox:
             self.certificates.write(self._pki)
 
     async def serve(self) -> None:
-        """Answer requests. When this returns, /readyz answers ok."""
+        """Answer requests. When this returns, /readyz answers ok. Raises ValueError for a route that is none."""
         tokens = {self.options.token: ADMIN} if self.options.token else {}
         address = self.url.removeprefix("https://")
         self.api = assemble(self.store, self.clock, self._random, self.certificates, tokens=tokens, address=address)
         self.api.components.probe = healthz
+        CaInjection(self.api.core, self.api.routes, self.certificates.ca.certificate)
+        for service, where in self.options.routes:
+            self.api.routes.add(service, where)
         ca = self.certificates.ca.certificate.decode()
         today = f"{self.clock.now():%Y-%m-%d}"
-        await self.api.bootstrap(bootstrap_objects(client_ca=ca, address=_ADVERTISED, port=self.port, today=today))
+        await self.api.bootstrap(bootstrap_objects(client_ca=ca, address=str(ADVERTISED), port=self.port, today=today))
         self._http = HttpServer(self.api.handle, self.clock)
         await self._http.start([self._listener], tls_context(self.certificates))
 
@@ -149,6 +158,18 @@ class Sandbox:
         token = self.options.token
         user: Doc = {"token": token} if token else kubeconfig.identity(self.certificates.admin)
         kubeconfig.join(self.kubeconfig, self._document(kubeconfig.CLUSTER, user))
+
+    @property
+    def webhook_certificates(self) -> Path:
+        """Where ``kcm sandbox`` puts the certificates of the servers behind its routes."""
+        return (self.folder / "webhooks").absolute()
+
+    def write_webhook_certificates(self, folder: Path, services: Iterable[str]) -> None:
+        """Put tls.crt, tls.key and ca.crt into a folder, for a webhook server that is called as these Services
+        (``name.namespace``) and as localhost. Raises OSError, ValueError.
+        """
+        names = [f"{name}.{namespace}.svc" for namespace, name in map(service_of, services)]
+        self.certificates.write_server(folder, *names, "localhost", "127.0.0.1", "::1")
 
     def manager_files(self) -> ManagerFiles:
         """Files for a manager of this cluster."""

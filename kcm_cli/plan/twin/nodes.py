@@ -10,6 +10,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_micro_time
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.networks import MOST_NODES
 from kcm_cli.sandbox.nodes import shape
 from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.images import Images
@@ -61,8 +62,8 @@ class TwinAgents:
 
     def _seen(self, node: SimulatedNode) -> None:
         number = len(self._agents) + 1
-        network = shape.network_of(node.spec.pod_cidrs, number % shape.MOST_NODES)
-        agent = Agent(node.name, number % shape.MOST_NODES, network, Images(node.status.images))
+        network = shape.network_of(node.spec.pod_cidrs, number % MOST_NODES)
+        agent = Agent(node.name, number % MOST_NODES, network, Images(node.status.images))
         agent.host_ip = next((a.address for a in node.status.addresses if a.type == "InternalIP"), agent.host_ip)
         agent.failed = any(c.type == "Ready" and c.status != "True" for c in node.status.conditions)
         self._agents[node.name] = agent

@@ -5,13 +5,18 @@ from collections.abc import Mapping
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver.admission import Admission
+from kcm_cli.sandbox.apiserver.admission.dynamic.reviews import Reviewer
+from kcm_cli.sandbox.apiserver.admission.dynamic.users import UserDefined
+from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.server import ApiServer, Parts
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
 
 
 def assemble(
@@ -27,5 +32,8 @@ def assemble(
     """tokens: static bearer tokens. address: host:port by which the server calls itself. ratchets: see Core."""
     security = Security.assemble(store, clock, rng, certificates, tokens=tokens, address=address)
     catalog, schemas = Catalog(), Schemas()
-    admission = Admission(store, clock, rng, security.authorizer, catalog, schemas)
-    return ApiServer(Parts(store, clock, rng, security, catalog, schemas, admission, ratchets))
+    calls = WebhookCalls(store)
+    users = UserDefined(store, Reviewer(calls, rng), security.authorizer, catalog, schemas)
+    status = OwnStatus(store, catalog, Patching(schemas), clock)
+    admission = Admission(store, clock, rng, security.authorizer, status, users)
+    return ApiServer(Parts(store, clock, rng, security, catalog, schemas, admission, calls, ratchets))

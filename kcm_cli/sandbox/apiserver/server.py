@@ -74,6 +74,7 @@ class Parts:
     catalog: Catalog
     schemas: Schemas
     admission: Admission
+    calls: WebhookCalls
     ratchets: bool = False
 
 
@@ -103,10 +104,11 @@ class ApiServer:
 
     def __init__(self, parts: Parts) -> None:
         self.catalog = parts.catalog
+        self.routes = parts.calls.routes
         self._security = security = parts.security
         services = self.catalog.find("", "v1", "services")
         assert services is not None
-        custom = CustomResources(parts.schemas, self.catalog, WebhookCalls(parts.store), parts.random)
+        custom = CustomResources(parts.schemas, self.catalog, parts.calls, parts.random)
         self.core = Core(
             store=parts.store,
             catalog=self.catalog,

@@ -9,12 +9,13 @@ upstream: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
 from uuid import NAMESPACE_URL, uuid5
 
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.networks import FIRST_HOST, FIRST_POD, FIRST_SPARE, MOST_NODES
 
 SIMULATED = "sandbox.kcm.dev/simulated"
 FAILED = "sandbox.kcm.dev/failed"
@@ -25,10 +26,6 @@ LEASE_NAMESPACE = "kube-node-lease"
 LEASE_DURATION_S = 40
 ZONES = ("zone-a", "zone-b", "zone-c")
 REGION = "sandbox"
-_PODS = int(IPv4Address("10.244.0.0"))
-_HOSTS = int(IPv4Address("172.18.0.2"))
-_SPARE = int(IPv4Address("100.64.0.0"))
-MOST_NODES = 12 * 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +76,12 @@ def pod_network(number: int) -> str:
     """The pod addresses of node ``number``. Raises ValueError beyond the last one."""
     if not 0 <= number < MOST_NODES:
         raise ValueError(f"there are addresses for {MOST_NODES} nodes only")
-    return f"{IPv4Address(_PODS + (number << 8))}/24"
+    return f"{FIRST_POD + (number << 8)}/24"
 
 
 def spare_network(number: int) -> str:
     """More addresses for the pods of node ``number``."""
-    return f"{IPv4Address(_SPARE + (number << 10))}/22"
+    return f"{FIRST_SPARE + (number << 10)}/22"
 
 
 def number_of(network: str) -> int | None:
@@ -93,7 +90,7 @@ def number_of(network: str) -> int | None:
         parsed = IPv4Network(network)
     except ValueError:
         return None
-    number, rest = divmod(int(parsed.network_address) - _PODS, 256)
+    number, rest = divmod(int(parsed.network_address) - int(FIRST_POD), 256)
     return number if parsed.prefixlen == 24 and not rest and 0 <= number < MOST_NODES else None
 
 
@@ -103,7 +100,7 @@ def network_of(ranges: Iterable[str], number: int) -> str:
 
 
 def host_address(number: int) -> str:
-    return str(IPv4Address(_HOSTS + number))
+    return str(FIRST_HOST + number)
 
 
 def node_doc(name: str, number: int, *, ranged: bool = True) -> Doc:

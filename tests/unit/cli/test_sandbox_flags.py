@@ -3,7 +3,7 @@
 import pytest
 
 from kcm_cli.cli.sandbox_flags import help_text, read
-from kcm_cli.sandbox.nodes.shape import MOST_NODES
+from kcm_cli.sandbox.networks import MOST_NODES
 from kcm_cli.sandbox.run import SandboxOptions
 
 
@@ -33,6 +33,9 @@ def test_all_is_said() -> None:
         ("--kubeconfig=", "--kubeconfig: name a path"),
         ("--data-dir=", "--data-dir: name a path"),
         ("--no-manager -- -v=2", "--no-manager: there is no manager to take the flags after --"),
+        ("--route hook=1", '--route: "hook" names no Service: write NAME.NAMESPACE'),
+        ("--route hook.ns", '--route: "" is no place: write PORT or HOST:PORT'),
+        ("--route hook.ns=65536", '--route: "65536" is no place: write PORT or HOST:PORT'),
         ("word", 'unexpected argument "word"'),
         ("--prt 1", "unknown flag: --prt (did you mean --port?)"),
         (
@@ -47,6 +50,12 @@ def test_all_is_said() -> None:
 )
 def test_what_is_wrong_names_the_flag(words: str, problem: str) -> None:
     assert read(words.split())[1] == [problem]
+
+
+def test_routes_may_be_many() -> None:
+    command, problems = read(["--route", "a.b=1", "--route", "c.d=[::1]:2,e.f=host:3"])
+    assert problems == []
+    assert command.options.routes == (("a.b", "1"), ("c.d", "[::1]:2"), ("e.f", "host:3"))
 
 
 @pytest.mark.parametrize("token", ["a b", "a\nb", "a\tb"])

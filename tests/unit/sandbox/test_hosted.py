@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from kcm_cli.sandbox import hosted
 from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions, SandboxError
@@ -65,6 +66,28 @@ def test_it_ends_with_its_with_statement(temporary: Path) -> None:
         assert threads()
     assert nothing_is_left(temporary)
     sandbox.stop()
+
+
+def test_what_can_be_no_route_is_refused() -> None:
+    with HostedSandbox(HostOptions(nodes=0)) as sandbox:
+        with pytest.raises(ValueError, match='"hook" names no Service'):
+            sandbox.route("hook", 1)
+        with pytest.raises(ValueError, match='"host" is no place'):
+            sandbox.route("hook.default", "host")
+        with pytest.raises(ValueError, match='"hook" names no Service'):
+            sandbox.webhook_certificates("hook")
+    with pytest.raises(SandboxError, match="not running"):
+        sandbox.webhook_certificates()
+
+
+def test_certificates_of_webhooks_name_their_services_and_this_machine() -> None:
+    with HostedSandbox(HostOptions(nodes=0)) as sandbox:
+        folder, other = sandbox.webhook_certificates("a.b", "c.d"), sandbox.webhook_certificates()
+        assert sorted(file.name for file in folder.iterdir()) == ["ca.crt", "tls.crt", "tls.key"]
+        certificate = x509.load_pem_x509_certificate((folder / "tls.crt").read_bytes())
+        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate((other / "ca.crt").read_bytes()))
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        assert [str(each.value) for each in names] == ["a.b.svc", "c.d.svc", "localhost", "127.0.0.1", "::1"]
 
 
 def test_a_failed_start_says_why_and_leaves_nothing(temporary: Path) -> None:

@@ -27,10 +27,7 @@ from kcm_cli.sandbox.apiserver.admission.pod_security.admission import (
 )
 from kcm_cli.sandbox.apiserver.admission.quota.admission import ResourceQuotas
 from kcm_cli.sandbox.apiserver.admission.service_account import ServiceAccounts
-from kcm_cli.sandbox.apiserver.apply.patching import Patching
-from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
-from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.security.bindings import GROUP as RBAC
 from kcm_cli.sandbox.apiserver.security.escalation import EscalationGuard
@@ -100,8 +97,8 @@ class Admission:
         clock: Clock,
         rng: random.Random,
         authorizer: Authorizer,
-        catalog: Catalog,
-        schemas: Schemas,
+        status: OwnStatus,
+        users: UserDefined,
     ) -> None:
         self._lifecycle = NamespaceLifecycle(store)
         self._limits = LimitRanger(store)
@@ -113,9 +110,9 @@ class Admission:
         self._classes = storage.DefaultClasses(store)
         self._security = PodSecurity(store)
         self._certificates = CertificateRequests(authorizer)
-        self._quotas = ResourceQuotas(store, clock, OwnStatus(store, catalog, Patching(schemas), clock))
+        self._quotas = ResourceQuotas(store, clock, status)
         self._escalation = EscalationGuard(authorizer)
-        self._users = UserDefined(store, rng, authorizer, catalog, schemas)
+        self._users = users
         self._mutating = Chain(self._mutating_hooks())
         self._validating = Chain(self._validating_hooks())
         self._charging = Chain([Hook(self._quotas.validate, "CU", subresources=None)])

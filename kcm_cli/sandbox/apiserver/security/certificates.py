@@ -31,6 +31,8 @@ ADMIN_NAME, ADMIN_GROUPS = "kubernetes-admin", ("system:masters",)
 _EXPONENT, _BITS = 65537, 2048
 _CA_DAYS, _LEAF_DAYS, _RENEW_DAYS = 3650, 365, 30
 _BACKDATE = timedelta(minutes=5)
+_LONGEST_NAME = 64
+"""Characters of a common name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Certificates:
         names = [*SERVER_NAMES, *(a for a in addresses if a not in SERVER_NAMES)]
         serving = _read(directory, "apiserver")
         if serving is None or not issuer.vouches(serving) or not set(names) <= _names_of(serving):
-            serving = _write(directory, "apiserver", issuer.server(names))
+            serving = _write(directory, "apiserver", issuer.server("kube-apiserver", names))
         admin = _read(directory, "admin")
         if admin is None or not issuer.vouches(admin):
             admin = _write(directory, "admin", issuer.client(ADMIN_NAME, ADMIN_GROUPS))
@@ -74,6 +76,15 @@ class Certificates:
     def client(self, name: str, groups: Sequence[str] = ()) -> KeyPair:
         """A new client certificate for a user."""
         return self._issuer.client(name, groups)
+
+    def server(self, *names: str) -> KeyPair:
+        """A new certificate for a server of these names and IPs, the first of which is its common name."""
+        return self._issuer.server(names[0], names)
+
+    def write_server(self, directory: Path, *names: str) -> None:
+        """The same as the files tls.crt and tls.key, with the ca.crt that vouches for it, as in a Secret for TLS."""
+        _write(directory, "tls", self.server(*names))
+        _write_file(directory / "ca.crt", self.ca.certificate)
 
     def write(self, directory: Path) -> None:
         """Put all files into a directory (made with mode 0700), for those who need paths."""
@@ -102,10 +113,9 @@ class _Issuer:
         key = serialization.load_pem_private_key(pair.key, None)
         return theirs.key_identifier == ours.key_identifier and key.public_key() == certificate.public_key()
 
-    def server(self, names: Sequence[str]) -> KeyPair:
-        alternative = x509.SubjectAlternativeName([_general_name(name) for name in names])
-        subject = _subject("kube-apiserver", ())
-        return self._leaf(subject, ExtendedKeyUsageOID.SERVER_AUTH, alternative)
+    def server(self, name: str, names: Sequence[str]) -> KeyPair:
+        alternative = x509.SubjectAlternativeName([_general_name(each) for each in names])
+        return self._leaf(_subject(name[:_LONGEST_NAME], ()), ExtendedKeyUsageOID.SERVER_AUTH, alternative)
 
     def client(self, name: str, groups: Sequence[str]) -> KeyPair:
         return self._leaf(_subject(name, groups), ExtendedKeyUsageOID.CLIENT_AUTH, None)

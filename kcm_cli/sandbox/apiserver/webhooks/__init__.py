@@ -1,5 +1,6 @@
 """Calls of servers that users run: admission and conversion webhooks."""
 
 from kcm_cli.sandbox.apiserver.webhooks.calls import CallError, WebhookCalls
+from kcm_cli.sandbox.apiserver.webhooks.routes import Routes
 
-__all__ = ["CallError", "WebhookCalls"]
+__all__ = ["CallError", "Routes", "WebhookCalls"]

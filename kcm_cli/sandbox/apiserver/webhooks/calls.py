@@ -1,6 +1,6 @@
 """HTTPS calls of webhooks: one POST, one JSON answer. Errors are worded as Kubernetes' own client words them.
 
-A connection serves one call.
+A connection serves one call. None leads to an address that the sandbox has made up.
 """
 
 import asyncio
@@ -19,12 +19,18 @@ from kcm_cli.rest.tls import trusting
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.webhooks.targets import Target, TargetError, address_of, target_of
+from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
+from kcm_cli.sandbox.apiserver.webhooks.routes import Routes
+from kcm_cli.sandbox.apiserver.webhooks.targets import Target, TargetError, in_cluster, resolve, target_of
 
 _USER_AGENT = "kube-apiserver-admission"
 _UNTRUSTED = frozenset({18, 19, 20, 21})
 _EXPIRED = frozenset({9, 10})
 _OTHER_NAME = frozenset({62, 64})
+_MADE_UP = (
+    "the sandbox has made this address up, and no network leads there: call a Service and give it a route, or name an "
+    "address of your machine"
+)
 
 
 class CallError(Exception):
@@ -32,10 +38,12 @@ class CallError(Exception):
 
 
 class WebhookCalls:
-    """Calls webhooks by their client configuration."""
+    """Calls webhooks by their client configuration, Services by their ``routes``."""
 
     def __init__(self, store: Store) -> None:
+        self.routes = Routes()
         self._store = store
+        self._made_up = MadeUp(store)
 
     async def post(self, config: Tree, body: bytes, timeout_s: float) -> bytes:
         """The body of the answer, not empty. Raises CallError."""
@@ -68,7 +76,9 @@ class WebhookCalls:
 
     async def _connect(self, target: Target) -> Connection:
         """Raises what the first address had against it."""
-        host, port = address_of(target, self._store)
+        host, port = resolve(target, self._store, self.routes)
+        if in_cluster(host):
+            raise TargetError(f"dial tcp: lookup {host}: no such host")
         try:
             loop = asyncio.get_running_loop()
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -77,6 +87,10 @@ class WebhookCalls:
         context = _context(target.ca)
         failure: OSError | None = None
         for family, _, _, _, address in found:
+            shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
+            if self._made_up.has(str(address[0])):
+                failure = failure or OSError(f"dial tcp {shown}:{port}: {_MADE_UP}")
+                continue
             try:
                 _, connection = await loop.create_connection(
                     Connection, str(address[0]), port, family=family, ssl=context, server_hostname=target.name
@@ -85,7 +99,6 @@ class WebhookCalls:
             except ssl.SSLError:
                 raise
             except OSError as error:
-                shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
                 failure = failure or OSError(f"dial tcp {shown}:{port}: connect: {_system_text(error)}")
         assert failure is not None
         raise failure

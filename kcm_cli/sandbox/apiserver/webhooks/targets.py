@@ -1,12 +1,12 @@
 """Where a webhook is, by its ``clientConfig``.
 
-A service is reached at one of its ready endpoints, since nothing routes a sandbox's cluster IPs, else at its
-cluster IP.
+A Service is reached by its route, or at an endpoint that a user wrote; behind its pods and its cluster IP is nobody.
 
 upstream: staging/src/k8s.io/apiserver/pkg/util/{webhook/client,proxy/proxy}.go
 """
 
 import base64
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
@@ -15,11 +15,14 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.webhooks.routes import ANNOTATION, Key, Routes, Where
 
 _SERVICES = GVR("", "v1", "services")
 _SLICES = GVR("discovery.k8s.io", "v1", "endpointslices")
 _SLICE_OF = "kubernetes.io/service-name"
 _HTTPS_PORT = 443
+_IN_CLUSTER = re.compile(r"(?:.*\.)?(?:svc|cluster\.local)\.?", re.IGNORECASE)
+_OF_SERVICE = re.compile(r"([^.]+)\.([^.]+)\.svc(?:\.cluster\.local)?\.?", re.IGNORECASE)
 
 
 class TargetError(Exception):
@@ -37,7 +40,7 @@ class Target:
     name: str
     port: int
     ca: str
-    service: tuple[str, str] | None = None
+    service: Key | None = None
 
 
 def target_of(config: Tree) -> Target:
@@ -72,35 +75,96 @@ def _certificates(bundle: str) -> str:
         return ""
 
 
-def address_of(target: Target, store: Store) -> tuple[str, int]:
+def routed(config: Tree, store: Store, routes: Routes) -> bool:
+    """Whether a ``clientConfig`` leads to a Service that has a route."""
+    try:
+        target = target_of(config)
+        service = target.service or _named(target.name)
+        return service is not None and _route(service, _service(service, store), routes) is not None
+    except TargetError:
+        return False
+
+
+def resolve(target: Target, store: Store, routes: Routes) -> Where:
     """Host and port to connect to. Raises TargetError."""
     if target.service is None:
-        return target.name, target.port
+        return _outside(target.name, target.port, store, routes)
     namespace, name = target.service
-    stored = store.get(_SERVICES, namespace, name)
-    if stored is None:
-        raise TargetError(f"service {quote(name)} not found")
-    doc: Tree = stored.doc
-    spec: Tree = doc.get("spec") or {}
-    if spec.get("type") == "ExternalName":
-        return spec.get("externalName") or "", target.port
+    doc = _service(target.service, store)
+    spec: Tree = (doc or {}).get("spec") or {}
+    external = spec.get("type") == "ExternalName"
     port = next((each for each in spec.get("ports") or () if each.get("port") == target.port), None)
-    if port is None:
+    if doc is not None and port is None and not external:
         raise TargetError(f"no service port {target.port} found for service {quote(name)}")
-    ready = next(_endpoints(store, namespace, name, port.get("name") or ""), None)
-    if ready is not None:
-        return ready
+    route = _route(target.service, doc, routes)
+    if route is not None:
+        return route
+    if doc is None:
+        raise TargetError(f"service {quote(name)} not found")
+    if external:
+        return _outside(spec.get("externalName") or "", target.port, store, routes)
+    own = next(_endpoints(store, namespace, name, (port or {}).get("name") or ""), None)
+    if own is not None:
+        return own
     if spec.get("clusterIP") == "None":
         raise TargetError('cannot route to service with ClusterIP "None"')
-    return spec.get("clusterIP") or "", target.port
+    raise TargetError(unrouted(target.service))
 
 
-def _endpoints(store: Store, namespace: str, service: str, port_name: str) -> Iterator[tuple[str, int]]:
+def unrouted(service: Key) -> str:
+    """Why a Service is not called, and what to do."""
+    namespace, name = service
+    return (
+        f"nothing runs behind service {quote(name)}, since pods of a sandbox are simulated: lead it to your server "
+        f'with the annotation {ANNOTATION}: "127.0.0.1:PORT" of the Service, with kcm sandbox '
+        f'--route {name}.{namespace}=PORT or, in tests, with sandbox.route("{name}.{namespace}", PORT)'
+    )
+
+
+def in_cluster(host: str) -> bool:
+    """Whether only the DNS of a cluster knows such a name."""
+    return _IN_CLUSTER.fullmatch(host) is not None
+
+
+def _outside(host: str, port: int, store: Store, routes: Routes) -> Where:
+    """Where a host name leads to: names of Services by their routes."""
+    service = _named(host)
+    if service is not None:
+        route = _route(service, _service(service, store), routes)
+        if route is None:
+            raise TargetError(f"dial tcp: lookup {host}: no such host; {unrouted(service)}")
+        return route
+    return host, port
+
+
+def _service(key: Key, store: Store) -> Tree | None:
+    stored = store.get(_SERVICES, *key)
+    return None if stored is None else stored.doc
+
+
+def _named(host: str) -> Key | None:
+    found = _OF_SERVICE.fullmatch(host)
+    return None if found is None else (found[2].lower(), found[1].lower())
+
+
+def _route(service: Key, doc: Tree | None, routes: Routes) -> Where | None:
+    try:
+        return routes.of(service, doc)
+    except ValueError as error:
+        raise TargetError(
+            f"the annotation {ANNOTATION} of service {quote(service[1])} cannot be used: {error}"
+        ) from None
+
+
+def _endpoints(store: Store, namespace: str, service: str, port_name: str) -> Iterator[Where]:
+    """The ready ones that are not pods: those that somebody else than the simulated kubelets answers for."""
     for stored in store.list(_SLICES, namespace):
         doc: Tree = stored.doc
         if (doc["metadata"].get("labels") or {}).get(_SLICE_OF) != service:
             continue
-        ports = [each["port"] for each in doc.get("ports") or () if (each.get("name") or "") == port_name]
+        ports = [each.get("port") for each in doc.get("ports") or () if (each.get("name") or "") == port_name]
         for endpoint in doc.get("endpoints") or ():
-            if ports and (endpoint.get("conditions") or {}).get("ready") is not False:
+            if (endpoint.get("targetRef") or {}).get("kind") == "Pod" or not ports or not ports[0]:
+                continue
+            if (endpoint.get("conditions") or {}).get("ready") is not False:
                 yield endpoint["addresses"][0], ports[0]

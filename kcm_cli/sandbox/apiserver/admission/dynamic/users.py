@@ -3,8 +3,6 @@
 Policies come before webhooks, in both rounds; in-tree plugins before both, quotas after all.
 """
 
-import random
-
 from kcm_cli.sandbox.apiserver.admission.dynamic.calling import MutatingWebhooks, ValidatingWebhooks
 from kcm_cli.sandbox.apiserver.admission.dynamic.mutating import MutatingPolicies
 from kcm_cli.sandbox.apiserver.admission.dynamic.reviews import Reviewer
@@ -17,17 +15,15 @@ from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes
-from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
 
 
 class UserDefined:
     """See the module. Costs next to nothing for a write that nobody cares about."""
 
     def __init__(
-        self, store: Store, rng: random.Random, authorizer: Authorizer, catalog: Catalog, schemas: Schemas
+        self, store: Store, reviewer: Reviewer, authorizer: Authorizer, catalog: Catalog, schemas: Schemas
     ) -> None:
         versions = Versions(catalog)
-        reviewer = Reviewer(WebhookCalls(store), rng)
         self._mutating_policies = MutatingPolicies(store, authorizer, catalog, versions, schemas)
         self._mutating_webhooks = MutatingWebhooks(Webhooks(store, versions, authorizer, MUTATING), reviewer, schemas)
         self._policies = ValidatingPolicies(store, authorizer, catalog, versions)

@@ -1,0 +1,144 @@
+"""Puts CA certificates into webhook configurations and CustomResourceDefinitions, as envtest and cert-manager do.
+
+Webhooks whose Service has a route, and which have no certificate yet, are given the cluster's CA: it has signed what
+``webhook_certificates`` issues. cert-manager's annotations are followed as its cainjector follows them, so that both
+may run; where the Secret of a Certificate is missing, since nobody issues it, the cluster's CA takes its place.
+
+upstream: controller-runtime pkg/envtest/webhook.go, cert-manager pkg/controller/cainjector
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from functools import partial
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.own_objects import update
+from kcm_cli.sandbox.apiserver.registry.soon import Soon
+from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.webhooks.routes import Routes, annotated
+from kcm_cli.sandbox.apiserver.webhooks.targets import routed
+
+_MANAGER = "kcm-sandbox"
+_REGISTRATION = "admissionregistration.k8s.io"
+_INTO = (
+    GVR(_REGISTRATION, "v1", "mutatingwebhookconfigurations"),
+    GVR(_REGISTRATION, "v1", "validatingwebhookconfigurations"),
+    GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
+)
+_SERVICES, _SECRETS = GVR("", "v1", "services"), GVR("", "v1", "secrets")
+_CERT_MANAGER = "cert-manager.io"
+_FROM_CERTIFICATE = f"{_CERT_MANAGER}/inject-ca-from"
+_FROM_SECRET = f"{_CERT_MANAGER}/inject-ca-from-secret"
+_FROM_SERVER = f"{_CERT_MANAGER}/inject-apiserver-ca"
+_ALLOWED = f"{_CERT_MANAGER}/allow-direct-injection"
+_CERTIFICATE = f"{_CERT_MANAGER}/certificate-name"
+
+
+class CaInjection:
+    """See the module. ``ca``: the cluster's, PEM."""
+
+    def __init__(self, core: Core, routes: Routes, ca: bytes) -> None:
+        self._core = core
+        self._routes = routes
+        self._ca = b64encode(ca).decode()
+        self._soon = Soon(self._settle)
+        self._known: set[tuple[GVR, str]] = set()
+        """Objects with a webhook in them."""
+        for gvr in _INTO:
+            for stored in core.store.list(gvr):
+                self._note(gvr, stored.name, stored.doc)
+            core.store.subscribe(gvr, partial(self._written, gvr))
+        core.store.subscribe(_SERVICES, self._service_written)
+        core.store.subscribe(_SECRETS, self._secret_written)
+        routes.changed.append(self._settle)
+        self._settle()
+
+    def _note(self, gvr: GVR, name: str, doc: Tree) -> bool:
+        """Whether it is one of those."""
+        if not any(_clients(doc)):
+            self._known.discard((gvr, name))
+            return False
+        self._known.add((gvr, name))
+        return True
+
+    def _written(self, gvr: GVR, event: Event) -> None:
+        if event.type == "DELETED":
+            self._known.discard((gvr, event.stored.name))
+        elif self._note(gvr, event.stored.name, event.stored.doc):
+            self._soon.ask(event)
+
+    def _service_written(self, event: Event) -> None:
+        if self._known and annotated(event.stored.doc) is not None:
+            self._soon.ask(event)
+
+    def _secret_written(self, event: Event) -> None:
+        if self._known and not _annotations(event.stored.doc).keys().isdisjoint((_ALLOWED, _CERTIFICATE)):
+            self._soon.ask(event)
+
+    def _settle(self) -> None:
+        # atomic: no await
+        for gvr, name in sorted(self._known, key=str):
+            current = self._core.store.get(gvr, "", name)
+            if current is None:
+                continue
+            new: Tree = current.copy()
+            if self._inject(new):
+                update(self._core, gvr, current, new, _MANAGER)
+
+    def _inject(self, doc: Tree) -> bool:
+        """Whether that has changed it."""
+        bundle, replaces = self._asked_for(doc)
+        changed = False
+        for client in _clients(doc):
+            known = client.get("caBundle") or ""
+            wanted = known
+            if replaces or not _has_certificate(known):
+                wanted = bundle or (self._ca if routed(client, self._core.store, self._routes) else known)
+            if wanted != known:
+                client["caBundle"] = wanted
+                changed = True
+        return changed
+
+    def _asked_for(self, doc: Tree) -> tuple[str, bool]:
+        """The bundle that the annotations ask for, if any, and whether it replaces another one."""
+        annotations = _annotations(doc)
+        namespace, _, name = annotations.get(_FROM_CERTIFICATE, "").partition("/")
+        if name:
+            found = self._in_secret(namespace, _CERTIFICATE, name)
+            return (found, True) if found else (self._ca, False)
+        namespace, _, name = annotations.get(_FROM_SECRET, "").partition("/")
+        if name:
+            found = self._in_secret(namespace, _ALLOWED, "true", secret=name)
+            return found, bool(found)
+        return (self._ca, True) if annotations.get(_FROM_SERVER) == "true" else ("", False)
+
+    def _in_secret(self, namespace: str, annotation: str, value: str, *, secret: str = "") -> str:
+        """The CA in a Secret with that annotation; empty where there is none."""
+        for stored in self._core.store.list(_SECRETS, namespace) if namespace else ():
+            doc: Tree = stored.doc
+            if _annotations(doc).get(annotation) == value and secret in ("", stored.name):
+                found: str = (doc.get("data") or {}).get("ca.crt") or ""
+                if _has_certificate(found):
+                    return found
+        return ""
+
+
+def _clients(doc: Tree) -> Iterator[Tree]:
+    """Each ``clientConfig`` in a configuration or a definition."""
+    conversion: Tree = (doc.get("spec") or {}).get("conversion") or {}
+    for webhook in (*(doc.get("webhooks") or ()), conversion.get("webhook") or {}):
+        client: Tree | None = webhook.get("clientConfig")
+        if client is not None:
+            yield client
+
+
+def _annotations(doc: Tree) -> Tree:
+    found: Tree = doc["metadata"].get("annotations") or {}
+    return found
+
+
+def _has_certificate(bundle: str) -> bool:
+    """False for nothing, and for what stands in manifests in its place, such as an empty line."""
+    return b"BEGIN CERTIFICATE" in b64decode(bundle)

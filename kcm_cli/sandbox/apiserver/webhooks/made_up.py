@@ -1,0 +1,38 @@
+"""Which addresses the sandbox has made up. It connects to none of them: on the host's network they may be anyone's."""
+
+import ipaddress
+from collections.abc import Iterator
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.sandbox import networks
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.apiserver.types import Tree
+
+_RANGES = GVR("networking.k8s.io", "v1", "servicecidrs")
+_NODES = GVR("", "v1", "nodes")
+
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class MadeUp:
+    """Addresses of pods, nodes and Services: the fixed ranges, those of ServiceCIDRs, and those given to nodes."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._fixed = networks.made_up()
+
+    def has(self, text: str) -> bool:
+        """Whether an IP address is one of them. Loopback addresses never are."""
+        address = ipaddress.ip_address(text)
+        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        if address.is_loopback:
+            return False
+        return any(address in network for network in self._fixed) or any(address in each for each in self._given())
+
+    def _given(self) -> Iterator[_Network]:
+        for gvr, field in ((_RANGES, "cidrs"), (_NODES, "podCIDRs")):
+            for stored in self._store.scan(gvr):
+                doc: Tree = stored.doc
+                for text in (doc.get("spec") or {}).get(field) or ():
+                    yield ipaddress.ip_network(text, strict=False)

@@ -1,0 +1,162 @@
+"""CA certificates in webhook configurations and definitions: for routes, and by cert-manager's annotations."""
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.sandbox.apiserver.registry.ca_injection import CaInjection
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.webhooks.routes import ANNOTATION
+from tests.unit.sandbox.asking import Api, Tree
+
+HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SECRETS = "/api/v1/namespaces/default/secrets"
+SERVICE = {"service": {"namespace": "default", "name": "hook", "port": 443}}
+PLACEHOLDER = "Cg=="
+
+
+@pytest.fixture(scope="module")
+def certificates() -> Certificates:
+    return Certificates.load(None, LoopClock().now())
+
+
+@pytest.fixture
+def ca(certificates: Certificates) -> str:
+    return base64.b64encode(certificates.ca.certificate).decode()
+
+
+@pytest.fixture(scope="module")
+def other() -> str:
+    """Another CA."""
+    return base64.b64encode(Certificates.load(None, LoopClock().now()).ca.certificate).decode()
+
+
+@pytest.fixture
+def api(certificates: Certificates) -> Iterator[Api]:
+    made = Api(certificates)
+    made.run(start(made, certificates))
+    yield made
+    made.close()
+
+
+async def start(api: Api, certificates: Certificates) -> None:
+    CaInjection(api.server.api.core, api.server.api.routes, certificates.ca.certificate)
+
+
+def configuration(*clients: Tree, **annotations: str) -> Tree:
+    marks = {f"cert-manager.io/{key.replace('_', '-')}": value for key, value in annotations.items()}
+    fixed = {"admissionReviewVersions": ["v1"], "sideEffects": "None"}
+    webhooks = [{"name": f"w{n}.x.test", **fixed, "clientConfig": client} for n, client in enumerate(clients)]
+    return {"metadata": {"name": "c", "annotations": marks}, "webhooks": webhooks}
+
+
+def definition(client: Tree, **annotations: str) -> Tree:
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    spec = {
+        "group": "x.test",
+        "scope": "Cluster",
+        "names": {"plural": "things", "kind": "Thing", "singular": "thing"},
+        "versions": [version],
+        "conversion": {
+            "strategy": "Webhook",
+            "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client},
+        },
+    }
+    return {"metadata": {**configuration(**annotations)["metadata"], "name": "things.x.test"}, "spec": spec}
+
+
+def secret(name: str, ca: str, **annotations: str) -> Tree:
+    meta = configuration(**annotations)["metadata"] | {"name": name}
+    return {"metadata": meta, "data": {"ca.crt": ca, "tls.crt": "", "tls.key": ""}}
+
+
+def bundles(api: Api, path: str = f"{HOOKS}/c") -> list[Any]:
+    doc = api.get(path).doc
+    return [each["clientConfig"].get("caBundle") for each in doc["webhooks"]]
+
+
+def test_webhooks_of_a_routed_service_are_given_the_clusters_ca(api: Api, ca: str, other: str) -> None:
+    url = {"url": "https://127.0.0.1:1/"}
+    elsewhere = {"service": {"namespace": "default", "name": "elsewhere"}}
+    api.make(
+        HOOKS,
+        configuration(SERVICE, {**SERVICE, "caBundle": PLACEHOLDER}, {**SERVICE, "caBundle": other}, url, elsewhere),
+    )
+    assert bundles(api) == [None, PLACEHOLDER, other, None, None]
+    api.run(route(api))
+    assert bundles(api) == [ca, ca, other, None, None]
+
+
+async def route(api: Api) -> None:
+    api.server.api.routes.add("hook.default", 1)
+
+
+@pytest.mark.parametrize("path", [HOOKS, MUTATING])
+def test_so_are_those_that_are_made_later(api: Api, ca: str, path: str) -> None:
+    api.run(route(api))
+    made = api.make(path, configuration(SERVICE))
+    doc = api.get(f"{path}/c").doc
+    assert bundles(api, f"{path}/c") == [ca]
+    assert (made["metadata"]["generation"], doc["metadata"]["generation"]) == (1, 2)
+    assert {each["manager"] for each in doc["metadata"]["managedFields"]} == {"unknown", "kcm-sandbox"}
+    made["metadata"]["resourceVersion"] = doc["metadata"]["resourceVersion"]
+    assert api.put(f"{path}/c", made).status == 200
+    assert bundles(api, f"{path}/c") == [ca], "an update that leaves it out is completed again"
+
+
+def test_the_annotation_of_a_service_counts(api: Api, ca: str) -> None:
+    api.make(HOOKS, configuration(SERVICE))
+    service = {"metadata": {"name": "hook", "annotations": {ANNOTATION: "1"}}, "spec": {"ports": [{"port": 443}]}}
+    api.make("/api/v1/namespaces/default/services", service)
+    assert bundles(api) == [ca]
+
+
+def test_definitions_are_given_it_too(api: Api, ca: str) -> None:
+    api.run(route(api))
+    api.make(DEFINITIONS, definition(SERVICE))
+    doc = api.get(f"{DEFINITIONS}/things.x.test").doc
+    assert doc["spec"]["conversion"]["webhook"]["clientConfig"] == {**SERVICE, "caBundle": ca}
+    assert api.get("/apis/x.test/v1/things").status == 200
+
+
+def test_a_certificate_that_nobody_issues_is_the_clusters(api: Api, ca: str, other: str) -> None:
+    api.make(HOOKS, configuration(SERVICE, {**SERVICE, "caBundle": other}, inject_ca_from="default/serving"))
+    assert bundles(api) == [ca, other]
+
+
+def test_a_certificate_that_is_issued_replaces_what_was_there(api: Api, other: str) -> None:
+    api.make(HOOKS, configuration(SERVICE, {"url": "https://127.0.0.1:1/"}, inject_ca_from="default/serving"))
+    api.make(SECRETS, secret("tls-of-another", PLACEHOLDER, certificate_name="another"))
+    api.make(SECRETS, secret("tls", other, certificate_name="serving"))
+    assert bundles(api) == [other, other]
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_secret_has_to_allow_its_injection(api: Api, other: str, allowed: bool) -> None:
+    api.make(HOOKS, configuration(SERVICE, inject_ca_from_secret="default/tls"))
+    api.make(SECRETS, secret("tls", other, **({"allow_direct_injection": "true"} if allowed else {})))
+    assert bundles(api) == [other if allowed else None]
+
+
+def test_the_api_servers_ca_is_the_clusters(api: Api, ca: str, other: str) -> None:
+    api.make(HOOKS, configuration(SERVICE, {**SERVICE, "caBundle": other}, inject_apiserver_ca="true"))
+    assert bundles(api) == [ca, ca]
+
+
+@pytest.mark.parametrize("value", ["", "x", "/", "a/", "/b", "default/b/c"])
+def test_annotations_that_name_nothing_inject_nothing(api: Api, value: str) -> None:
+    api.make(HOOKS, configuration(SERVICE, inject_ca_from_secret=value, inject_apiserver_ca=value))
+    assert bundles(api) == [None]
+
+
+def test_what_is_there_at_the_start_is_completed(certificates: Certificates, ca: str) -> None:
+    api = Api(certificates)
+    api.make(HOOKS, configuration(SERVICE, inject_apiserver_ca="true"))
+    api.run(start(api, certificates))
+    assert bundles(api) == [ca]
+    api.close()
