@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from kcm_cli.cli.plan_text import headline, told, verdict
+from kcm_cli.cli.plan_text import headline, told, verdict, when
 from kcm_cli.plan.answer import Answer, Difference
-from kcm_cli.plan.telling import clock
 
 _MOST = 50
 _SIGNS = {"created": "+", "kept": "+", "changed": "~", "deleted": "-", "missing": "-"}
@@ -28,7 +27,10 @@ def _lines(answer: Answer) -> Iterator[str]:
             already = " *(so without the change, too)*" if problem.already else ""
             runs = f" *({problem.seeds} of {answer.seeds} runs)*" if problem.seeds < answer.seeds else ""
             yield f"| {problem.kind} | {_code(str(problem.about))} | {_plain(problem.text)}{already}{runs} |"
-    yield from _folded("What happens", [f"`{clock(one.at_s)}` {_plain(told(one))}" for one in answer.timeline])
+    if answer.assumed:
+        yield ""
+        yield from (f"- ⚠️ {_plain(line)}" for line in answer.assumed)
+    yield from _folded("What happens", [f"`{when(one)}` {_plain(told(one))}" for one in answer.timeline])
     yield from _folded("What is different in the end", [_difference(one) for one in answer.differences])
     audit = [
         f"{one.controller}: {one.verb} {one.resource} {_code(str(one.about))} ×{one.count}" for one in answer.audit

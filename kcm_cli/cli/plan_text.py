@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from kcm_cli.machinery import codec
 from kcm_cli.plan.answer import Answer, Difference, Happening, Object, Problem
 from kcm_cli.plan.telling import clock, span
 
@@ -41,6 +42,7 @@ def _sections(answer: Answer) -> Iterator[RenderableType]:
     yield Text("")
     yield Text(verdict(answer), style="bold red" if _fresh(answer) else "bold green")
     yield from _section("Problems", [_problem(one, answer) for one in answer.problems])
+    yield from _section("Assumed", [Text(line, style="yellow") for line in answer.assumed])
     if not answer.changes:
         yield from _audit(answer)
     yield from _section("What happens", [_happening(one) for one in answer.timeline])
@@ -75,7 +77,7 @@ def verdict(answer: Answer) -> str:
         return f"{sum(one.count for one in answer.audit)} writes besides {answer.routine} of routine."
     if not answer.differences:
         return "Nothing ends differently."
-    return "The change brings no problems."
+    return f"The change brings no problems{', if what is assumed holds' if answer.assumed else ''}."
 
 
 def _fresh(answer: Answer) -> list[Problem]:
@@ -88,7 +90,8 @@ def _section(title: str, lines: list[Text]) -> Iterator[RenderableType]:
     yield Text("")
     yield Text(title, style="bold")
     for line in lines[:_MOST]:
-        yield Padding(line, (0, 0, 0, 2), expand=False)
+        for part in line.split("\n"):
+            yield Text("  ").append_text(part)
     if len(lines) > _MOST:
         yield Text(f"  and {len(lines) - _MOST} more (-o json has all)", style="dim")
 
@@ -107,7 +110,7 @@ def _problem(problem: Problem, answer: Answer) -> Text:
 
 def _happening(one: Happening) -> Text:
     text = Text()
-    text.append(f"{clock(one.at_s)}  ", style="dim")
+    text.append(f"{when(one)}  ", style="dim")
     text.append(told(one), style="red" if one.what in ("stuck", "blocked", "refused", "pending", "failed") else "")
     return text
 
@@ -131,6 +134,12 @@ _OTHERS = {
     "scaled": "{about} scales {detail}",
     "drained": "{about} is drained",
 }
+
+
+def when(one: Happening) -> str:
+    """``+00:42``, or from when to when."""
+    first, last = clock(one.at_s), clock(one.until_s)
+    return first if first == last else f"{first} to {last}"
 
 
 def told(one: Happening) -> str:
@@ -187,7 +196,7 @@ def _difference(one: Difference) -> Text:
 def _value(value: object) -> str:
     if value is None:
         return "none"
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else codec.encode(value).decode()
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 

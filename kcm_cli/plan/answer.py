@@ -39,12 +39,14 @@ class Source(Part, frozen=True):
 class Happening(Part, frozen=True):
     """Something that happens with the change and not, or not so, without it.
 
-    at_s: seconds after the change. what: ``created``, ``pending``, ``ready``, ``unready``, ``terminating``, ``gone``,
-    ``failed``, ``succeeded`` (of pods, count of them), ``evicted``, ``blocked`` (evictions), ``complete``, ``stuck``,
-    ``refused``, ``scaled``, ``node``, ``drained``, ``namespace``. about: the workload or other object.
+    at_s, until_s: seconds after the change, of the first and the last of them. what: ``created``, ``pending``,
+    ``ready``, ``unready``, ``terminating``, ``gone``, ``failed``, ``succeeded`` (of pods, count of them), ``evicted``,
+    ``blocked`` (evictions), ``complete``, ``stuck``, ``refused``, ``scaled``, ``node``, ``drained``, ``namespace``.
+    about: the workload or other object.
     """
 
     at_s: float
+    until_s: float
     what: str
     about: Object
     count: int
@@ -140,8 +142,11 @@ class Totals(Part, frozen=True):
 
 
 class Answer(Part, frozen=True):
-    """The whole answer. changes: what was asked, as text. For an audit ``changes`` is empty and ``audit`` has every
-    write but Leases, Events and the status of autoscalers, whose number is ``routine``."""
+    """The whole answer.
+
+    changes: what was asked, as text. assumed: what the answer hangs on, and may be wrong. For an audit ``changes`` is
+    empty, and ``audit`` has every write but Leases, Events and the status of autoscalers, whose number is ``routine``.
+    """
 
     api_version: str
     kind: str
@@ -150,6 +155,7 @@ class Answer(Part, frozen=True):
     horizon_s: float
     seeds: int
     problems: tuple[Problem, ...]
+    assumed: tuple[str, ...]
     timeline: tuple[Happening, ...]
     differences: tuple[Difference, ...]
     nodes: tuple[Fill, ...]

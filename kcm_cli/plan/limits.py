@@ -16,7 +16,8 @@ _ALWAYS = (
     "load on autoscaled workloads stays what it was",
     "a new leader has lost its predecessor's memory: back-offs and stabilisation windows begin anew",
 )
-_ALWAYS_LEFT_OUT = frozenset(("secrets", "configmaps", "custom"))
+_USUAL = {"secrets": "Secrets", "configmaps": "ConfigMaps", "custom": "custom resources"}
+"""What is not read unless it is asked for."""
 
 
 def not_modelled(snapshot: Snapshot, config: Config, outcome: Outcome) -> tuple[str, ...]:
@@ -30,7 +31,7 @@ def _cut(snapshot: Snapshot) -> Iterator[str]:
         moment = format_time(snapshot.taken_at)
         yield f"the cut is torn: read later than {moment}, since the server no longer had that version: {kinds}"
     for gap in snapshot.gaps:
-        if gap.partial or gap.resource not in (*_ALWAYS_LEFT_OUT, "events"):
+        if gap.partial or gap.resource not in (*_USUAL, "events"):
             yield f"{gap.resource}: {gap.reason}"
     if snapshot.skipped:
         yield f"objects that cannot be read: {len(snapshot.skipped)} ({', '.join(sorted(set(snapshot.skipped)))})"
@@ -39,14 +40,17 @@ def _cut(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _controllers(snapshot: Snapshot, config: Config) -> Iterator[str]:
-    left: dict[str, list[str]] = {}
+    usual: dict[str, str] = {}
     for descriptor in all_controllers():
         runs = descriptor.name in config.controllers and all(config.gates.enabled(gate) for gate in descriptor.gates)
         lacking = lacks(snapshot, descriptor.name) if runs else ()
-        if lacking:
-            left.setdefault(", ".join(lacking), []).append(descriptor.name)
-    for kinds, names in sorted(left.items()):
-        yield f"not run, for want of {kinds}: {', '.join(sorted(names))}"
+        if set(lacking) <= _USUAL.keys():
+            usual |= {descriptor.name: lacking[0]} if lacking else {}
+        else:
+            yield f"not run, for want of {', '.join(lacking)}: {descriptor.name}"
+    if usual:
+        kinds = ", ".join(words for kind, words in _USUAL.items() if kind in usual.values())
+        yield f"not run, since they need what is not read ({kinds}): {', '.join(usual)}"
 
 
 def _webhooks(snapshot: Snapshot) -> Iterator[str]:

@@ -21,7 +21,7 @@ JOBS = GVR("batch", "v1", "jobs")
 AUTOSCALERS = GVR("autoscaling", "v2", "horizontalpodautoscalers")
 _ABOVE = {("apps/v1", "ReplicaSet"): REPLICA_SETS, ("batch/v1", "Job"): JOBS}
 TOGETHER_S = 10.0
-"""What happens to pods of one workload within this time is told together."""
+"""The same happening to pods of one workload counts as one while no more than this lies between."""
 
 
 class Condition(View, frozen=True, gc=False):
@@ -99,6 +99,7 @@ def seen(data: bytes) -> Seen:
 class _Group:
     first: Happening
     count: int
+    until_s: float
 
 
 class Observer:
@@ -131,15 +132,15 @@ class Observer:
         at_s = round(self._now() - self.since_s, 1)
         key = what, about, detail
         group = self._groups.get(key)
-        if group is not None and at_s - group.first.at_s <= TOGETHER_S:
-            group.count += 1
+        if group is not None and at_s - group.until_s <= TOGETHER_S:
+            group.count, group.until_s = group.count + 1, at_s
             return
-        group = self._groups[key] = _Group(Happening(at_s, what, about, 1, detail), 1)
+        group = self._groups[key] = _Group(Happening(at_s, at_s, what, about, 1, detail), 1, at_s)
         self._found.append(group)
 
     def happenings(self) -> list[Happening]:
         """All that has happened, in order."""
-        return [msgspec.structs.replace(group.first, count=group.count) for group in self._found]
+        return [msgspec.structs.replace(g.first, count=g.count, until_s=g.until_s) for g in self._found]
 
     def root(self, obj: ObjectMeta, kind: str) -> Object:
         """The workload that an object belongs to: itself, where nobody controls it."""

@@ -1,6 +1,8 @@
 """One run of a twin, and what is left of it: values that can be compared with those of another run."""
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -39,6 +41,7 @@ from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
 START_S = 5.0
 """How long a twin lives before the change, for its caches to fill."""
+_THRESHOLDS = 100_000, 20, 100
 _UNSHOWN = frozenset((GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "events")))
 Key = tuple[GVR, str, str]
 
@@ -61,6 +64,7 @@ class Outcome:
     restarts: int
     evicted: int
     notes: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
 
 
 def simulate(
@@ -71,12 +75,24 @@ def simulate(
     Raises PlanError.
     """
     life = partial(_Life, snapshot, config, seed, options)
-    if not changes:
-        alone = run(_one(life, ()))
-        return alone, alone
-    if may_fork():
-        return run(_both(life, tuple(changes)))
-    return run(_one(life, ())), run(_one(life, tuple(changes)))
+    with _rare_collections():
+        if not changes:
+            alone = run(_one(life, ()))
+            return alone, alone
+        if may_fork():
+            return run(_both(life, tuple(changes)))
+        return run(_one(life, ())), run(_one(life, tuple(changes)))
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Have the cyclic garbage collector look seldom: a twin has many objects, and few of them in cycles."""
+    before = gc.get_threshold()
+    gc.set_threshold(*_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 async def _one(make: "Callable[[], _Life]", changes: tuple[Change, ...]) -> Outcome:
@@ -153,6 +169,7 @@ def _outcome(twin: Twin, observer: Observer, applying: Applying) -> Outcome:
         restarts=observer.restarts,
         evicted=applying.evicted,
         notes=list(_notes(twin)),
+        assumed=[_on_no_node(image) for image in sorted(twin.learned.assumed)],
     )
 
 
@@ -257,10 +274,11 @@ def _percent(part: int, whole: int) -> int:
 # -- what the twin does not know
 
 
+def _on_no_node(image: str) -> str:
+    return f"image {image} is not on any node; its pull is assumed to succeed (if it fails, its pods never start)"
+
+
 def _notes(twin: Twin) -> Iterator[str]:
-    learned = twin.learned
-    for image in sorted(learned.assumed):
-        yield f"image {image} is not on any node; its pull is assumed to succeed"
     for kind, count in sorted(twin.loaded.unknown.items()):
         yield f"{count} {kind}: a kind that the twin does not serve"
     if twin.loaded.stand_ins:

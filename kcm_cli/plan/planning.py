@@ -70,6 +70,7 @@ def plan(
         horizon_s=options.horizon_s,
         seeds=len(runs),
         problems=_problems(runs, options.namespace),
+        assumed=tuple(changed.assumed),
         timeline=() if is_audit else _timeline(base, changed, options.namespace),
         differences=tuple(found[0]),
         nodes=tuple(_fills(base, changed)),

@@ -74,7 +74,8 @@ def planned_lines(scenario: Scenario) -> Counter[Line]:
 
 
 def _line(write: Write) -> Line:
-    return line_of(write.client, write.verb, write.group, write.resource, write.subresource, write.owner, write.name)
+    owner = write.owner if write.done else ""  # the audit log has the answer, and a refusal names no owner
+    return line_of(write.client, write.verb, write.group, write.resource, write.subresource, owner, write.name)
 
 
 def _counts(line: tuple[str, ...]) -> bool:
