@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Failed, Mode, Stage
 from kcm_cli.planning.claims import adopt_action, decide, release_action
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Invalid, NotFound
 
 T = TypeVar("T", bound=Object)
@@ -23,7 +23,7 @@ class OwnerGone(Exception):
 
 async def claim(  # noqa: PLR0913  # what is claimed, for whom, and how
     executor: Executor,
-    client: Client,
+    client: Door,
     resource: Resource[Any],
     owner: Object,
     selector: Selector,
@@ -60,7 +60,7 @@ async def claim(  # noqa: PLR0913  # what is claimed, for whom, and how
     return [*claims.kept, *(obj for obj in claims.adopt if obj.name not in lost)]
 
 
-async def _recheck(client: Client, resource: Resource[Any], owner: Object) -> None:
+async def _recheck(client: Door, resource: Resource[Any], owner: Object) -> None:
     fresh = await client.get(resource, owner.namespace, owner.name)
     if fresh.uid != owner.uid or fresh.deleting:
         raise OwnerGone(f"{resource.kind} {owner.key} is being deleted or was replaced: it adopts nothing")

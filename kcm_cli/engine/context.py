@@ -10,10 +10,10 @@ from typing import Protocol, TypeVar, cast
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
+from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor, Recorder
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.engine.worker import Sync, Worker
-from kcm_cli.rest.client import Client
 from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.informers import Informers
@@ -42,22 +42,20 @@ DebugHandler = Callable[[str, Mapping[str, str]], tuple[str, bytes]]
 class ControllerContext:
     """Everything one controller may use.
 
-    ``configs`` holds the completed configuration objects by their type; ``client_for`` makes a client under
-    another name where a controller has more than one (its name is the service account's); ``start_informers``
-    starts informers that were asked for after the start; ``served`` lists API resources (group/version/plural).
-    ``simulated``: the nodes are, so that nothing on this machine is theirs. ``ca_data``: the server's CA (PEM) where
-    the kubeconfig holds it itself.
+    ``client`` is the door to the API server. ``configs`` holds the completed configuration objects by their type;
+    ``start_informers`` starts informers that were asked for after the start; ``served`` lists API resources
+    (group/version/plural). ``simulated``: the nodes are, so that nothing on this machine is theirs. ``ca_data``: the
+    server's CA (PEM) where the kubeconfig holds it itself.
     """
 
     name: str
-    client: Client
+    client: Door
     informers: Informers
     recorder: Recorder
     clock: Clock
     rng: random.Random
     gates: Gates
     configs: Mapping[type, object]
-    client_for: Callable[[str], Client]
     recorder_for: Callable[[str], Recorder]
     start_informers: Callable[[], None] = lambda: None
     served: frozenset[str] = frozenset()

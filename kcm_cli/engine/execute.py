@@ -10,6 +10,7 @@ from typing import Protocol, assert_never
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine import writes
+from kcm_cli.engine.door import Door
 from kcm_cli.engine.slow_start import batches
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import (
@@ -28,7 +29,6 @@ from kcm_cli.planning.actions import (
     Stage,
     Update,
 )
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound, namespace_terminating
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.expectations import Expectations
@@ -44,7 +44,7 @@ class Recorder(Protocol):
 class Executor:
     """Carries out the plans of one controller with its client, recorder and expectations."""
 
-    def __init__(self, client: Client, recorder: Recorder, expectations: Expectations, clock: Clock) -> None:
+    def __init__(self, client: Door, recorder: Recorder, expectations: Expectations, clock: Clock) -> None:
         self._client = client
         self._recorder = recorder
         self._expectations = expectations

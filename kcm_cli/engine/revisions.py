@@ -8,12 +8,12 @@ from contextlib import suppress
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, ControllerRevision
 from kcm_cli.engine import writes
+from kcm_cli.engine.door import Door
 from kcm_cli.engine.freshness import Consistency
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.patches import equal
 from kcm_cli.planning.actions import Delete, Path, Value
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
@@ -24,7 +24,7 @@ Changes = Callable[[ControllerRevision], Mapping[Path, Value]]
 class Revisions:
     """The revisions of all owners of one kind."""
 
-    def __init__(self, client: Client, informer: Informer[ControllerRevision], consistency: Consistency) -> None:
+    def __init__(self, client: Door, informer: Informer[ControllerRevision], consistency: Consistency) -> None:
         self._client = client
         self._informer = informer
         self._consistency = consistency

@@ -9,17 +9,17 @@ from functools import cache
 from typing import Any, TypeVar
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object, PartialObject
 from kcm_cli.planning.actions import Create, Delete, Patch, Path, Update, Value, changed
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
 from kcm_cli.rest.transport import TransportError
 
 T = TypeVar("T", bound=Object)
 
 
-async def create(client: Client, action: Create) -> Object:
+async def create(client: Door, action: Create) -> Object:
     """Create; kinds that are only ever created are decoded to their metadata, no further."""
     body = action.body if isinstance(action.body, bytes) else codec.encode(action.body)
     if action.resource.keeps_raw:
@@ -33,7 +33,7 @@ def _named(resource: Resource[Any]) -> Resource[PartialObject]:
     return Resource(resource.gvr, resource.kind, PartialObject, resource.namespaced)
 
 
-async def update(client: Client, action: Update) -> Object:
+async def update(client: Door, action: Update) -> Object:
     """Replace the object by its raw document with the changes. Raises Conflict if it has moved on."""
     obj = action.obj
     doc = edited(obj, action.changes)
@@ -63,7 +63,7 @@ ON_CONFLICT = StatusRetry(5, (Conflict,))
 
 
 async def put_status(
-    client: Client, resource: Resource[T], obj: T, changes: Mapping[Path, Value], retry: StatusRetry = ONCE_MORE
+    client: Door, resource: Resource[T], obj: T, changes: Mapping[Path, Value], retry: StatusRetry = ONCE_MORE
 ) -> T | None:
     """Write fields of an object's status; after an error they are written to the object as it is then.
 
@@ -83,7 +83,7 @@ async def put_status(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def patch(client: Client, action: Patch) -> Object:
+async def patch(client: Door, action: Patch) -> Object:
     return await client.patch(
         action.resource,
         action.namespace,
@@ -94,7 +94,7 @@ async def patch(client: Client, action: Patch) -> Object:
     )
 
 
-async def delete(client: Client, action: Delete) -> None:
+async def delete(client: Door, action: Delete) -> None:
     await client.delete(
         action.resource,
         action.namespace,
@@ -107,7 +107,7 @@ async def delete(client: Client, action: Delete) -> None:
 
 
 async def retry_on_conflict(
-    client: Client,
+    client: Door,
     resource: Resource[T],
     obj: T,
     changes_for: Callable[[T], Mapping[Path, Value]],

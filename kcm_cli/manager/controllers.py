@@ -22,6 +22,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.informers import CacheState, States
 from kcm_cli.engine.context import ControllerContext, DebugHandler, Gates, Runnable
 from kcm_cli.engine.descriptor import Descriptor
+from kcm_cli.engine.door import Door, Interceptor, count_writes
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.manager.running import MANAGER
 from kcm_cli.rest.client import Client
@@ -58,7 +59,7 @@ class RunContext:
     ``chosen``: the descriptors to run, already filtered by --controllers and gates. ``clients`` makes each
     controller's client, ``root_clients`` those of the manager's own identity. ``configs``: the completed
     configuration objects of the controllers by type. ``served``: API resources as group/version/plural.
-    ``simulated``, ``ca_data``: see ControllerContext.
+    ``simulated``, ``ca_data``: see ControllerContext. ``interceptor``: stands between all their writes and the server.
     """
 
     chosen: tuple[Descriptor, ...]
@@ -79,6 +80,7 @@ class RunContext:
     debug: dict[str, dict[str, DebugHandler]] = field(default_factory=dict)
     simulated: bool = False
     ca_data: bytes = b""
+    interceptor: Interceptor | None = None
 
 
 async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
@@ -110,6 +112,7 @@ class _Start:
         self._names = EventNames(run.clock)
         self._writers: dict[str, EventWriter] = {}
         self._waiting: set[str] = set()
+        self._count = count_writes(run.metrics)
         errors = ObjectErrors(run.metrics, self._writer(INFORMERS_CLIENT, client).recorder(MANAGER).emit)
         self._informers = Informers(client, run.clock, run.rng, resync_s=run.resync_s, object_errors=errors)
         run.show_caches(partial(_states, self._informers))
@@ -171,7 +174,7 @@ class _Start:
         run = self._run
         clients = run.root_clients if descriptor.starts_first else run.clients
         name = descriptor.client or descriptor.name
-        client = clients.client(name)
+        client = self._door(clients.client(name), descriptor.name)
 
         def recorder_for(source: str) -> ObjectRecorder:
             return self._writer(name, client).recorder(source)
@@ -185,7 +188,6 @@ class _Start:
             rng=run.rng,
             gates=run.gates,
             configs=run.configs,
-            client_for=clients.client,
             recorder_for=recorder_for,
             start_informers=lambda: self._informers.start(self._tasks),
             served=run.served,
@@ -195,6 +197,9 @@ class _Start:
             simulated=run.simulated,
             ca_data=run.ca_data,
         )
+
+    def _door(self, client: Client, controller: str) -> Door:
+        return Door(client, controller, self._count, self._run.interceptor)
 
     def _writer(self, name: str, client: Client) -> EventWriter:
         writer = self._writers.get(name)

@@ -33,7 +33,7 @@ from kcm_cli.plan.files import without_env
 from kcm_cli.plan.observe import NODES, PODS, seen
 from kcm_cli.plan.snapshot import PlanError
 from kcm_cli.plan.twin.twin import Twin
-from kcm_cli.rest.client import APPLY, MERGE, STRATEGIC_MERGE
+from kcm_cli.planning.actions import APPLY, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound, TooManyRequests
 from kcm_cli.rest.served import Discovery, ServedResource

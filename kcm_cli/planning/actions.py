@@ -25,6 +25,12 @@ class Absent(Enum):
 
 ABSENT = Absent.ABSENT
 
+STRATEGIC_MERGE = "application/strategic-merge-patch+json"
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY = "application/apply-patch+yaml"
+"""Content types of patches."""
+
 Path = tuple[str, ...]
 Value = object
 
@@ -91,7 +97,7 @@ class Patch:
     namespace: str
     name: str
     body: Doc | list[Doc]
-    content_type: str = "application/strategic-merge-patch+json"
+    content_type: str = STRATEGIC_MERGE
     subresource: str = ""
     uid: str = ""
     done: Notice | None = None

@@ -24,6 +24,7 @@ from kcm_cli.component.logs import V3, V6
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, View
+from kcm_cli.planning.actions import APPLY, JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest import errors
 from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
 from kcm_cli.rest.parts import Query, delete_options, given, object_path
@@ -38,10 +39,6 @@ V = TypeVar("V")
 
 MAX_RETRIES = 10
 JSON_TYPE = "application/json"
-STRATEGIC_MERGE = "application/strategic-merge-patch+json"
-MERGE = "application/merge-patch+json"
-JSON_PATCH = "application/json-patch+json"
-APPLY = "application/apply-patch+yaml"
 _AS_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 _AS_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _LOST_WAIT_S = 1.0

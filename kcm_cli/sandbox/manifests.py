@@ -14,7 +14,8 @@ import yaml
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.rest.client import APPLY, Client
+from kcm_cli.planning.actions import APPLY
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.rest.served import Discovery, ServedResource

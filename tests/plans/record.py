@@ -42,9 +42,10 @@ from kcm_cli.plan.applying import node_like, resource_named
 from kcm_cli.plan.collect import collect
 from kcm_cli.plan.read_only import ReadOnly
 from kcm_cli.plan.snapshot import Item
+from kcm_cli.planning.actions import APPLY, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest import access
 from kcm_cli.rest.authorized import Authorized
-from kcm_cli.rest.client import APPLY, MERGE, STRATEGIC_MERGE, Client
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, NotFound, TooManyRequests
 from kcm_cli.rest.listing import read_page

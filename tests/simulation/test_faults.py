@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kcm_cli.api.apps import DEPLOYMENTS
-from kcm_cli.rest.client import MERGE
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.faults import Every, Faults, Outage
 from tests.simulation.run import settle, story
 from tests.simulation.workload import Workload, deployment, template

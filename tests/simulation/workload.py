@@ -7,7 +7,7 @@ from typing import Any
 from kcm_cli.api.apps import DEPLOYMENTS, STATEFUL_SETS
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.rest.client import MERGE
+from kcm_cli.planning.actions import MERGE
 from tests.simulation.world import NAMESPACE, World
 
 Tree = dict[str, Any]

@@ -6,7 +6,7 @@ upstream: pkg/controller/clusterroleaggregation
 from kcm_cli.api.rbac import CLUSTER_ROLES, ClusterRole
 from kcm_cli.controllers.clusterrole_aggregation import plan
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.rest.client import APPLY
+from kcm_cli.planning.actions import APPLY
 
 WORKERS = 5
 MANAGER = "clusterrole-aggregation-controller"

@@ -14,13 +14,13 @@ from kcm_cli.controllers.daemonset.plan import history as rules
 from kcm_cli.controllers.daemonset.plan.history import Histories
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor
 from kcm_cli.engine.revisions import Revisions, numbered
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.planning.actions import Patch, Path, Update, Value
 from kcm_cli.planning.revisions import POD_HASH_LABEL
-from kcm_cli.rest.client import Client
 
 
 class HashCollision(Exception):
@@ -40,7 +40,7 @@ class History:
 class Historian:
     """The revisions of all DaemonSets."""
 
-    def __init__(self, client: Client, executor: Executor, revisions: Revisions) -> None:
+    def __init__(self, client: Door, executor: Executor, revisions: Revisions) -> None:
         self._client = client
         self._executor = executor
         self._revisions = revisions

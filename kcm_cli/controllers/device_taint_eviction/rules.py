@@ -15,10 +15,11 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.device_taint_eviction import plan
 from kcm_cli.controllers.device_taint_eviction.plan import Counts, Evictions, RuleId
 from kcm_cli.controllers.device_taint_eviction.taints import Taints, allocated
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.planning.actions import APPLY
 from kcm_cli.planning.conditions import find
-from kcm_cli.rest.client import APPLY, Client
 from kcm_cli.runtime.store import Store
 
 PERIOD_S = 10.0
@@ -29,7 +30,7 @@ class RuleStatus:
 
     def __init__(
         self,
-        client: Client,
+        client: Door,
         clock: Clock,
         manager: str,
         *,

@@ -14,8 +14,8 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.garbage_collector.changes import Change, Deleted, Kind, Listed, Observed
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery.meta import Object, OwnerReference, View
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import RequestError
@@ -60,7 +60,7 @@ class Monitors:
         self, context: ControllerContext, ignored: frozenset[tuple[str, str]], put: Callable[[Change], None]
     ) -> None:
         self._context = context
-        self._client: Client = context.client
+        self._client: Door = context.client
         self._ignored = ignored
         self._put = put
         self._listening: dict[GVR, AnyInformer] = {}

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from kcm_cli.api.resource import Resource
 from kcm_cli.controllers.garbage_collector.graph import Identity
 from kcm_cli.controllers.garbage_collector.plan import without_finalizer
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
-from kcm_cli.rest.client import MERGE, STRATEGIC_MERGE, Client
+from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.errors import Conflict, NotFound, UnsupportedMediaType
 from kcm_cli.rest.mapper import Mapper
 
@@ -21,7 +22,7 @@ class OwnerOfAnotherScope(Exception):
 class Objects:
     """Reads, patches and deletes objects whose kind is known by name only."""
 
-    def __init__(self, client: Client, mapper: Mapper) -> None:
+    def __init__(self, client: Door, mapper: Mapper) -> None:
         self._client = client
         self._mapper = mapper
 

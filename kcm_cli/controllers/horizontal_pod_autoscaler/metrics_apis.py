@@ -13,13 +13,13 @@ import msgspec
 from kcm_cli.api.autoscaling import TargetReference
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Sample, Uncomputable
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import ObjectMeta, View
 from kcm_cli.machinery.quantity import from_json
 from kcm_cli.machinery.times import parse_time, span
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, ApiError
 from kcm_cli.rest.mapper import Mapper, NoMatch
 from kcm_cli.rest.transport import Request, RequestError, TransportError
@@ -65,7 +65,7 @@ class MetricValueList(View, frozen=True, gc=False):
 class MetricsApis:
     """The three APIs behind one client."""
 
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, client: Door, clock: Clock) -> None:
         self._client = client
         self._mapper = Mapper(client, clock)
 

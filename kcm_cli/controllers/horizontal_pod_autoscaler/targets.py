@@ -9,9 +9,9 @@ from kcm_cli.api.autoscaling import Scale, TargetReference
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.horizontal_pod_autoscaler.metrics_apis import refusal
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.mapper import Mapper, NoMatch
 from kcm_cli.rest.transport import RequestError, TransportError
@@ -45,7 +45,7 @@ class Held:
 class Targets:
     """Reads and writes scales. What belongs to the cluster is looked for in the namespace, and so not found."""
 
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, client: Door, clock: Clock) -> None:
         self._client = client
         self._clock = clock
         self._mapper = Mapper(client, clock)

@@ -9,10 +9,10 @@ upstream: none; there a lost answer can make a Job run more pods than it has com
 
 from kcm_cli.api.batch import Job
 from kcm_cli.api.core import PODS, Pod
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Create, Outcome
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import read_page
 from kcm_cli.rest.reading import read
 from kcm_cli.rest.transport import TransportError, Unreachable
@@ -22,7 +22,7 @@ from kcm_cli.runtime.store import Store
 class Doubt:
     """The Jobs, by key and uid, of which it is not known how many pods were created."""
 
-    def __init__(self, client: Client, pods: Store[Pod]) -> None:
+    def __init__(self, client: Door, pods: Store[Pod]) -> None:
         self._client = client
         self._pods = pods
         self._jobs: dict[str, str] = {}

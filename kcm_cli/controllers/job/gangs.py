@@ -16,10 +16,10 @@ from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS, Workload
 from kcm_cli.controllers.job.plan import gang
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, controller_of
 from kcm_cli.planning.actions import Notice, ref_to
-from kcm_cli.rest.client import Client
 from kcm_cli.runtime.informer import AnyInformer, Informer
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Gangs:
 class _Known(Generic[T]):
     """What the cache shows, and what was made lately."""
 
-    def __init__(self, client: Client, resource: Resource[T], informer: Informer[T]) -> None:
+    def __init__(self, client: Door, resource: Resource[T], informer: Informer[T]) -> None:
         self._client = client
         self._resource = resource
         self._store = informer.store

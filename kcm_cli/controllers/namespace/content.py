@@ -9,8 +9,8 @@ from kcm_cli.api.core import PODS, Namespace
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.namespace.plan import FINALIZER_ESTIMATE_S, grace_s
 from kcm_cli.controllers.namespace.snapshot import Remains
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery.meta import PartialObject
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, MethodNotSupported, NotFound
 from kcm_cli.rest.listing import list_all
@@ -27,7 +27,7 @@ _FAILED = RequestError
 class Content:
     """Deletes the content of namespaces."""
 
-    def __init__(self, client: Client, clock: Clock, *, pods_first: bool) -> None:
+    def __init__(self, client: Door, clock: Clock, *, pods_first: bool) -> None:
         self._client = client
         self._clock = clock
         self._pods_first = pods_first

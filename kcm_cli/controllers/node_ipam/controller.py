@@ -18,8 +18,7 @@ from kcm_cli.controllers.node_ipam.ranges import problems, ranges
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery.addresses import Network
-from kcm_cli.planning.actions import EventRef, Notice
-from kcm_cli.rest.client import STRATEGIC_MERGE
+from kcm_cli.planning.actions import STRATEGIC_MERGE, EventRef, Notice
 from kcm_cli.rest.listing import Listed, list_all
 from kcm_cli.rest.transport import RequestError
 

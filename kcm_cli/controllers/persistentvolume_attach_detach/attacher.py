@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Callable
 
 from kcm_cli.api.storage import VOLUME_ATTACHMENTS, VolumeAttachment
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.planning.volumes.attachable import AttachableVolume, attachment_name
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Informer
@@ -32,7 +32,7 @@ class AttachError(Exception):
 class Attacher:
     """Waits for what the attachments in the cache say."""
 
-    def __init__(self, client: Client, attachments: Informer[VolumeAttachment]) -> None:
+    def __init__(self, client: Door, attachments: Informer[VolumeAttachment]) -> None:
         self._client = client
         self._attachments = attachments
         self._waiting: dict[str, set[asyncio.Event]] = {}

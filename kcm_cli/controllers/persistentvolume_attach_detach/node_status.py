@@ -7,8 +7,8 @@ import asyncio
 
 from kcm_cli.api.core import NODES, Node
 from kcm_cli.controllers.persistentvolume_attach_detach.actual import ActualState
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.store import Store
 
@@ -18,7 +18,7 @@ Devices = list[tuple[str, str]]
 class NodeStatuses:
     """Writes for one node follow each other, so that the last one that arrives is the last one that was decided."""
 
-    def __init__(self, client: Client, nodes: Store[Node], actual: ActualState) -> None:
+    def __init__(self, client: Door, nodes: Store[Node], actual: ActualState) -> None:
         self._client = client
         self._nodes = nodes
         self._actual = actual

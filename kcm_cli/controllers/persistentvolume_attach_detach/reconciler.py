@@ -20,9 +20,9 @@ from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDet
 from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
 from kcm_cli.controllers.persistentvolume_attach_detach.operations import ATTACH, DETACH, Operations
 from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach, Situation
+from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Recorder
 from kcm_cli.planning.volumes.attachable import CSI, PLUGINS, SEPARATOR, AttachableVolume, plugin_of
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import Store
@@ -37,7 +37,7 @@ A_MOMENT_S = 0.1
 class Parts:
     """What the reconciler works with. ``forces``: nodes that do not unmount in time may be overruled."""
 
-    client: Client
+    client: Door
     clock: Clock
     recorder: Recorder
     nodes: Store[Node]

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.controllers.persistentvolume_binder.recycler_pod import RecyclerPod
+from kcm_cli.engine.door import Door
 from kcm_cli.engine.writes import create as create_object
 from kcm_cli.machinery.meta import Object, number_of
 from kcm_cli.planning.actions import Create
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Informer
@@ -43,7 +43,7 @@ class RecycleError(Exception):
 class Recycler:
     """Recycles one volume after the other, or several at a time."""
 
-    def __init__(self, client: Client, pods: Informer[Pod]) -> None:
+    def __init__(self, client: Door, pods: Informer[Pod]) -> None:
         self._client = client
         self._pods = pods
 

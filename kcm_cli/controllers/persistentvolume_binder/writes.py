@@ -8,12 +8,12 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.plan import Event
+from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Recorder
 from kcm_cli.engine.writes import edited
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.volumes import binding
 from kcm_cli.planning.volumes.binding import Changes
-from kcm_cli.rest.client import Client
 
 STATUS = "status"
 
@@ -21,7 +21,7 @@ STATUS = "status"
 class Writes:
     """One client's."""
 
-    def __init__(self, client: Client, caches: Caches, recorder: Recorder) -> None:
+    def __init__(self, client: Door, caches: Caches, recorder: Recorder) -> None:
         self._client = client
         self._caches = caches
         self._recorder = recorder

@@ -16,9 +16,8 @@ from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.actions import Notice, ref_to
+from kcm_cli.planning.actions import APPLY, Notice, ref_to
 from kcm_cli.planning.resource_claims import NotCreated, NotNeeded, Unsupported, named, shares
-from kcm_cli.rest.client import APPLY
 from kcm_cli.rest.transport import RequestError
 
 FIELD_MANAGER = "ResourceClaimController"

@@ -7,10 +7,10 @@ upstream: client-go's MutationCache, which does not know of lost answers.
 """
 
 from kcm_cli.api.devices import RESOURCE_CLAIMS, ResourceClaim
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, controller_of, number_of
 from kcm_cli.planning.resource_claims import POD_CLAIM
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import list_all
 from kcm_cli.rest.transport import TransportError, Unreachable
 from kcm_cli.runtime.informer import Informer
@@ -23,7 +23,7 @@ _Place = tuple[str, str]
 class MadeClaims:
     """See the module."""
 
-    def __init__(self, client: Client, claims: Informer[ResourceClaim]) -> None:
+    def __init__(self, client: Door, claims: Informer[ResourceClaim]) -> None:
         self._client = client
         self._claims = claims
         self._made: dict[_Place, ResourceClaim] = {}

@@ -17,12 +17,12 @@ from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.controllers.resourceclaim.plan import is_done, owning_pod
 from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
 from kcm_cli.engine import writes
+from kcm_cli.engine.door import Door
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.actions import ABSENT, Path, Value
 from kcm_cli.planning.protection import release
 from kcm_cli.planning.resource_claims import FINALIZER, is_group, is_pod, user_doc, users_of
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.store import Store
 
@@ -33,7 +33,7 @@ _ALLOCATION: Path = ("status", "allocation")
 class Reservations:
     """``gone``: the uids of pods and PodGroups that were seen to go."""
 
-    def __init__(self, client: Client, seen: Snapshot, pods: Store[Pod], gone: Recent) -> None:
+    def __init__(self, client: Door, seen: Snapshot, pods: Store[Pod], gone: Recent) -> None:
         self._client = client
         self._seen = seen
         self._pods = pods

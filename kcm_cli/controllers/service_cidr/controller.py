@@ -15,9 +15,8 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.machinery.times import parse_time
-from kcm_cli.planning.actions import Notice, Patch, ref_to
+from kcm_cli.planning.actions import APPLY, Notice, Patch, ref_to
 from kcm_cli.planning.protection import is_held, lacks
-from kcm_cli.rest.client import APPLY
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.listing import list_all
 from kcm_cli.rest.transport import RequestError

@@ -14,12 +14,12 @@ from kcm_cli.controllers.statefulset.plan import revisions as rules
 from kcm_cli.controllers.statefulset.plan.revisions import Existing, Missing
 from kcm_cli.controllers.statefulset.snapshot import Revision
 from kcm_cli.engine.claiming import claim
+from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor
 from kcm_cli.engine.revisions import Revisions, numbered
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.revisions import in_order
-from kcm_cli.rest.client import Client
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Found:
 class History:
     """The revisions of all StatefulSets."""
 
-    def __init__(self, client: Client, executor: Executor, revisions: Revisions) -> None:
+    def __init__(self, client: Door, executor: Executor, revisions: Revisions) -> None:
         self._client = client
         self._executor = executor
         self._revisions = revisions

@@ -24,13 +24,13 @@ from kcm_cli.controllers.statefulset.plan.decide import (
 )
 from kcm_cli.controllers.statefulset.plan.pod import repaired
 from kcm_cli.engine import writes
+from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Recorder
 from kcm_cli.engine.slow_start import batches
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import ABSENT, Create, Delete, Notice, Path, Update, Value, ref_to
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, Conflict, NotFound, namespace_terminating
 from kcm_cli.rest.transport import RequestError
 
@@ -58,7 +58,7 @@ class PodControl:
 
     def __init__(
         self,
-        client: Client,
+        client: Door,
         recorder: Recorder,
         wrote: Callable[[StatefulSet, Object, bool], None],
         deleted: Callable[[Pod], None],

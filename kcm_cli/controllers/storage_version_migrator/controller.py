@@ -18,8 +18,7 @@ from kcm_cli.controllers.storage_version_migrator.runner import MigrationRunner
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import Together
-from kcm_cli.planning.actions import Update
-from kcm_cli.rest.client import APPLY
+from kcm_cli.planning.actions import APPLY, Update
 from kcm_cli.rest.errors import ApiError, Conflict, TooManyRequests
 from kcm_cli.rest.listing import list_all, read_page
 from kcm_cli.rest.mapper import Mapper, NoMatch

@@ -14,7 +14,7 @@ from kcm_cli.controllers.storage_version_migrator.plan import State
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.rest.client import APPLY
+from kcm_cli.planning.actions import APPLY
 from kcm_cli.rest.errors import Conflict, NotFound
 
 MANAGER = "migration-runner-controller"

@@ -12,7 +12,8 @@ from kcm_cli.controllers.validatingadmissionpolicy_status import kinds
 from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
 from kcm_cli.controllers.validatingadmissionpolicy_status.kinds import Kind
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.rest.client import APPLY, Client
+from kcm_cli.engine.door import Door
+from kcm_cli.planning.actions import APPLY
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.mapper import Mapper
 from kcm_cli.rest.openapi import Schemas, schemas
@@ -80,7 +81,7 @@ class PolicyStatusController:
 class _Types:
     """The types of kinds, for one look at a policy: each group version is fetched once."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Door) -> None:
         self._client = client
         self._known: dict[tuple[str, str], Schemas | None] = {}
 

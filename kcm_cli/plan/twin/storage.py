@@ -10,6 +10,7 @@ from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTA
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, split_key
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.planning.volumes.binding import provisioned_name
 from kcm_cli.planning.volumes.classes import class_of_claim, waits_for_consumer
 from kcm_cli.planning.volumes.names import (
@@ -19,7 +20,7 @@ from kcm_cli.planning.volumes.names import (
     SELECTED_NODE,
     STORAGE_PROVISIONER,
 )
-from kcm_cli.rest.client import MERGE, Client
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue

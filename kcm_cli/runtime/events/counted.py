@@ -9,8 +9,8 @@ from kcm_cli.api.core import EVENTS
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.names import dns1123_subdomain
-from kcm_cli.planning.actions import EventRef
-from kcm_cli.rest.client import STRATEGIC_MERGE, Client
+from kcm_cli.planning.actions import STRATEGIC_MERGE, EventRef
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.events.correlate import Decision, Emitted
 

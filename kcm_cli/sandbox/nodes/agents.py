@@ -14,8 +14,8 @@ from kcm_cli.api.core import Taint
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_micro_time, format_time
-from kcm_cli.planning.actions import EventRef, Notice
-from kcm_cli.rest.client import MERGE, STRATEGIC_MERGE, Client
+from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE, EventRef, Notice
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue

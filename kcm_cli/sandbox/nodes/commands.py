@@ -6,7 +6,8 @@ Nothing but a client is needed: whoever plays the nodes (``nodes.Nodes``) sees t
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import PartialObject
-from kcm_cli.rest.client import MERGE, Client
+from kcm_cli.planning.actions import MERGE
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.listing import read_page
 from kcm_cli.sandbox.nodes import shape

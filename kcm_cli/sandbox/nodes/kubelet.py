@@ -13,9 +13,9 @@ from typing import Protocol
 from kcm_cli.api.core import Condition
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.actions import Notice
+from kcm_cli.planning.actions import STRATEGIC_MERGE, Notice
 from kcm_cli.planning.pods import is_terminal
-from kcm_cli.rest.client import STRATEGIC_MERGE, Client
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue

@@ -13,10 +13,11 @@ from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, PersistentVolum
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.volumes.attachable import is_attached_by, may_be_attached, of_pod_volume
-from kcm_cli.rest.client import MERGE, Client
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue

@@ -17,8 +17,8 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import PartialObject
 from kcm_cli.machinery.times import format_micro_time
-from kcm_cli.planning.actions import EventRef, Notice
-from kcm_cli.rest.client import STRATEGIC_MERGE, Client
+from kcm_cli.planning.actions import STRATEGIC_MERGE, EventRef, Notice
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, NotFound
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.events.counted import EventNames

@@ -8,9 +8,10 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.engine.writes import edited
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
+from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.planning.volumes.binding import volume_pointer
 from kcm_cli.planning.volumes.names import BIND_COMPLETED, SELECTED_NODE
-from kcm_cli.rest.client import MERGE, STRATEGIC_MERGE, Client
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.sandbox.scheduler.decide import Placement
 from kcm_cli.sandbox.scheduler.listers import Listers

@@ -15,11 +15,11 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.machinery.times import format_time
-from kcm_cli.planning.actions import Notice
+from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE, Notice
 from kcm_cli.planning.volumes.binding import provisioned_name
 from kcm_cli.planning.volumes.classes import class_of_claim
 from kcm_cli.planning.volumes.names import PROVISIONER_FINALIZER, SELECTED_NODE
-from kcm_cli.rest.client import MERGE, STRATEGIC_MERGE, Client
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.informers import Informers

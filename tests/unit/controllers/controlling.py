@@ -11,6 +11,7 @@ from kcm_cli.component import featuregates
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.workqueue import WorkqueueCollector
 from kcm_cli.component.version import effective_version
+from kcm_cli.engine.door import Interceptor
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.rest.client import Client
@@ -67,6 +68,7 @@ async def controllers(
     limited: bool = False,
     ca_data: bytes = b"",
     emulated: str = "1.36",
+    interceptor: Interceptor | None = None,
 ) -> AsyncIterator[None]:
     """While inside, these controllers run with these configurations. Gates are pairs as in --feature-gates.
 
@@ -93,6 +95,7 @@ async def controllers(
         queue_metrics=lambda name: workqueues.queue(name, world.clock.monotonic),
         simulated=simulated,
         ca_data=ca_data,
+        interceptor=interceptor,
     )
     task = asyncio.create_task(run_controllers(context, stop))
     try:

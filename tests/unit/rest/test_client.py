@@ -10,8 +10,9 @@ from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.api.authorization import SUBJECT_ACCESS_REVIEWS
 from kcm_cli.api.core import NODES, PODS
 from kcm_cli.component import virtual
+from kcm_cli.planning.actions import JSON_PATCH
 from kcm_cli.rest import errors
-from kcm_cli.rest.client import JSON_PATCH, MAX_RETRIES
+from kcm_cli.rest.client import MAX_RETRIES
 from kcm_cli.rest.parts import InvalidName
 from kcm_cli.rest.ratelimit import TokenBucket
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, TimedOut, Unreachable, Unreadable

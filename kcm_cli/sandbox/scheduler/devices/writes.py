@@ -10,9 +10,9 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.engine.writes import edited
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
-from kcm_cli.planning.actions import ABSENT, Path, Value
+from kcm_cli.planning.actions import ABSENT, STRATEGIC_MERGE, Path, Value
 from kcm_cli.planning.resource_claims import FINALIZER, consumer_of, is_reserved_for, user_doc, users_of
-from kcm_cli.rest.client import STRATEGIC_MERGE, Client
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import ApiError, Conflict
 from kcm_cli.rest.transport import RequestError, TransportError
 from kcm_cli.sandbox.scheduler.devices.filter import Reservation

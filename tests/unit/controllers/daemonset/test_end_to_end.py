@@ -11,7 +11,7 @@ from kcm_cli.controllers.daemonset import controller
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.daemonset.controller import DaemonSetController
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.rest.client import STRATEGIC_MERGE
+from kcm_cli.planning.actions import STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing

@@ -11,7 +11,8 @@ from kcm_cli.controllers.deployment.config import DeploymentConfig
 from kcm_cli.controllers.deployment.controller import DeploymentController
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.rest.transport import Request, Transport
+from kcm_cli.engine.door import Interceptor, Send, Write
+from kcm_cli.rest.transport import Request, Response, Transport, TransportError
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
@@ -28,9 +29,9 @@ class Story:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def running(self, transport: Transport | None = None) -> Any:
-        names = ["deployment-controller", "replicaset-controller"]
-        return controllers(self.world, DeploymentConfig(), ReplicaSetConfig(), names=names, transport=transport)
+    def running(self, transport: Transport | None = None, interceptor: Interceptor | None = None) -> Any:
+        names, configs = ["deployment-controller", "replicaset-controller"], (DeploymentConfig(), ReplicaSetConfig())
+        return controllers(self.world, *configs, names=names, transport=transport, interceptor=interceptor)
 
     async def make(self, image: str = "i:1", annotations: dict[str, str] | None = None, **spec: Any) -> None:
         template = {
@@ -256,3 +257,49 @@ def test_a_relist_in_the_middle_of_a_sync_is_no_collision(play, monkeypatch):
         assert len(await world.items(REPLICA_SETS)) == 1
 
     play(life)
+
+
+class LosesOne:
+    """Loses write number ``which``: its answer, or, where it is not ``sent``, the whole request."""
+
+    def __init__(self, which: int, *, sent: bool) -> None:
+        self.which = which
+        self.sent = sent
+        self.writes = 0
+
+    async def __call__(self, write: Write, send: Send) -> Response:
+        if write.resource == "events":
+            return await send(write.request)
+        self.writes += 1
+        if self.writes - 1 != self.which:
+            return await send(write.request)
+        if self.sent:
+            await send(write.request)
+        raise TransportError("the connection was lost")
+
+
+@pytest.mark.parametrize("sent", [False, True], ids=["request", "answer"])
+def test_a_rollout_ends_the_same_though_a_write_is_lost(play, sent):
+    def rollout(which: int) -> tuple[int, dict[str, Any]]:
+        loses, found = LosesOne(which, sent=sent), {}
+
+        async def life(world: World) -> None:
+            story = Story(world)
+            async with story.running(interceptor=loses):
+                await story.make()
+                await world.wait(20)
+                await story.image("i:2")
+                await world.wait(120)
+                found["images"] = await story.images()
+                sets = await world.items(REPLICA_SETS)
+                found["sets"] = sorted(one["spec"]["replicas"] for one in sets)
+                deployment = await world.get(DEPLOYMENTS, "web")
+                found["available"] = deployment["status"].get("availableReplicas")
+
+        play(life)
+        return loses.writes, found
+
+    writes, undisturbed = rollout(-1)
+    assert undisturbed == {"images": ["i:2"] * 4, "sets": [0, 4], "available": 4}
+    assert writes > 10
+    assert {which: found for which in range(0, writes, 3) if (found := rollout(which)[1]) != undisturbed} == {}

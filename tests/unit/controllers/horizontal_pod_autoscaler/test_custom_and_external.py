@@ -7,7 +7,7 @@ import pytest
 
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS
 from kcm_cli.component.metrics import Registry
-from kcm_cli.rest.client import MERGE
+from kcm_cli.planning.actions import MERGE
 from tests.unit.controllers.horizontal_pod_autoscaler.adapter import Adapter
 from tests.unit.controllers.horizontal_pod_autoscaler.story import CPU, Story
 from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource

@@ -13,7 +13,7 @@ from kcm_cli.controllers.node_lifecycle import controller
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.controllers.node_lifecycle.controller import NodeLifecycleController
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.rest.client import MERGE
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.nodes import commands
 from tests.unit.controllers.controlling import controllers, metric

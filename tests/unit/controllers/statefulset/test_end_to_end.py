@@ -10,7 +10,7 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.plan import identity
-from kcm_cli.rest.client import STRATEGIC_MERGE
+from kcm_cli.planning.actions import STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing

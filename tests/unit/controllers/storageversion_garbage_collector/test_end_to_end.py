@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.rest.client import MERGE
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing

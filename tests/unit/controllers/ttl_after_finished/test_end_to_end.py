@@ -7,7 +7,7 @@ import pytest
 
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.machinery.times import format_time
-from kcm_cli.rest.client import MERGE
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.controlling import Faulty, controllers

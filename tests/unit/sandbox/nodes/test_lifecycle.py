@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcm_cli.rest.client import STRATEGIC_MERGE
+from kcm_cli.planning.actions import STRATEGIC_MERGE
 from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
 
 LEASES = resource("leases", "coordination.k8s.io")

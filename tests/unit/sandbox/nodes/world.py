@@ -15,7 +15,8 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery.meta import PartialObject
-from kcm_cli.rest.client import MERGE, Client
+from kcm_cli.planning.actions import MERGE
+from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates

@@ -1,0 +1,108 @@
+"""The door: the only way from a controller to the API server.
+
+Reads pass through it. Every write passes one place, ``Door.raw``, whatever verb it began as. There it is named, counted
+once (its retries are not), and handed to an interceptor, if there is one: to record it, to refuse it, to lose its
+answer.
+
+upstream has no such place: each controller holds a clientset. pkg/controller/controller_utils.go (PodControlInterface)
+is the part of it that replication controllers share.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from kcm_cli.component.metrics import Registry
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.transport import Request, Response
+
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_PARTS_OF_NAMESPACES = frozenset({"status", "finalize"})
+_COUNTER = "kcm_controller_writes_total"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write. ``resource``: plural with the subresource as RBAC has it (``pods/binding``); ``verb``: RBAC's."""
+
+    controller: str
+    verb: str
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    request: Request
+
+
+Send = Callable[[Request], Awaitable[Response]]
+Interceptor = Callable[[Write, Send], Awaitable[Response]]
+"""Stands between a write and the server. It calls ``send`` with the write's request, or answers in the server's place,
+or raises ``rest.transport.TransportError`` as a broken connection does."""
+
+
+class Door(Client):
+    """A controller's client; see the module. ``count`` is called with each write before it is sent."""
+
+    def __init__(
+        self,
+        client: Client,
+        controller: str,
+        count: Callable[[Write], None] = lambda write: None,
+        interceptor: Interceptor | None = None,
+    ) -> None:
+        super().__init__(
+            client._transport,
+            limiter=client._limiter,
+            user_agent=client._user_agent,
+            clock=client._clock,
+            metrics=client._metrics,
+        )
+        self._controller = controller
+        self._count = count
+        self._interceptor = interceptor
+
+    def faster(self, qps: float, burst: int) -> "Door":
+        """See ``Client.faster``."""
+        return Door(super().faster(qps, burst), self._controller, self._count, self._interceptor)
+
+    async def raw(self, request: Request) -> Response:
+        """See ``Client.raw``."""
+        if request.method in _READS:
+            return await super().raw(request)
+        write = write_of(self._controller, request)
+        self._count(write)
+        if self._interceptor is None:
+            return await super().raw(request)
+        return await self._interceptor(write, super().raw)
+
+
+def write_of(controller: str, request: Request) -> Write:
+    """What a request writes, by its method and path."""
+    group, parts = _group(request.path)
+    namespace = ""
+    if len(parts) > 2 and parts[0] == "namespaces" and parts[2] not in _PARTS_OF_NAMESPACES:
+        namespace, parts = parts[1], parts[2:]
+    resource, name, subresource = [*parts, "", "", ""][:3]
+    verb = _VERBS.get(request.method, request.method.lower())
+    if verb == "delete" and not name:
+        verb = "deletecollection"
+    path = f"{resource}/{subresource}" if subresource else resource
+    return Write(controller, verb, group, path, namespace, name, request)
+
+
+def _group(path: str) -> tuple[str, list[str]]:
+    """The API group of a path, and what stands behind the version."""
+    parts = path.strip("/").split("/")
+    return ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])
+
+
+def count_writes(registry: Registry) -> Callable[[Write], None]:
+    """Counts writes as ``kcm_controller_writes_total{controller, verb, resource}``, refused and lost ones included."""
+    family = registry.counter(
+        _COUNTER, "Writes that a controller sent to the API server.", labels=("controller", "verb", "resource")
+    )
+
+    def count(write: Write) -> None:
+        family.labels(write.controller, write.verb, write.resource).inc()
+
+    return count
