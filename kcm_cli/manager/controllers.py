@@ -94,7 +94,7 @@ async def run_controllers(run: RunContext, stop: asyncio.Event) -> None:
 
     tasks = Tasks(failed)
     try:
-        _Start(run, tasks).all()
+        await _Start(run, tasks).all()
         await stop.wait()
     finally:
         await tasks.stop()
@@ -118,15 +118,18 @@ class _Start:
         run.show_caches(partial(_states, self._informers))
         run.warn(errors.warnings)
 
-    def all(self) -> None:
-        """Make all controllers, then start them."""
+    async def all(self) -> None:
+        """Make all controllers, then start them. The loop turns between one and the next."""
         first = [descriptor for descriptor in self._run.chosen if descriptor.starts_first]
         rest = [descriptor for descriptor in self._run.chosen if not descriptor.starts_first]
         self._waiting.update(descriptor.name for descriptor in self._run.chosen)
         for descriptor in first:
             self._start(descriptor, self._build(descriptor))
         self._informers.start(self._tasks)
-        built = [(descriptor, self._build(descriptor)) for descriptor in rest]
+        built = []
+        for descriptor in rest:
+            built.append((descriptor, self._build(descriptor)))
+            await asyncio.sleep(0)
         self._run.rng.shuffle(built)
         self._informers.start(self._tasks)
         for descriptor, runnable in built:
