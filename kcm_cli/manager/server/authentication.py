@@ -6,8 +6,7 @@ at where there is nobody to ask about it.
 upstream: staging/src/k8s.io/apiserver/pkg/authentication/authenticatorfactory/delegating.go, request/headerrequest
 """
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from cryptography import x509
@@ -26,20 +25,37 @@ from kcm_cli.manager.server.tokens import TokenCache, bearer, required
 from kcm_cli.manager.server.trust import ProxyHeaders, Trust
 from kcm_cli.manager.server.user import ANONYMOUS, AuthenticationError, User
 
+MAX_CHAIN = 16
+"""So many certificates of a client's chain are looked at; the rest of them is not."""
+_VERDICT_S = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The certificate that a connection was opened with. ``chain``: those that the client sent with it."""
+    """The certificate that a connection was opened with. ``chain``: those that the client sent with it.
+
+    verdicts: why a bundle (by its PEM) does not trust it, and until when (seconds on a clock) that is believed.
+    Building a chain costs up to a millisecond of the loop that renews the lease, so it is not done per request.
+    """
 
     der: bytes
     certificate: x509.Certificate
     chain: tuple[x509.Certificate, ...] = ()
+    verdicts: dict[bytes, tuple[str, float]] = field(default_factory=dict, compare=False)
 
 
 def parse_peer(der: bytes, chain: tuple[bytes, ...] = ()) -> Peer:
-    """Raises ValueError for what is no certificate."""
-    between = tuple(x509.load_der_x509_certificate(one) for one in chain)
-    return Peer(der, x509.load_der_x509_certificate(der), between)
+    """Raises ValueError for what is no certificate, and for one whose names or extensions cannot be read."""
+    return Peer(der, _parsed(der), tuple(_parsed(one) for one in chain[:MAX_CHAIN]))
+
+
+def _parsed(der: bytes) -> x509.Certificate:
+    certificate = x509.load_der_x509_certificate(der)
+    try:
+        _ = certificate.subject, certificate.extensions  # read only now, and later without an error
+    except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        raise ValueError(str(error)) from error
+    return certificate
 
 
 class Authenticator:
@@ -78,7 +94,7 @@ class Authenticator:
         state = self._trust.state
         if state.proxies is None:
             return None
-        why = _distrust(state.proxies, peer, self._clock.now())
+        why = self._distrust(state.proxies, peer)
         name = common_name(peer.certificate)
         if not why and state.headers.allowed and name not in state.headers.allowed:
             why = f"x509: subject with cn={name} is not in the allowed list"
@@ -91,9 +107,8 @@ class Authenticator:
         bundle = self._trust.state.clients
         if bundle is None:
             return None
-        now = self._clock.now()
-        self._metrics.certificate_expiration.observe(remaining_s(peer.certificate, now))
-        why = _distrust(bundle, peer, now)
+        self._metrics.certificate_expiration.observe(remaining_s(peer.certificate, self._clock.now()))
+        why = self._distrust(bundle, peer)
         if why:
             problems.append(why)
             return None
@@ -102,6 +117,15 @@ class Authenticator:
         except AuthenticationError as error:
             problems.append(str(error))
             return None
+
+    def _distrust(self, bundle: CaBundle, peer: Peer) -> str:
+        """Why the certificate does not count, empty if it does."""
+        now_s = self._clock.monotonic()
+        why, until = peer.verdicts.get(bundle.pem, ("", float("-inf")))
+        if now_s >= until:
+            why = bundle.distrust(peer.certificate, peer.chain, self._clock.now())
+            peer.verdicts[bundle.pem] = (why, now_s + _VERDICT_S)
+        return f"x509: {why}" if why else ""
 
     async def _by_token(self, headers: Headers, problems: list[str]) -> User | None:
         token = bearer(headers.get("authorization", ""))
@@ -131,9 +155,3 @@ def user_in_headers(headers: Headers, names: ProxyHeaders) -> User | None:
 
 def _first(headers: Headers, names: tuple[str, ...]) -> str:
     return next((value for name in names if (value := headers.get(name, ""))), "")
-
-
-def _distrust(bundle: CaBundle, peer: Peer, now: datetime) -> str:
-    """Why the certificate does not count, empty if it does."""
-    why = bundle.distrust(peer.certificate, peer.chain, now)
-    return f"x509: {why}" if why else ""

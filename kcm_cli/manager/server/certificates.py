@@ -74,8 +74,8 @@ def remaining_s(certificate: x509.Certificate, now: datetime) -> float:
 
 
 def common_name(certificate: x509.Certificate) -> str:
-    """The subject's common name, empty if it has none."""
-    return next(iter(_names(certificate, NameOID.COMMON_NAME)), "")
+    """The subject's common name, empty if it has none; of several the last, as in Go's ``pkix.Name``."""
+    return next(reversed(_names(certificate, NameOID.COMMON_NAME)), "")
 
 
 def user_of(certificate: x509.Certificate, der: bytes, *, with_uid: bool = True) -> User | None:

@@ -41,6 +41,8 @@ class TlsProtocol(asyncio.BufferedProtocol):
         self._raw: asyncio.Transport | None = None
         self._inner: asyncio.Protocol | None = None
         self._paused = False
+        self._stalled = False
+        self._reading = True
         self._ended = False
 
     @property
@@ -83,10 +85,15 @@ class TlsProtocol(asyncio.BufferedProtocol):
             inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
+        # OpenSSL answers some records itself (renegotiation): not those of a client that does not read.
+        self._stalled = True
+        self._set_reading()
         if self._inner is not None:
             self._inner.pause_writing()
 
     def resume_writing(self) -> None:
+        self._stalled = False
+        self._set_reading()
         if self._inner is not None:
             self._inner.resume_writing()
 
@@ -165,14 +172,23 @@ class TlsProtocol(asyncio.BufferedProtocol):
 
     def pause(self, *, paused: bool) -> None:
         """Stop reading, or go on."""
-        if self._ended or self._raw is None or self._paused == paused or self._raw.is_closing():
+        if self._ended or self._paused == paused:
             return
         self._paused = paused
-        if paused:
-            self._raw.pause_reading()
-        else:
-            self._raw.resume_reading()
+        self._set_reading()
+        if not paused:
             asyncio.get_running_loop().call_soon(self.read)
+
+    def _set_reading(self) -> None:
+        """Read from the socket while the protocol takes data and the client takes answers."""
+        reading = not (self._paused or self._stalled)
+        if self._ended or self._raw is None or self._reading == reading or self._raw.is_closing():
+            return
+        self._reading = reading
+        if reading:
+            self._raw.resume_reading()
+        else:
+            self._raw.pause_reading()
 
     def certificates(self) -> tuple[bytes, ...]:
         """What the client sent, its own certificate first. Once the handshake is done."""

@@ -1,5 +1,7 @@
 """Whom a client's certificate names."""
 
+import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,9 +9,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from starlette.datastructures import Headers
 
-from kcm_cli.manager.server.certificates import user_of
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics import Registry
+from kcm_cli.manager.server.authentication import MAX_CHAIN, Authenticator, parse_peer
+from kcm_cli.manager.server.certificates import CaBundle, parse_bundle, user_of
+from kcm_cli.manager.server.metrics import AuthMetrics
+from kcm_cli.manager.server.trust import Trust, TrustState
 from kcm_cli.manager.server.user import AuthenticationError, User
+from tests.trust.cases import BETWEEN, CLIENT, LEAF, ROOT, sign
 
 UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -46,3 +55,61 @@ def test_the_uid_is_left_alone_where_the_gate_says_so() -> None:
 def test_several_uids_are_no_identity() -> None:
     with pytest.raises(AuthenticationError, match=r"expected 1 UID, but found multiple: \[7 8\]"):
         named(JANE, (UID, "7"), (UID, "8"))
+
+
+def test_of_several_common_names_the_last_counts_as_in_go() -> None:
+    user = named(JANE, (NameOID.COMMON_NAME, "joe"))
+    assert user is not None
+    assert user.name == "joe"
+
+
+def der(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.DER)
+
+
+UNREADABLE = {
+    "a name that is no UTF-8": (b"\x0c\x08mallory1", b"\x0c\x08\xff\xfeallory"),
+    "an extension twice": (b"\x55\x1d\x25", b"\x55\x1d\x13"),  # extKeyUsage becomes basicConstraints
+}
+
+
+@pytest.mark.parametrize(("old", "new"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_what_cannot_be_read_is_noticed_with_the_connection(old: bytes, new: bytes) -> None:
+    whole = der(sign(replace(LEAF, name="mallory1", usages=CLIENT)).certificate)
+    odd = whole.replace(old, new)
+    assert odd != whole
+    with pytest.raises(ValueError, match=r"\w"):
+        parse_peer(odd)
+    with pytest.raises(ValueError, match=r"\w"):
+        parse_peer(whole, (odd,))
+
+
+def test_no_more_than_a_few_certificates_of_a_chain_are_looked_at() -> None:
+    leaf, between = sign(LEAF), der(sign(BETWEEN).certificate)
+    assert len(parse_peer(der(leaf.certificate), (between,) * 300).chain) == MAX_CHAIN
+
+
+def test_a_chain_is_built_once_for_many_requests_of_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = sign(ROOT)
+    leaf = sign(replace(LEAF, name="jane", usages=CLIENT), root)
+    built: list[str] = []
+    distrust = CaBundle.distrust
+
+    def counted(bundle: CaBundle, *given: object) -> str:
+        built.append(distrust(bundle, *given))  # type: ignore[arg-type]
+        return built[-1]
+
+    monkeypatch.setattr(CaBundle, "distrust", counted)
+    trust = Trust(TrustState(clients=parse_bundle(root.pem)))
+
+    async def main() -> None:
+        authenticator = Authenticator(trust, None, LoopClock(), AuthMetrics.register(Registry()))
+        peer = parse_peer(der(leaf.certificate))
+        for _ in range(5):
+            assert (await authenticator.user(Headers(), peer)).name == "jane"
+        assert built == [""]
+        trust.replace(TrustState(clients=parse_bundle(sign(replace(ROOT, name="others")).pem)))
+        with pytest.raises(AuthenticationError, match="x509: unable to get local issuer"):
+            await authenticator.user(Headers(), peer)
+
+    asyncio.run(main())
