@@ -9,7 +9,7 @@ from tests.processes import KCM, Processes, ask, free_port, until
 from tests.simulation.world import EPOCH
 
 TOKEN = "admin-token"
-READY_S = 90
+READY_S = 300
 
 
 @contextmanager
