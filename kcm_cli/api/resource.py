@@ -1,11 +1,14 @@
 """What a kind is called on the wire, and the view it decodes to."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Generic, TypeVar
 
 import msgspec
 
 from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject
 
 T = TypeVar("T", bound=Object)
@@ -108,9 +111,23 @@ def _metadata_of(data: bytes | msgspec.Raw) -> ObjectMeta:
         metadata = codec.decode_doc(data).get("metadata")
     except codec.DecodeError:
         return ObjectMeta()
-    fields = metadata if isinstance(metadata, dict) else {}
-    texts = {name: value for name, value in fields.items() if name in _IDENTITY and isinstance(value, str)}
-    return codec.convert(texts, ObjectMeta)
+    fields = metadata.items() if isinstance(metadata, dict) else ()
+    return codec.convert(dict(chain.from_iterable(_readable(name, value) for name, value in fields)), ObjectMeta)
 
 
-_IDENTITY = frozenset({"name", "namespace", "uid", "resourceVersion"})
+def _readable(name: str, value: object) -> Iterator[tuple[str, object]]:
+    """A field of metadata as far as it can be decoded: whole, or those items of a list that can."""
+    if _fits({name: value}):
+        yield name, value
+    elif isinstance(value, list):
+        items = [item for item in value if _fits({name: [item]})]
+        if items:
+            yield name, items
+
+
+def _fits(fields: Doc) -> bool:
+    try:
+        codec.convert(fields, ObjectMeta)
+    except codec.DecodeError:
+        return False
+    return True

@@ -4,6 +4,7 @@ upstream: staging/src/k8s.io/client-go/tools/pager/pager.go
 """
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -50,12 +51,13 @@ def read_page(body: bytes) -> Page:
     return page
 
 
+@dataclass(frozen=True, slots=True)
 class Listed(Generic[T]):
-    """Objects, and the version at which they were so."""
+    """Objects, and the version at which they were so; ``unknown``: those that cannot be decoded."""
 
-    def __init__(self, items: list[T], resource_version: str) -> None:
-        self.items = items
-        self.resource_version = resource_version
+    items: list[T]
+    resource_version: str
+    unknown: list[Undecodable] = field(default_factory=list)
 
 
 async def list_all(
@@ -69,8 +71,34 @@ async def list_all(
 ) -> Listed[T]:
     """All objects that match, PAGE at a time. Raises RequestError.
 
-    Where the continue token expires on the way, everything is asked for once more in one piece. An object that cannot
-    be decoded makes the answer Unreadable: nobody may conclude from a part that the rest is absent.
+    An object that cannot be decoded makes the answer Unreadable: nobody may conclude from a part that the rest is
+    absent.
+    """
+    found = await list_readable(
+        client,
+        resource,
+        namespace,
+        label_selector=label_selector,
+        field_selector=field_selector,
+        metadata_only=metadata_only,
+    )
+    for unknown in found.unknown:
+        raise _unreadable(resource, unknown)
+    return found
+
+
+async def list_readable(
+    client: Client,
+    resource: Resource[T],
+    namespace: str = "",
+    *,
+    label_selector: str = "",
+    field_selector: str = "",
+    metadata_only: bool = False,
+) -> Listed[T]:
+    """All objects that match, PAGE at a time; those that cannot be decoded are in ``unknown``. Raises RequestError.
+
+    Where the continue token expires on the way, everything is asked for once more in one piece.
     """
     selection: dict[str, Any] = {
         "label_selector": label_selector,
@@ -78,6 +106,7 @@ async def list_all(
         "metadata_only": metadata_only,
     }
     items: list[T] = []
+    unknown: list[Undecodable] = []
     token = ""
     while True:
         try:
@@ -86,17 +115,22 @@ async def list_all(
             if not token:
                 raise
             items.clear()
+            unknown.clear()
             body = await client.list_page(resource, namespace, **selection)
         page = read_page(body)
-        items.extend(_decoded(resource, item) for item in page.items)
+        for item in page.items:
+            obj = resource.decode_or_explain(item)
+            if not isinstance(obj, Undecodable):
+                items.append(obj)
+            elif obj.spoilt:
+                raise _unreadable(resource, obj)
+            else:
+                unknown.append(obj)
         token = page.next_page
         if not token:
-            return Listed(items, page.resource_version)
+            return Listed(items, page.resource_version, unknown)
         await asyncio.sleep(0)
 
 
-def _decoded(resource: Resource[T], item: msgspec.Raw) -> T:
-    found = resource.decode_or_explain(item)
-    if isinstance(found, Undecodable):
-        raise Unreadable(f"{resource.plural} {quote(found.key)} cannot be read: {found.why}")
-    return found
+def _unreadable(resource: Resource[Any], obj: Undecodable) -> Unreadable:
+    return Unreadable(f"{resource.plural} {quote(obj.key)} cannot be read: {obj.why}")

@@ -64,11 +64,17 @@ WATCH_LIST = (
 
 @dataclass(frozen=True, slots=True)
 class Listener(Generic[T]):
-    """Called in the loop, for each change, after the store has it; must not block."""
+    """Called in the loop, for each change, after the store has it; must not block.
+
+    ``on_unknown``: a version of an object cannot be decoded. ``on_unknown_delete``: an object was deleted of which no
+    version could be decoded.
+    """
 
     on_add: Callable[[T], None] | None = None
     on_update: Callable[[T, T], None] | None = None
     on_delete: Callable[[T], None] | None = None
+    on_unknown: Callable[[Undecodable], None] | None = None
+    on_unknown_delete: Callable[[Undecodable], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +124,17 @@ class Informer(Generic[T]):
         on_add: Callable[[T], None] | None = None,
         on_update: Callable[[T, T], None] | None = None,
         on_delete: Callable[[T], None] | None = None,
+        on_unknown: Callable[[Undecodable], None] | None = None,
+        on_unknown_delete: Callable[[Undecodable], None] | None = None,
     ) -> Listener[T]:
-        """Add a listener; objects that are already known are given to it as added."""
-        listener = Listener(on_add, on_update, on_delete)
+        """Add a listener; objects that are already known are given to it as added, the others as unknown."""
+        listener = Listener(on_add, on_update, on_delete, on_unknown, on_unknown_delete)
         if on_add is not None:
             for obj in self.store.list():
                 self._tell(on_add, obj)
+        if on_unknown is not None:
+            for unknown in tuple(self.store.unknown().values()):
+                self._tell(on_unknown, unknown)
         self._listeners.append(listener)
         return listener
 
@@ -320,6 +331,7 @@ class Informer(Generic[T]):
         if held is not None and held.metadata.uid != obj.metadata.uid:
             self._remove(obj.key)
         if self.store.unknown():
+            self._remove_other_unknown(obj.key, obj.metadata.uid)
             self._object_errors.decoded(self.resource, obj.key)
         old = self.store.put(obj)
         if old is None:
@@ -335,12 +347,15 @@ class Informer(Generic[T]):
                 self._tell(listener.on_update, old, new)
 
     def _remove(self, key: str, last: T | None = None) -> None:
-        if key in self.store.unknown():
+        unknown = self.store.unknown().get(key)
+        if unknown is not None:
             self._object_errors.decoded(self.resource, key)
         old = self.store.pop(key)
-        gone = last if last is not None else old
-        if old is None or gone is None:
+        if old is None:
+            if unknown is not None:
+                self._unknown_deleted(unknown)
             return
+        gone = last if last is not None else old
         for listener in self._listeners:
             if listener.on_delete is not None:
                 self._tell(listener.on_delete, gone)
@@ -354,9 +369,24 @@ class Informer(Generic[T]):
         held = self.store.get(obj.key)
         if held is not None and obj.metadata.uid and held.uid != obj.metadata.uid:
             self._remove(obj.key)
+        self._remove_other_unknown(obj.key, obj.metadata.uid)
         self.store.mark_unknown(obj)
+        for listener in self._listeners:
+            if listener.on_unknown is not None:
+                self._tell(listener.on_unknown, obj)
 
-    def _tell(self, listener: Callable[..., None], *objects: T) -> None:
+    def _remove_other_unknown(self, key: str, uid: str) -> None:
+        """An object of which no version could be decoded was deleted where another one has its name."""
+        before = self.store.unknown().get(key)
+        if before is not None and before.metadata.uid and uid and before.metadata.uid != uid:
+            self._remove(key)
+
+    def _unknown_deleted(self, obj: Undecodable) -> None:
+        for listener in self._listeners:
+            if listener.on_unknown_delete is not None:
+                self._tell(listener.on_unknown_delete, obj)
+
+    def _tell(self, listener: Callable[..., None], *objects: T | Undecodable) -> None:
         """One listener that fails for one object costs neither the others nor other objects anything."""
         try:
             listener(*objects)

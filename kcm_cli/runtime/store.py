@@ -93,9 +93,13 @@ class Store(Generic[T]):
         """By key, the objects whose latest version could not be decoded."""
         return self._unknown
 
-    def unknown_in(self, namespace: str) -> List[Undecodable]:
-        """Those of a namespace: what is counted there is at least so many short."""
-        return [one for one in self._unknown.values() if one.metadata.namespace == namespace]
+    def unseen(self, namespace: str = "") -> List[Undecodable]:
+        """Those of which no version could be decoded: what is counted is so many short."""
+        return [
+            one
+            for key, one in self._unknown.items()
+            if key not in self._objects and namespace in ("", one.metadata.namespace)
+        ]
 
     def unknown_of(self, owner: Object) -> List[Undecodable]:
         """Those that this owner controls."""

@@ -10,12 +10,12 @@ from enum import Enum
 
 import msgspec
 
-from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.api.resource import GVR, Resource, Undecodable
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.garbage_collector.changes import Change, Deleted, Kind, Listed, Observed
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.door import Door
-from kcm_cli.machinery.meta import Object, OwnerReference, View
+from kcm_cli.machinery.meta import Object, OwnerReference, PartialObject, View
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import RequestError
@@ -121,21 +121,47 @@ class Monitors:
         slim = Resource(served.gvr, served.kind, SlimObject, served.namespaced)
         informer = self._listening[served.gvr] = self._context.informers.metadata(slim)
         kind, put, listening = Kind(served.gvr.group_version, served.kind), self._put, False
+        undecoded: set[str] = set()
 
         def added(obj: Object) -> None:
+            undecoded.discard(obj.uid)
             if listening:
                 put(Observed(kind, obj, None))
 
         def updated(old: Object, new: Object) -> None:
             before, now = old.metadata, new.metadata
             if (
-                before.owner_references != now.owner_references
+                (undecoded and new.uid in undecoded)
+                or before.owner_references != now.owner_references
                 or now.deletion_timestamp is not None
                 or before.deletion_timestamp is not None
             ):
+                undecoded.discard(new.uid)
                 put(Observed(kind, new, before))
 
-        informer.listen(on_add=added, on_update=updated, on_delete=lambda obj: put(Deleted(kind, obj)))
+        def deleted(obj: Object) -> None:
+            undecoded.discard(obj.uid)
+            put(Deleted(kind, obj))
+
+        def unknown(obj: Undecodable) -> None:
+            """It is no dependent less for that: owners that wait for it go on waiting."""
+            held = informer.store.get(obj.key)
+            if obj.metadata.uid:
+                undecoded.add(obj.metadata.uid)
+                put(Observed(kind, _partial(obj), held.metadata if held is not None else None))
+
+        informer.listen(
+            on_add=added,
+            on_update=updated,
+            on_delete=deleted,
+            on_unknown=unknown,
+            on_unknown_delete=lambda obj: deleted(_partial(obj)),
+        )
         listening = True
         if held := informer.store.list():
             put(Listed(kind, held))
+
+
+def _partial(obj: Undecodable) -> PartialObject:
+    """What the graph needs of an object that cannot be decoded."""
+    return PartialObject(metadata=obj.metadata)

@@ -10,10 +10,10 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.namespace.plan import FINALIZER_ESTIMATE_S, grace_s
 from kcm_cli.controllers.namespace.snapshot import Remains
 from kcm_cli.engine.door import Door
-from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.rest.discovery import discover
 from kcm_cli.rest.errors import ApiError, MethodNotSupported, NotFound
-from kcm_cli.rest.listing import list_all
+from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import RequestError
 
@@ -82,17 +82,17 @@ class Content:
             return
         plural, group = resource.gvr.plural, resource.gvr.group
         remains.resources[f"{plural}.{group}"] += len(left)
-        for obj in left:
-            remains.finalizers.update(obj.metadata.finalizers)
+        for meta in left:
+            remains.finalizers.update(meta.finalizers)
         if not estimate:
-            if not any(obj.metadata.finalizers for obj in left):
+            if not any(meta.finalizers for meta in left):
                 gvr = f"{group}/{resource.gvr.version}, Resource={plural}"
                 raise _unexpected(f"unexpected items still remain in namespace: {name} for gvr: {gvr}")
             estimate = FINALIZER_ESTIMATE_S
         remains.estimate_s = max(remains.estimate_s, estimate)
 
     async def _grace_s(self, namespace: Namespace) -> int:
-        pods = await list_all(self._client, PODS, namespace.name)
+        pods = await list_readable(self._client, PODS, namespace.name)
         return grace_s(pods.items, namespace.metadata.deletion_timestamp or "", self._clock.now())
 
     async def _collection(self, resource: ServedResource, namespace: str) -> bool:
@@ -103,20 +103,21 @@ class Content:
         return True
 
     async def _one_by_one(self, resource: ServedResource, namespace: str) -> None:
-        for obj in await self._list(resource, namespace):
+        for meta in await self._list(resource, namespace):
             try:
-                await self._client.delete(resource.partial(), namespace, obj.name, propagation="Background")
+                await self._client.delete(resource.partial(), namespace, meta.name, propagation="Background")
             except _MISSING:
                 continue
 
-    async def _list(self, resource: ServedResource, namespace: str) -> list[PartialObject]:
+    async def _list(self, resource: ServedResource, namespace: str) -> list[ObjectMeta]:
+        """The metadata of what there is, as far as it can be decoded."""
         if not resource.supports("list"):
             return []
         try:
-            found = await list_all(self._client, resource.partial(), namespace, metadata_only=True)
+            found = await list_readable(self._client, resource.partial(), namespace, metadata_only=True)
         except _MISSING:
             return []
-        return found.items
+        return [obj.metadata for obj in found.items] + [obj.metadata for obj in found.unknown]
 
 
 def _unexpected(message: str) -> ApiError:

@@ -79,6 +79,7 @@ def _parts(
         nodes=world.nodes.store,
         desired=world.desired,
         actual=world.actual,
+        may_be_needed=world.may_be_needed,
         attacher=attacher,
         flex=world.flex,
         statuses=world.statuses,

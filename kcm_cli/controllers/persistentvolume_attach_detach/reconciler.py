@@ -7,6 +7,7 @@ upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go, pkg/volum
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kcm_cli.api.core import NODES, Node
@@ -31,11 +32,17 @@ from kcm_cli.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 A_MOMENT_S = 0.1
+UNSEEN_S = 60.0
+"""After this time volumes are looked at again that pods may need which cannot be decoded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What the reconciler works with. ``forces``: nodes that do not unmount in time may be overruled."""
+    """What the reconciler works with.
+
+    ``forces``: nodes that do not unmount in time may be overruled. ``may_be_needed``: whether a pod that cannot be
+    decoded may need a volume (by unique name) on a node.
+    """
 
     client: Door
     clock: Clock
@@ -43,6 +50,7 @@ class Parts:
     nodes: Store[Node]
     desired: DesiredState
     actual: ActualState
+    may_be_needed: Callable[[str, str], bool]
     attacher: Attacher
     flex: FlexDrivers
     statuses: NodeStatuses
@@ -91,6 +99,8 @@ class Reconciler:
         slot = _slot(found.volume, node)
         if self._operations.pending(name, slot):
             return None
+        if self._parts.may_be_needed(name, node):
+            return UNSEEN_S
         wait_s = self._operations.wait_s(name, slot, DETACH)
         if wait_s > 0:
             return wait_s

@@ -28,11 +28,15 @@ from kcm_cli.engine.resync import for_each
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.volumes.attachable import (
+    CSI,
+    SEPARATOR,
     AttachableVolume,
+    attachment_name,
     is_attached_by,
     may_be_attached,
     of_pod_volume,
     of_volume,
+    plugin_of,
 )
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.store import NODE, by_node
@@ -82,6 +86,28 @@ class World:
         if volume.options is not None:
             return self.flex.attaches(volume.plugin)
         return is_attached_by(self._drivers.store.get(volume.driver) if volume.driver else None)
+
+    def may_be_needed(self, name: str, node: str) -> bool:
+        """Whether a pod of which no version could be decoded may need a volume on a node: any pod may need a volume of
+        which it is not known that it is bound to a claim of another namespace."""
+        namespaces = {pod.metadata.namespace for pod in self._pods.store.unseen()}
+        if not namespaces:
+            return False
+        volume = self._volumes.store.get(self._persistent_volume(name, node))
+        if volume is None:
+            return True
+        ref = volume.spec.claim_ref
+        return ref is not None and ref.namespace in namespaces
+
+    def _persistent_volume(self, name: str, node: str) -> str:
+        """The name of the PersistentVolume behind an attached volume, as pods or its attachment say."""
+        found = self.actual.get(name)
+        if found is not None and found.volume is not None:
+            return found.volume.name
+        plugin, rest = plugin_of(name)
+        driver, _, handle = rest.partition(SEPARATOR)
+        attachment = self.attachments.store.get(attachment_name(driver, handle, node)) if plugin == CSI else None
+        return (attachment.spec.source.persistent_volume_name or "") if attachment is not None else ""
 
     async def sync_claim(self, key: str) -> None:
         """A claim may be bound by now: look at the pods that use it."""

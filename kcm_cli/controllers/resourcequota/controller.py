@@ -119,7 +119,10 @@ class ResourceQuotaController:
             found = self._monitors.count(kind, namespace)
             if found is not None:
                 parts.append((frozenset(plan.counted_names(kind)), plan.count_of(kind, found, scoped=bool(asked))))
-        return plan.usage(names, parts)
+        classes = self._monitors.classes
+        doubtful = self._monitors.unmeasured(measured, namespace)
+        kept = {name for name in names if any(plan.covers(kind, name, classes) for kind in doubtful)}
+        return plan.not_less(plan.usage(names, parts), quota.status.used or {}, kept)
 
     async def replenish(self, key: str) -> None:
         """Queue the quotas of a namespace that limit a kind of which something has become free."""

@@ -99,9 +99,17 @@ class Monitors:
         return self.ledger.used(kind, namespace, asked, self._context.clock.now())
 
     def count(self, kind: GroupResource, namespace: str) -> int | None:
-        """How many there are; None for a kind that is not served."""
+        """How many there are, those that cannot be decoded among them; None for a kind that is not served."""
         informer = self._followed.get(kind)
-        return informer.store.count(NAMESPACE, namespace) if informer is not None else None
+        return informer.store.count(NAMESPACE, namespace) + self._unseen(kind, namespace) if informer else None
+
+    def unmeasured(self, kinds: Iterable[GroupResource], namespace: str) -> set[GroupResource]:
+        """The kinds with objects there of which no version can be decoded: nobody knows what these use."""
+        return {kind for kind in kinds if self._unseen(kind, namespace)}
+
+    def _unseen(self, kind: GroupResource, namespace: str) -> int:
+        informer = self._followed.get(kind)
+        return len(informer.store.unseen(namespace)) if informer is not None else 0
 
     def forget(self, namespace: str) -> None:
         """A namespace has no quotas any more."""
@@ -133,7 +141,10 @@ class Monitors:
         informers = self._context.informers
         if measured is None:
             counted = informers.metadata(served.partial())
-            counted.listen(on_delete=lambda obj: self._changed(kind, obj.namespace))
+            counted.listen(
+                on_delete=lambda obj: self._changed(kind, obj.namespace),
+                on_unknown_delete=lambda obj: self._changed(kind, obj.metadata.namespace),
+            )
             self._followed[kind] = counted
         else:
             informer: AnyInformer = informers.get(measured)
@@ -144,6 +155,7 @@ class Monitors:
                 on_add=partial(self._added, kind),
                 on_update=partial(self._updated, kind),
                 on_delete=partial(self._deleted, kind),
+                on_unknown_delete=lambda obj: self._changed(kind, obj.metadata.namespace),
             )
         self._since[kind] = now
 

@@ -4,7 +4,7 @@ upstream: pkg/controller/resourcequota/resource_quota_controller.go#syncResource
 pkg/quota/v1/install/{registry,update_filter}.go
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -242,6 +242,12 @@ def usage(hard: Iterable[str], measured: Iterable[tuple[frozenset[str], Amounts]
             if name in names:
                 total[name] = total[name] + amount if name in total else amount
     return {name: total.get(name, ZERO) for name in sorted(names & covered)}
+
+
+def not_less(used: dict[str, Quantity], before: Mapping[str, str], names: Collection[str]) -> dict[str, Quantity]:
+    """What is used, of these names at least as much as before: something uses them that nobody can measure."""
+    kept = {name: parse(before[name]) for name in names if name in used and is_quantity(before.get(name, ""))}
+    return used | {name: amount for name, amount in kept.items() if amount > used[name]}
 
 
 def count_of(kind: GroupResource, found: int, *, scoped: bool) -> Amounts:

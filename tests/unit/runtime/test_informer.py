@@ -128,6 +128,7 @@ def follow(
     check: Callable[[Informer[Pod]], None] = lambda informer: None,
     errors: ObjectErrors | None = None,
     fails_for: str = "",
+    before: Callable[[Informer[Pod]], None] = lambda informer: None,
 ) -> Seen:
     """What an informer does in so many seconds; ``fails_for``: a first listener raises for this object."""
 
@@ -153,6 +154,7 @@ def follow(
             on_update=lambda old, new: tell("~", new),
             on_delete=lambda obj: tell("-", obj),
         )
+        before(informer)
         task = asyncio.create_task(informer.run())
         await asyncio.sleep(seconds)
         assert not task.done()
@@ -254,7 +256,7 @@ def test_an_object_that_cannot_be_decoded_is_unknown_and_its_neighbours_are_serv
 
     def check(informer: Informer[Pod]) -> None:
         assert informer.store.get("ns/b") is None
-        assert [one.key for one in informer.store.unknown_in("ns")] == ["ns/b"]
+        assert [one.key for one in informer.store.unseen("ns")] == ["ns/b"]
 
     seen = follow(server, check=check)
     assert (seen.told, seen.version) == (["+ a@1", "~ a@7"], "7")
@@ -272,6 +274,32 @@ def test_an_object_that_becomes_undecodable_is_kept_as_it_was() -> None:
     steps = [added("b", 1), bookmark(5, last=True), event("MODIFIED", BROKEN), event("DELETED", BROKEN), HOLD]
     assert follow(Server([steps[:3] + [HOLD]])).told == ["+ b@1"]
     assert follow(Server([steps]), check=lambda informer: _none_unknown(informer)).told == ["+ b@1", "- b@1"]
+
+
+def test_listeners_that_ask_for_it_see_objects_that_cannot_be_decoded() -> None:
+    told: list[str] = []
+    other = {**BROKEN, "metadata": {**BROKEN["metadata"], "uid": "other"}}
+
+    def check(informer: Informer[Pod]) -> None:
+        informer.listen(on_unknown=lambda obj: told.append(f"listening {obj.key}"))
+
+    def hear(informer: Informer[Pod]) -> None:
+        informer.listen(
+            on_unknown=lambda obj: told.append(f"? {obj.metadata.uid}"),
+            on_unknown_delete=lambda obj: told.append(f"- {obj.metadata.uid}"),
+        )
+
+    first = [event("ADDED", BROKEN), bookmark(6, last=True), event("MODIFIED", BROKEN), event("ADDED", other)]
+    uid = BROKEN["metadata"]["uid"]
+    follow(Server([[*first, HOLD]]), before=hear, check=check)
+    assert told == [f"? {uid}", f"? {uid}", f"- {uid}", "? other", "listening ns/b"]
+    told.clear()
+    follow(Server([[event("ADDED", BROKEN), bookmark(6, last=True), event("DELETED", BROKEN), HOLD]]), before=hear)
+    assert told == [f"? {uid}", f"- {uid}"]
+    told.clear()
+    gone = [[event("ADDED", BROKEN), bookmark(6, last=True), expired()], [bookmark(9, last=True), HOLD]]
+    follow(Server(gone), before=hear)
+    assert told == [f"? {uid}", f"- {uid}"]
 
 
 def test_one_of_the_same_name_and_another_uid_ends_what_was_there() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, adds, controllers, metric
@@ -27,6 +28,14 @@ SECRETS = resource("secrets")
 NAMESPACES = resource("namespaces", namespaced=False)
 ROLES = resource("clusterroles", "rbac.authorization.k8s.io", namespaced=False)
 REPLICA_SETS = resource("replicasets", "apps")
+LABELS = {"app": "a"}
+REPLICA_SET = {
+    "spec": {
+        "replicas": 0,
+        "selector": {"matchLabels": LABELS},
+        "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+    }
+}
 
 
 class Story:
@@ -66,6 +75,14 @@ class Story:
             "name": name,
             "uid": made["metadata"]["uid"],
         }
+
+    def spoil(self, name: str) -> None:
+        """Make a ReplicaSet one that cannot be decoded, as none but an older server or a broken disk does."""
+        store = self.world.server.store
+        (stored,) = (one for one in store.list(REPLICA_SETS.gvr, "default") if one.copy()["metadata"]["name"] == name)
+        doc = stored.copy()
+        odd = {**doc, "spec": "none"}
+        store.update(REPLICA_SETS.gvr, "default", name, odd)
 
     async def let_go(self, name: str, kind: Resource[Any] = CONFIG_MAPS) -> None:
         await self.world.patch(kind, name, {"metadata": {"finalizers": None}})
@@ -138,6 +155,27 @@ def test_in_the_foreground_an_owner_waits_for_what_blocks_it(live):
             await story.let_go("lets")
             await story.world.wait(30)
             assert await story.left() == {}
+
+    live(life)
+
+
+def test_an_owner_waits_for_a_dependent_that_cannot_be_decoded(live):
+    """Its metadata can be read, also where another controller's cache has no object of it."""
+
+    async def life(story: Story) -> None:
+        root = await story.make("root")
+        finalizers = ("example.com/wait",)
+        await story.make("blocks", blocking(root), kind=REPLICA_SETS, finalizers=finalizers, body=REPLICA_SET)
+        story.spoil("blocks")
+        names = ["garbage-collector-controller", "replicaset-controller"]
+        async with controllers(story.world, GarbageCollectorConfig(), ReplicaSetConfig(), names=names):
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Foreground")
+            await story.world.wait(30)
+            assert not await story.gone("root")
+            story.world.server.store.delete(REPLICA_SETS.gvr, "default", "blocks")
+            await story.world.wait(30)
+            assert await story.gone("root")
 
     live(life)
 

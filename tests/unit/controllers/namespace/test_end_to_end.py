@@ -67,6 +67,39 @@ class Story:
         return {c["type"]: c["message"] for c in status.get("conditions", []) if c["status"] == "True"}
 
 
+@pytest.mark.parametrize("odd", [{"spec": "none"}, {"metadata": {"labels": [5]}}], ids=["content", "metadata"])
+def test_what_cannot_be_decoded_goes_too(play, odd):
+    """Only names and finalizers are needed, and of pods how long those take that can be decoded."""
+    seen: list[str] = []
+
+    def edit(request: Request, response: Response) -> Response:
+        if request.method != "GET" or not request.path.startswith("/api/v1/namespaces/doomed/"):
+            return response
+        page = json.loads(response.body)
+        for item in page.get("items") or []:
+            seen.append(item["metadata"]["name"])
+            for name, value in odd.items():
+                item[name] = {**item[name], **value} if isinstance(value, dict) else value
+        return Response(200, response.headers, json.dumps(page).encode())
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running(Rewriting(world.server.transport(), edit)):
+            await story.make()
+            await story.pod("p")
+            await story.put(CONFIG_MAPS, "held", finalizers=["example.com/wait"])
+            await world.wait(5)
+            await story.doom()
+            await world.wait(90)
+            assert "p" in seen
+            assert "example.com/wait" in (await story.wrong())["NamespaceFinalizersRemaining"]
+            await world.patch(CONFIG_MAPS, "held", {"metadata": {"finalizers": None}}, "doomed")
+            await world.wait(90)
+            assert await story.gone()
+
+    play(life)
+
+
 def test_everything_goes_and_others_stay(play):
     async def life(world: World) -> None:
         story = Story(world)

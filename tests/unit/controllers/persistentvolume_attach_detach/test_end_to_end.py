@@ -305,6 +305,42 @@ def test_what_a_manager_left_is_taken_up_by_the_next(play):
     play(life)
 
 
+def test_what_a_pod_that_cannot_be_decoded_may_need_stays_attached(play):
+    """After a restart its volumes are not known; those of other namespaces are detached as ever."""
+
+    async def life(world: World) -> None:
+        await world.create(resource("namespaces", namespaced=False), {"metadata": {"name": "other"}})
+        await world.create(resource("serviceaccounts"), {"metadata": {"name": "default"}}, "other")
+        await bound(world, "a")
+        await bound(world, "b", namespace="other")
+        async with running(world):
+            await start(world, "p", using("a"))
+            await world.create(PODS, pod_of("q", using("b")), "other")
+            await world.wait(5)
+        store = world.server.store
+        (stored,) = store.list(PODS.gvr, "default")
+        store.update(PODS.gvr, "default", "p", {**stored.copy(), "spec": "none"})
+        await world.client.delete(PODS, "other", "q", grace_s=0)
+        await world.wait(5)
+        node = await world.get(NODES, "node-1")
+        await world.client.patch(NODES, "", "node-1", {"status": {"volumesInUse": None}}, subresource="status")
+        assert node["status"]["volumesAttached"]
+        async with running(world):
+            await world.wait(400)
+            assert await told(world) == [unique("a")]
+            assert await world.gone(attachment("b"), ATTACHMENTS)
+            store.delete(PODS.gvr, "default", "p")
+            await world.wait(100)
+            assert await told(world) == []
+            assert await world.gone(attachment("a"), ATTACHMENTS)
+
+    play(life)
+
+
+def pod_of(name: str, spec: dict) -> dict:
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+
+
 def test_volumes_of_unknown_plugins_are_left_as_they_are(play):
     async def life(world: World) -> None:
         other = {"name": "example.com/flex/v", "devicePath": "/dev/x"}

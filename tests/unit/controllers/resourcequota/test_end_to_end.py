@@ -68,6 +68,43 @@ def test_a_life(play):
     play(life)
 
 
+def test_pods_that_cannot_be_decoded_go_on_being_charged(play):
+    """What they use is not known to a manager that has never seen them otherwise; it is not less than it was."""
+
+    async def life(world: World) -> None:
+        story, store = Story(world), world.server.store
+        hard = {"pods": "5", "requests.cpu": "1", "count/pods": "9", "configmaps": "5"}
+        async with story.running():
+            await story.quota(hard)
+            await world.wait(2)
+            for name in ("a", "b"):
+                await story.pod(name)
+            await world.create(CONFIG_MAPS, {"metadata": {"name": "c"}})
+            await world.wait(5)
+            full = {"pods": "2", "requests.cpu": "200m", "count/pods": "2", "configmaps": "1"}
+            assert await story.used() == full
+            spoil(store, PODS.gvr, "a")
+            await world.wait(400)
+            assert await story.used() == full
+        spoil(store, CONFIG_MAPS.gvr, "c")
+        async with story.running():
+            await world.delete(PODS, "b")
+            await world.wait(400)
+            assert await story.used() == full
+            store.delete(PODS.gvr, "default", "a")
+            await world.wait(10)
+            assert await story.used() == {"pods": "0", "requests.cpu": "0", "count/pods": "0", "configmaps": "1"}
+
+    play(life)
+
+
+def spoil(store: Any, kind: GVR, name: str) -> None:
+    """Make an object one that cannot be decoded."""
+    (doc,) = (one.copy() for one in store.list(kind, "default") if one.copy()["metadata"]["name"] == name)
+    odd = {**doc, "spec": "none"} if "spec" in doc else {**doc, "metadata": {**doc["metadata"], "labels": [5]}}
+    store.update(kind, "default", name, odd)
+
+
 def test_pods_that_end_leave_what_they_used(play):
     async def life(world: World) -> None:
         story = Story(world)
