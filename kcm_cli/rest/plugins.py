@@ -1,9 +1,11 @@
 """Exec credential plugins: a command prints a token, a client certificate, or both.
 
 A plugin runs when credentials are needed for the first time, shortly before they expire, and when the server rejects
-them (401). One run at a time, whichever loops ask; all who wait share its outcome. It gets the environment, its own
+them (401). One run at a time, whichever loops ask; all who wait share its outcome, and a run goes on when those who
+wait give up (a request of the leader election takes less time than some plugins). It gets the environment, its own
 variables, and KUBERNETES_EXEC_INFO; what it writes to stderr goes to this process's stderr. A plugin that is not done
-after TIMEOUT_S is killed. Certificates and keys are never written to disk for longer than OpenSSL takes to read them.
+after TIMEOUT_S is killed, and one that runs when the process ends. Certificates and keys are never written to disk
+for longer than OpenSSL takes to read them.
 
 The auth providers (oidc, gcp, azure) are not in kube-controller-manager, and not here either.
 
@@ -11,13 +13,17 @@ upstream: staging/src/k8s.io/client-go/plugin/pkg/client/auth/exec, tools/client
 """
 
 import asyncio
+import atexit
 import os
 import re
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -43,6 +49,8 @@ TIMEOUT_S = 60.0
 EARLY_S = 30.0
 """So long before their end credentials are renewed; a tenth of their lifetime where that is less."""
 _MOST_BYTES = 4 * 1024 * 1024
+_CHUNK = 64 * 1024
+_POLL_MS = 100
 _NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -90,6 +98,7 @@ class Plugin:
         self._metrics = metrics
         self._lock = threading.Lock()
         self._given: _Given | None = None
+        self._running: Future[_Given] | None = None
 
     def source(self) -> Source:
         """Asks for a lease after the other, for one user."""
@@ -104,12 +113,7 @@ class Plugin:
 
     async def lease(self, last: Lease | None) -> Lease:
         """Credentials other than the rejected or expired ``last``. Raises CredentialsError."""
-        run = _Run()
-        try:
-            given = await asyncio.to_thread(self._other, last, run)
-        except asyncio.CancelledError:
-            run.kill()
-            raise
+        given = await asyncio.wrap_future(self._other(last))
         return Lease(given.header, self._lifetime_s(given, last), given.certificate)
 
     def _lifetime_s(self, given: _Given, last: Lease | None) -> float | None:
@@ -120,18 +124,36 @@ class Plugin:
         again = last is not None and (given.header, given.certificate) == (last.header, last.certificate)
         return left_s if again else left_s - min(EARLY_S, left_s / 10)
 
-    def _other(self, last: Lease | None, run: "_Run") -> _Given:
-        """On a thread: what another loop got meanwhile, or what a new run gives."""
+    def _other(self, last: Lease | None) -> "Future[_Given]":
+        """What another loop got meanwhile, or what the run under way or a new one gives. It cannot be cancelled."""
         with self._lock:
+            if self._running is not None:
+                return self._running
+            found: Future[_Given] = Future()
+            found.set_running_or_notify_cancel()
             known = self._given
             if known is not None and known.usable(self._clock.now()):
                 shared = last is None or (known.header, known.certificate) != (last.header, last.certificate)
                 if shared:
-                    return known
-            given = self._read(self._run(run))
-            self._measure(given, known)
-            self._given = given
-            return given
+                    found.set_result(known)
+                    return found
+            self._running = found
+            threading.Thread(target=self._renew, args=(found,), name="exec plugin", daemon=True).start()
+            return found
+
+    def _renew(self, found: "Future[_Given]") -> None:
+        """On a thread that the end of the process does not wait for."""
+        try:
+            given = self._read(self._run(_Run()))
+            self._measure(given, self._given)
+        except BaseException as error:  # noqa: BLE001  # it is raised where the result is awaited
+            with self._lock:
+                self._running = None
+            found.set_exception(error)
+            return
+        with self._lock:
+            self._given, self._running = given, None
+        found.set_result(given)
 
     def _measure(self, given: _Given, before: _Given | None) -> None:
         certificate = _certificate(given)
@@ -203,43 +225,57 @@ class _Run:
         self.late = False
         self._guard = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._killed = False
+        self._killed = threading.Event()
         self._group = False
 
     def run(self, command: list[str], env: Mapping[str, str], *, interactive: bool) -> tuple[int, bytes]:
         """The exit code and what was printed. Raises OSError."""
-        with self._guard:
-            if self._killed:
-                raise CredentialsError("exec: nobody waits any more")
-            stdin = None if interactive else subprocess.DEVNULL
-            self._group = not interactive  # the terminal belongs to our own group
-            self._process = process = subprocess.Popen(
-                command, env=env, stdin=stdin, stdout=subprocess.PIPE, start_new_session=self._group
-            )
+        stdin = None if interactive else subprocess.DEVNULL
+        self._group = not interactive  # the terminal belongs to our own group
+        process = subprocess.Popen(command, env=env, stdin=stdin, stdout=subprocess.PIPE, start_new_session=self._group)
+        self._process = process
         timer = threading.Timer(TIMEOUT_S, self._too_late)
         timer.daemon = True
         timer.start()
+        atexit.register(self.kill)
         try:
-            with process:
-                assert process.stdout is not None
-                out = process.stdout.read(_MOST_BYTES)
-                if len(out) == _MOST_BYTES:
-                    self.kill()
-                code = process.wait()
+            assert process.stdout is not None
+            with process.stdout:
+                out = self._printed(process.stdout.fileno())
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # its id stays its own until ``kill`` is over
         finally:
+            atexit.unregister(self.kill)
             timer.cancel()
+            with self._guard:
+                self._process = None
+        code = process.wait()
         return (code if code >= 0 else -1), out
 
     def kill(self) -> None:
-        """End the process and those that it started; a run that has not begun does not begin."""
+        """End the process and those that it started. Others that hold its output are not waited for."""
+        self._killed.set()
         with self._guard:
-            self._killed = True
-            if self._process is None or self._process.poll() is not None:
+            if self._process is None:
                 return
             if self._group:
-                os.killpg(self._process.pid, 9)
+                os.killpg(self._process.pid, signal.SIGKILL)
             else:
                 self._process.kill()
+
+    def _printed(self, output: int) -> bytes:
+        """What it prints, until nothing has its output open any more or it is killed."""
+        out, ready = bytearray(), select.poll()
+        ready.register(output, select.POLLIN)
+        while not self._killed.is_set():
+            if not ready.poll(_POLL_MS):
+                continue
+            data = os.read(output, _CHUNK)
+            if not data:
+                break
+            out += data
+            if len(out) > _MOST_BYTES:
+                self.kill()
+        return bytes(out)
 
     def _too_late(self) -> None:
         self.late = True

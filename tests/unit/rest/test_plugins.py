@@ -3,9 +3,12 @@
 import asyncio
 import base64
 import json
+import os
+import signal
 import sys
 import textwrap
 import threading
+import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -296,6 +299,39 @@ def test_one_that_hangs_is_killed_with_its_children(kit: Kit, monkeypatch: pytes
     kit.script("import subprocess; subprocess.run(['sleep', '1000'])")
     with pytest.raises(CredentialsError, match="was not done within"):
         asyncio.run(renewed(kit))
+
+
+@pytest.mark.parametrize("session", [False, True], ids=["of its group", "of a session that it opened"])
+def test_one_that_leaves_a_child_with_its_output_is_not_waited_for(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, session: bool
+) -> None:
+    monkeypatch.setattr(plugins, "TIMEOUT_S", 0.5)
+    kit.script(
+        f"import subprocess; print(subprocess.Popen(['sleep', '20'], start_new_session={session}).pid, file=open("
+        f"{str(kit.folder / 'pid')!r}, 'w'))"
+    )
+    started = time.monotonic()
+    with pytest.raises(CredentialsError, match="was not done within"):
+        asyncio.run(renewed(kit))
+    assert time.monotonic() - started < 15
+    with suppress(ProcessLookupError):
+        os.kill(int((kit.folder / "pid").read_text()), signal.SIGKILL)
+
+
+def test_one_that_takes_longer_than_a_request_runs_to_its_end(kit: Kit) -> None:
+    """Requests of the leader election have less time than a plugin may take."""
+    kit.script(f"import time; time.sleep(1.5)\n{PLUGIN}")
+
+    async def main() -> str:
+        credentials = (await kit.load()).credentials
+        for _ in range(30):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.4):
+                    return (await credentials.renew()).header
+        raise AssertionError("no credentials")
+
+    assert asyncio.run(main()) == "Bearer token-1"
+    assert len(kit.runs()) == 1
 
 
 def test_one_that_prints_without_end_is_killed(kit: Kit) -> None:
