@@ -42,7 +42,7 @@ def checked(field: str, proxy: str, schemes: tuple[str, ...] = SCHEMES) -> str:
 
 def shown(proxy: str) -> str:
     """A proxy's URL without its password, fit for a log."""
-    return re.sub(r"(//[^/@]*:)[^/@]*@", r"\1***@", proxy)
+    return re.sub(r"(//[^/:@]*:).*@", r"\1***@", proxy, flags=re.DOTALL)  # in one that is no URL, too
 
 
 def _excluded(url: SplitResult, no_proxy: str) -> bool:

@@ -294,6 +294,9 @@ def test_proxy_of_the_environment(server, environ, proxy):
         ({"HTTPS_PROXY": "ftp://p:1"}, 'HTTPS_PROXY: unsupported scheme "ftp", must be http, https, or socks5'),
         ({"https_proxy": "socks4://p:1"}, 'https_proxy: unsupported scheme "socks4"'),
         ({"HTTPS_PROXY": "http://u:secret@"}, r'HTTPS_PROXY: "http://u:\*\*\*@" names no host'),
+        ({"HTTPS_PROXY": "http://u:se/cret@p:1"}, r'HTTPS_PROXY: "http://u:\*\*\*@p:1" is no URL'),
+        ({"HTTPS_PROXY": "ftp://u:se@cret@p:1"}, 'HTTPS_PROXY: unsupported scheme "ftp"'),
+        ({"HTTPS_PROXY": "http://u:se@cret@"}, r'HTTPS_PROXY: "http://u:\*\*\*@" names no host'),
         ({"HTTPS_PROXY": "http://p:x"}, 'HTTPS_PROXY: "http://p:x" is no URL'),
     ],
 )
