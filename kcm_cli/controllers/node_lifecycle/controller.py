@@ -19,7 +19,15 @@ from kcm_cli.api.core import NODES, PODS, Condition, Node, Pod
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_lifecycle import plan
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
-from kcm_cli.controllers.node_lifecycle.health import READY, Health, Periods, heard, silent, unknown_conditions
+from kcm_cli.controllers.node_lifecycle.health import (
+    READY,
+    Health,
+    Moment,
+    Periods,
+    heard,
+    silent,
+    unknown_conditions,
+)
 from kcm_cli.controllers.node_lifecycle.metrics import NodeMetrics
 from kcm_cli.controllers.node_lifecycle.plan import ZoneState
 from kcm_cli.controllers.node_lifecycle.pods import mark_not_ready
@@ -176,14 +184,14 @@ class NodeLifecycleController:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _try_update_health(self, node: Node) -> tuple[Node, Condition | None, Condition | None]:
-        now = self._clock.now()
+        now = Moment(self._clock.now(), self._clock.monotonic())
         lease = self._leases.store.get(f"{LEASE_NAMESPACE}/{node.name}")
         renewed = (lease.spec.renew_time or "") if lease is not None else ""
         health = self._health[node.name] = heard(self._health.get(node.name), node, renewed, now)
         before = find(node.status.conditions, READY)
-        if not silent(health, self._periods, now):
+        if not silent(health, self._periods, now.monotonic):
             return node, before, before
-        conditions = unknown_conditions(node, now)
+        conditions = unknown_conditions(node, now.wall)
         ready = find(conditions, READY)
         if ready != before:
             changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(conditions)}
@@ -296,7 +304,7 @@ class NodeLifecycleController:
             for node in nodes:
                 await self._try_reachable(node)
         if change.restart:
-            now = self._clock.now()
+            now = self._clock.monotonic()
             for name, health in self._health.items():
                 self._health[name] = Health(now, health.ready, health.renewed)
 

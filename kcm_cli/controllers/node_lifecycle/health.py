@@ -1,6 +1,7 @@
 """When a node was last heard of, and what its conditions become when it falls silent.
 
 A file of its own: health is remembered between looks at a node, and only local time counts, not what the node says.
+Silence is measured in monotonic seconds: a wall clock that is set forward must not make every node unknown.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go#tryUpdateNodeHealth
 """
@@ -21,9 +22,10 @@ WATCHED = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is remembered of a node. probe: when it was last heard of; ready: its Ready condition then."""
+    """What is remembered of a node. probe: when it was last heard of (monotonic seconds); ready: its Ready condition
+    then."""
 
-    probe: datetime
+    probe: float
     ready: Condition | None
     renewed: str = ""
 
@@ -36,11 +38,20 @@ class Periods:
     startup_s: float
 
 
-def heard(known: Health | None, node: Node, renewed: str, now: datetime) -> Health:
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a node is looked at: by the wall clock, and in monotonic seconds."""
+
+    wall: datetime
+    monotonic: float
+
+
+def heard(known: Health | None, node: Node, renewed: str, at: Moment) -> Health:
     """What is known after a look at the node and at its lease (``renewed``: the lease's renew time, or "")."""
+    now = at.monotonic
     ready = find(node.status.conditions, READY)
     if ready is None and (known is None or known.ready is None):
-        health = known or Health(_created(node, now), None)
+        health = known or Health(now - _age_s(node, at.wall), None)
     elif known is None or (known.ready is None) != (ready is None):
         health = Health(now, ready, known.renewed if known is not None else "")
     elif ready is not None and known.ready is not None and _beat(ready) != _beat(known.ready):
@@ -52,10 +63,10 @@ def heard(known: Health | None, node: Node, renewed: str, now: datetime) -> Heal
     return health
 
 
-def silent(health: Health, periods: Periods, now: datetime) -> bool:
-    """Whether the node has not been heard of for too long."""
+def silent(health: Health, periods: Periods, now: float) -> bool:
+    """Whether the node has not been heard of for too long. now: monotonic seconds."""
     allowed = periods.grace_s if health.ready is not None else periods.startup_s
-    return (now - health.probe).total_seconds() > allowed
+    return now - health.probe > allowed
 
 
 def unknown_conditions(node: Node, now: datetime) -> tuple[Condition, ...]:
@@ -83,9 +94,9 @@ def _beat(condition: Condition) -> str:
     return condition.last_heartbeat_time or ""
 
 
-def _created(node: Node, now: datetime) -> datetime:
-    """When the node was created; now, if it does not say so in a way that can be read."""
+def _age_s(node: Node, now: datetime) -> float:
+    """How long ago the node was created; 0 if it does not say so in a way that can be read."""
     try:
-        return parse_time(node.metadata.creation_timestamp or "")
+        return (now - parse_time(node.metadata.creation_timestamp or "")).total_seconds()
     except FormatError:
-        return now
+        return 0.0

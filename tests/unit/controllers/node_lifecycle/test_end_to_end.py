@@ -1,12 +1,13 @@
 """The controller's loops in a whole sandbox, on virtual time, while writes fail and zones come."""
 
 import itertools
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from kcm_cli.api.core import Node
+from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.node_lifecycle import controller
@@ -102,6 +103,28 @@ def test_nothing_is_remembered_of_a_tainted_node_that_is_deleted(play, monkeypat
             state = vars(made[0])
             assert name not in state["_health"]
             assert not any(queue.remove(name) for queue in state["_queues"].values())
+
+    play(life)
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_wall_clock_that_is_set_makes_no_node_unknown(play, monkeypatch, hours):
+    set_by = [timedelta()]
+    now = LoopClock.now
+    monkeypatch.setattr(LoopClock, "now", lambda self: now(self) + set_by[0])
+
+    async def life(world: World) -> None:
+        said: list[bytes] = []
+
+        async def before(request: Request) -> None:
+            if request.method != "GET" and b"Unknown" in request.body:
+                said.append(request.body)
+
+        async with running(world, Refusing(world.server.transport(), lambda request: False, before)):
+            await world.wait(33)
+            set_by[0] = timedelta(hours=hours)
+            await world.wait(20)
+            assert said == []
 
     play(life)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.core import NODES, Condition, Node, Taint
 from kcm_cli.controllers.node_lifecycle import plan
-from kcm_cli.controllers.node_lifecycle.health import Health, Periods, heard, silent, unknown_conditions
+from kcm_cli.controllers.node_lifecycle.health import Health, Moment, Periods, heard, silent, unknown_conditions
 from kcm_cli.controllers.node_lifecycle.plan import ZoneState
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time
@@ -220,28 +220,29 @@ def test_zone_state(ready: int, bad: int, none: int, expected: tuple[int, ZoneSt
 # -- health
 
 READY = Condition("Ready", "True", last_heartbeat_time=at(0))
-BEFORE = NOW - timedelta(seconds=60)
+AFTER, BEFORE = 1_000_000.0, 999_940.0
+"""Monotonic seconds: now, and a while ago."""
 
 
 @pytest.mark.parametrize(
     ("known", "shown", "renewed", "expected"),
     [
-        pytest.param(None, node(), "", Health(NOW - timedelta(days=1), None), id="new, never posted: since creation"),
-        pytest.param(None, node(("Ready", "True")), "", Health(NOW, READY), id="new, posted: now"),
+        pytest.param(None, node(), "", Health(AFTER - 86400, None), id="new, never posted: since creation"),
+        pytest.param(None, node(("Ready", "True")), "", Health(AFTER, READY), id="new, posted: now"),
         pytest.param(Health(BEFORE, None), node(), "", Health(BEFORE, None), id="still nothing"),
-        pytest.param(Health(BEFORE, None), node(("Ready", "True")), "", Health(NOW, READY), id="posted first"),
-        pytest.param(Health(BEFORE, READY, "5"), node(), "", Health(NOW, None, "5"), id="condition removed"),
+        pytest.param(Health(BEFORE, None), node(("Ready", "True")), "", Health(AFTER, READY), id="posted first"),
+        pytest.param(Health(BEFORE, READY, "5"), node(), "", Health(AFTER, None, "5"), id="condition removed"),
         pytest.param(Health(BEFORE, READY), node(("Ready", "True")), "", Health(BEFORE, READY), id="no new beat"),
         pytest.param(Health(BEFORE, Condition("Ready", "True", last_heartbeat_time=at(-9))), node(("Ready", "True")),
-                     "", Health(NOW, READY), id="a new beat"),
-        pytest.param(Health(BEFORE, READY, "5"), node(("Ready", "True")), "6", Health(NOW, READY, "6"), id="lease"),
+                     "", Health(AFTER, READY), id="a new beat"),
+        pytest.param(Health(BEFORE, READY, "5"), node(("Ready", "True")), "6", Health(AFTER, READY, "6"), id="lease"),
         pytest.param(Health(BEFORE, READY, "5"), node(("Ready", "True")), "5", Health(BEFORE, READY, "5"),
                      id="the same lease"),
-        pytest.param(Health(BEFORE, None), node(), "6", Health(NOW, None, "6"), id="lease of a node that never posted"),
+        pytest.param(Health(BEFORE, None), node(), "6", Health(AFTER, None, "6"), id="lease of a node that never posted"),
     ],
 )  # fmt: skip
 def test_heard(known: Health | None, shown: Node, renewed: str, expected: Health) -> None:
-    assert heard(known, shown, renewed, NOW) == expected
+    assert heard(known, shown, renewed, Moment(NOW, AFTER)) == expected
 
 
 @pytest.mark.parametrize(
@@ -254,7 +255,7 @@ def test_heard(known: Health | None, shown: Node, renewed: str, expected: Health
     ],
 )
 def test_silent(ready: Condition | None, since_s: int, expected: bool) -> None:
-    assert silent(Health(NOW - timedelta(seconds=since_s), ready), Periods(40, 60), NOW) is expected
+    assert silent(Health(AFTER - since_s, ready), Periods(40, 60), AFTER) is expected
 
 
 def test_a_silent_node_is_unknown() -> None:
