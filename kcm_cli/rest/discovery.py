@@ -17,7 +17,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import View
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import Forbidden, NotFound, from_response
+from kcm_cli.rest.errors import NotFound, from_response
 from kcm_cli.rest.reading import read
 from kcm_cli.rest.served import ANY, Discovery, Group, ServedResource, Subresource
 from kcm_cli.rest.transport import Request, RequestError, Response, Unreadable
@@ -33,6 +33,7 @@ _ACCEPT = ",".join(
     )
 )
 _STALE = "Stale"
+_CORE = "/api"
 
 
 class _Kind(View, frozen=True, gc=False):
@@ -134,7 +135,7 @@ class _Found:
 async def discover(client: Client) -> Discovery:
     """What the server serves. Raises RequestError where a root cannot be had or read."""
     found = _Found()
-    for answer in await asyncio.gather(_fetch(client, "/api"), _fetch(client, "/apis")):
+    for answer in await asyncio.gather(_fetch(client, _CORE), _fetch(client, "/apis")):
         if answer is None:
             continue
         if _AGGREGATED in answer.headers.get("content-type", ""):
@@ -145,13 +146,17 @@ async def discover(client: Client) -> Discovery:
 
 
 async def _fetch(client: Client, path: str) -> Response | None:
-    """A root of discovery; None where the server has none or shows us none."""
+    """A root of discovery; None where there is no core group, as on an aggregated API server.
+
+    Raises RequestError for every other refusal: whoever takes it for a server of nothing finalizes namespaces with
+    everything in them.
+    """
     request = Request("GET", path, (), {"accept": _ACCEPT})
     response = await client.answer(request)
     if response.status == 200:
         return response
     error = from_response(response, request)
-    if isinstance(error, NotFound | Forbidden):
+    if path == _CORE and isinstance(error, NotFound):
         return None
     raise error
 
@@ -259,17 +264,21 @@ def _plain_groups(found: _Found, document: _PlainGroups) -> list[Group]:
 async def resources_of(client: Client, group: str, version: str) -> tuple[ServedResource, ...]:
     """The resources of one version, none where it is not served. Raises RequestError."""
     try:
-        document = await client.ask(Request("GET", GVR(group, version, "").base), _PlainResources)
+        return await _resources(client, group, version)
     except NotFound:
         return ()
+
+
+async def _resources(client: Client, group: str, version: str) -> tuple[ServedResource, ...]:
+    document = await client.ask(Request("GET", GVR(group, version, "").base), _PlainResources)
     _expect(document.kind, "APIResourceList")
     return plain(group, version, document.resources)
 
 
 async def _fetch_version(client: Client, group: str, version: str) -> tuple[ServedResource, ...] | str:
-    """The resources of a version, or why they could not be had."""
+    """The resources of a version that its group names, or why they could not be had."""
     try:
-        return await resources_of(client, group, version)
+        return await _resources(client, group, version)
     except RequestError as error:
         return str(error)
 

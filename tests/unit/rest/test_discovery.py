@@ -7,8 +7,8 @@ import pytest
 from kcm_cli.api.resource import GVR
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.rest.discovery import discover
-from kcm_cli.rest.errors import ServiceUnavailable
+from kcm_cli.rest.discovery import discover, resources_of
+from kcm_cli.rest.errors import ApiError, ServiceUnavailable
 from kcm_cli.rest.mapper import REFRESH_S, Mapper, NoMatch
 from kcm_cli.rest.served import Subresource
 from kcm_cli.rest.transport import Response, Unreadable
@@ -81,10 +81,12 @@ def aggregated(script, answer):
 
 @pytest.fixture
 def plain(script, answer, failure):
-    def make(broken=()):
+    def make(broken=(), missing=()):
         def serve(request):
             if request.path in broken:
                 return failure(503, "ServiceUnavailable")
+            if request.path in missing:
+                return failure(404, "NotFound")
             found = PLAIN[request.path]
             if isinstance(found, dict):
                 return answer(200, found)
@@ -144,13 +146,40 @@ def test_a_server_that_cannot_tell_its_groups_is_an_error(plain):
         virtual.run(discover(plain(broken={"/apis"}).client()))
 
 
-def test_a_server_without_core_group_is_none(script, answer, failure):
+def test_an_aggregated_server_without_core_group_has_none(script, answer, failure):
     groups = aggregated_doc(AGGREGATED["/apis"])
     transport = script(
-        lambda r: failure(403, "Forbidden") if r.path == "/api" else answer(200, groups, content_type=TYPE)
+        lambda r: failure(404, "NotFound") if r.path == "/api" else answer(200, groups, content_type=TYPE)
     )
     found = virtual.run(discover(transport.client()))
     assert [group.name for group in found.groups] == ["apps", "batch"]
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "reason"),
+    [
+        pytest.param("/api", 403, "Forbidden", id="core hidden"),
+        pytest.param("/apis", 403, "Forbidden", id="groups hidden"),
+        pytest.param("/apis", 404, "NotFound", id="no groups"),
+    ],
+)
+def test_a_root_that_is_refused_is_an_error_and_no_server_of_nothing(script, answer, failure, path, code, reason):
+    """Namespaces would be finalized with everything of these groups still in them."""
+
+    def serve(request):
+        if request.path == path:
+            return failure(code, reason)
+        return answer(200, aggregated_doc(AGGREGATED[request.path]), content_type=TYPE)
+
+    with pytest.raises(ApiError) as raised:
+        virtual.run(discover(script(serve).client()))
+    assert raised.value.status == code
+
+
+def test_a_version_that_its_group_names_and_nobody_serves_has_failed(plain, failure):
+    found = virtual.run(discover(plain(missing={"/apis/apps/v1"}).client()))
+    assert list(found.failed) == ["apps/v1"]
+    assert virtual.run(resources_of(plain(missing={"/apis/apps/v1"}).client(), "apps", "v1")) == ()
 
 
 def test_lookups(aggregated):
