@@ -104,7 +104,7 @@ class GarbageCollector:
         self._objects = Objects(context.client.faster(QPS_TIMES, 1), self._mapper)
         self.changes = GraphChanges(context.clock, context.queue_metrics(CHANGES), self._change)
         self._monitors = Monitors(context, ignored, self.changes.put)
-        self._asking: dict[Identity, asyncio.Task[PartialObject]] = {}
+        self._asking: dict[str, tuple[Identity, asyncio.Task[PartialObject]]] = {}
         self.to_delete = context.queue("garbage_collector_attempt_to_delete")
         self.to_orphan = context.queue("garbage_collector_attempt_to_orphan")
         self._errors = context.metrics.counter(
@@ -152,11 +152,13 @@ class GarbageCollector:
                         await asyncio.sleep(0)
             case Deleted(kind, obj):
                 identity = kind.identity(obj.metadata)
+                self._asking.pop(identity.uid, None)
                 await self._apply(self.graph.remove(identity, await self._parts(identity)))
             case Absent(identity):
                 await self._apply(self.graph.absent(identity, await self._parts(identity)))
 
     async def _observe(self, identity: Identity, meta: ObjectMeta, old: ObjectMeta | None) -> None:
+        self._asking.pop(identity.uid, None)  # the answer under way may be from before this change
         await self._apply(self.graph.observe(identity, meta, old, await self._parts(identity)))
 
     async def _parts(self, identity: Identity) -> Parts | None:
@@ -288,14 +290,17 @@ class GarbageCollector:
 
     async def _owner(self, identity: Identity) -> PartialObject:
         """The owner as the server has it now; its dependents that ask at the same time are answered together."""
-        asked = self._asking.get(identity)
-        if asked is None:
-            asked = self._asking[identity] = asyncio.create_task(self._objects.get(identity))
-            asked.add_done_callback(partial(self._answered, identity))
+        uid = identity.uid
+        coordinates, asked = self._asking.get(uid, (None, None))
+        if asked is None or coordinates != identity:
+            asked = asyncio.create_task(self._objects.get(identity))
+            self._asking[uid] = identity, asked
+            asked.add_done_callback(partial(self._answered, uid))
         return await asyncio.shield(asked)
 
-    def _answered(self, identity: Identity, asked: "asyncio.Task[PartialObject]") -> None:
-        del self._asking[identity]
+    def _answered(self, uid: str, asked: "asyncio.Task[PartialObject]") -> None:
+        if self._asking.get(uid, (None, None))[1] is asked:
+            del self._asking[uid]
         if not asked.cancelled():
             asked.exception()  # whoever asked may have been cancelled meanwhile
 

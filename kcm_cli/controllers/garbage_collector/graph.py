@@ -271,6 +271,7 @@ class Graph:
 
     def _remove(self, node: Node, identity: Identity, effects: Effects) -> Effects:
         self._nodes.pop(node.identity.uid, None)
+        node.lose(node.identity.uid)  # it may own itself
         for ref in node.owners:
             owner = self._nodes.get(ref.uid)
             if owner is not None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.controllers.garbage_collector.graph import Identity
-from kcm_cli.controllers.garbage_collector.plan import without_finalizer
+from kcm_cli.controllers.garbage_collector.plan import propagation_of, without_finalizer
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
@@ -39,7 +39,8 @@ class Objects:
         return await self._client.get(resource, _scope(resource, identity), identity.name, metadata_only=True)
 
     async def delete(self, identity: Identity, meta: ObjectMeta, propagation: str) -> None:
-        """Delete the object as ``meta`` shows it. If only something else than its owners changed, by uid alone.
+        """Delete the object as ``meta`` shows it. If neither its owners nor what its finalizers ask for changed, by uid
+        alone.
 
         Raises NotFound, Conflict.
         """
@@ -56,7 +57,7 @@ class Objects:
             )
         except Conflict:
             live = await self.get(identity)
-            if live.uid != identity.uid or live.metadata.owner_references != meta.owner_references:
+            if live.uid != identity.uid or not _judged_alike(live.metadata, meta):
                 raise
             await self._client.delete(resource, namespace, identity.name, uid=identity.uid, propagation=propagation)
 
@@ -86,6 +87,12 @@ class Objects:
             except Conflict:
                 if attempt == FINALIZER_ATTEMPTS - 1:
                     raise
+
+
+def _judged_alike(live: ObjectMeta, meta: ObjectMeta) -> bool:
+    """Whether the same follows from two states of an object. A deletion that another client began with orphans must
+    not become one in the background, which takes its finalizer away."""
+    return live.owner_references == meta.owner_references and propagation_of(live) == propagation_of(meta)
 
 
 def _scope(resource: Resource[PartialObject], identity: Identity) -> str:

@@ -4,6 +4,7 @@ import json
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kcm_cli.api.resource import Resource
+from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.garbage_collector import controller
 from kcm_cli.controllers.garbage_collector.config import GarbageCollectorConfig
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.machinery.recent import Recent
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.rest.transport import Request, Response, Transport
+from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from tests.unit.controllers.controlling import Faulty, adds, controllers, metric
 from tests.unit.controllers.faults import Held, Refusing, Rewriting
 from tests.unit.controllers.widgets import WIDGETS, serve_widgets
@@ -445,6 +449,83 @@ def test_an_object_that_changes_just_before_it_is_deleted(live, change, left):
             await story.world.wait(10)
             assert deletions
             assert await story.gone("child") is not left
+
+    live(life)
+
+
+def test_a_client_that_orphans_just_before_the_deletion_is_obeyed(live):
+    """Its finalizer is not in the cache yet: a deletion in the background would take it away."""
+
+    async def life(story: Story) -> None:
+        deletions = []
+
+        async def before(request: Request) -> None:
+            if request.method == "DELETE" and not deletions:
+                await story.world.delete(CONFIG_MAPS, "child", propagation="Orphan")
+            if request.method == "DELETE":
+                deletions.append(request.path)
+
+        transport = Refusing(story.world.server.transport(), lambda request: False, before)
+        async with story.running(transport):
+            child = await story.make("child", await story.make("root"))
+            await story.make("grandchild", child)
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Background")
+            await story.world.wait(30)
+            assert deletions
+            assert await story.left() == {"grandchild": []}
+
+    live(life)
+
+
+class Late:
+    """Delays the answers that ``late`` says yes to: the server has read long before."""
+
+    def __init__(self, inner: Transport, clock: Clock, late: Callable[[Request], bool]) -> None:
+        self._inner = inner
+        self._clock = clock
+        self._late = late
+
+    async def send(self, request: Request) -> Response:
+        response = await self._inner.send(request)
+        if self._late(request):
+            await self._clock.sleep(20)
+        return response
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def test_an_answer_from_before_an_owner_was_deleted_is_not_for_those_that_ask_after(live, monkeypatch):
+    """More owners go at once than are remembered, so that the dependents have to ask."""
+    monkeypatch.setattr(controller, "Recent", lambda: Recent(0))
+
+    async def life(story: Story) -> None:
+        asked: list[str] = []
+
+        def late(request: Request) -> bool:
+            if request.method == "GET" and request.path.endswith("/configmaps/root"):
+                asked.append(request.path)
+                return len(asked) == 1
+            return False
+
+        transport = Late(story.world.server.transport(), story.world.clock, late)
+        async with story.running(transport):
+            root, other = await story.make("root"), await story.make("other")
+            await story.make("first", root, other)
+            for number in range(5):
+                await story.make(f"child{number}", root)
+            await story.world.wait(5)
+            asked.clear()
+            await story.world.delete(CONFIG_MAPS, "other", propagation="Background")
+            await story.world.wait(5)
+            assert len(asked) == 1
+            await story.world.delete(CONFIG_MAPS, "root", propagation="Background")
+            await story.world.wait(60)
+            assert await story.left() == {}
 
     live(life)
 

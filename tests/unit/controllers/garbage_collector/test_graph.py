@@ -291,6 +291,14 @@ def test_what_had_no_children_is_not_remembered(scene: Scene) -> None:
     assert scene.uids() == set()
 
 
+def test_an_object_that_owned_itself_is_not_held(scene: Scene) -> None:
+    """Nodes are not looked at by Python's collector: a circle would stay for ever."""
+    scene.add("a", ref("a"))
+    node = scene.graph.get("a")
+    scene.remove(identity("a"))
+    assert node is not None and not node.dependents
+
+
 def test_what_is_not_known_cannot_go(scene: Scene) -> None:
     assert scene.remove(identity("x")) == {}
     assert scene.missing(identity("x")) == {}
