@@ -238,7 +238,8 @@ AFTER, BEFORE = 1_000_000.0, 999_940.0
         pytest.param(Health(BEFORE, READY, "5"), node(("Ready", "True")), "6", Health(AFTER, READY, "6"), id="lease"),
         pytest.param(Health(BEFORE, READY, "5"), node(("Ready", "True")), "5", Health(BEFORE, READY, "5"),
                      id="the same lease"),
-        pytest.param(Health(BEFORE, None), node(), "6", Health(AFTER, None, "6"), id="lease of a node that never posted"),
+        pytest.param(Health(BEFORE, None), node(), "6", Health(AFTER, None, "6"),
+                     id="lease of a node that never posted"),
     ],
 )  # fmt: skip
 def test_heard(known: Health | None, shown: Node, renewed: str, expected: Health) -> None:
