@@ -48,6 +48,7 @@ fuzz: $(READY) ## odd requests for so many seconds, and what schemathesis thinks
 
 bench: $(READY) ## cost as JSON lines, beside the Go binary's figures
 	$(BIN)/python -m tests.bench.run $(ARGS)
+	$(BIN)/python -m tests.bench.plan
 
 compare: $(READY) ## where a sandbox answers differently from the kube-apiserver in the folder KUBEBUILDER_ASSETS
 	$(BIN)/python -m tests.differential.run $(ARGS)
