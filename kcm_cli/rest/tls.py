@@ -28,6 +28,7 @@ from kcm_cli.rest.metrics import NO_SESSION_METRICS, SessionMetrics
 log = logging.getLogger(__name__)
 
 FILES_PERIOD_S = 60.0
+RETRY_S = 1.0
 _CERTIFICATE = re.compile(
     rb"^-----BEGIN CERTIFICATE-----[ \t\r]*\n([A-Za-z0-9+/=\s]*?)-----END CERTIFICATE-----", re.MULTILINE
 )
@@ -90,6 +91,7 @@ class ReloadedContext:
         self._stamps = files.stamps()
         self._context = client_context(files)
         self._looked = clock.monotonic()
+        self._again_at = float("-inf")
 
     def current(self) -> ssl.SSLContext:
         """The context for a new connection. Files that cannot be used leave the old one in place."""
@@ -98,22 +100,31 @@ class ReloadedContext:
             self._looked = now
             self._look()
         shown = self._certificate()
-        if shown != self._shown:
-            self._shown = shown
-            self._context = client_context(self._all())
+        if shown != self._shown and now >= self._again_at:
+            self._take_over(shown, now)
         return self._context
 
-    def _all(self) -> TLSFiles:
-        if self._shown is None:
+    def _take_over(self, shown: tuple[bytes, bytes] | None, now: float) -> None:
+        """Show another certificate. Where the other files cannot be used now, it is tried again after RETRY_S."""
+        try:
+            self._context = client_context(self._all(shown))
+        except TLSFilesError as error:
+            log.warning("Cannot take over a client certificate", extra={"fields": {"err": str(error)}})
+            self._again_at = now + RETRY_S
+            return
+        self._shown = shown
+
+    def _all(self, shown: tuple[bytes, bytes] | None) -> TLSFiles:
+        if shown is None:
             return self._files
-        return replace(self._files.anonymous, cert_data=self._shown[0], key_data=self._shown[1])
+        return replace(self._files.anonymous, cert_data=shown[0], key_data=shown[1])
 
     def _look(self) -> None:
         stamps = self._files.stamps()
         ca_changed = stamps[0] != self._stamps[0]
         try:
             if stamps != self._stamps:
-                self._context = client_context(self._all())
+                self._context = client_context(self._all(self._shown))
         except TLSFilesError as error:
             log.warning("Cannot reload certificates", extra={"fields": {"err": str(error)}})
             if error.ca:
