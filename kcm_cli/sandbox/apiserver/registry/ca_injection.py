@@ -46,14 +46,15 @@ class CaInjection:
         self._soon = Soon(self._settle)
         self._known: set[tuple[GVR, str]] = set()
         """Objects with a webhook in them."""
+        self._due: set[tuple[GVR, str]] = set()
         for gvr in _INTO:
             for stored in core.store.list(gvr):
                 self._note(gvr, stored.name, stored.doc)
             core.store.subscribe(gvr, partial(self._written, gvr))
         core.store.subscribe(_SERVICES, self._service_written)
         core.store.subscribe(_SECRETS, self._secret_written)
-        routes.changed.append(self._settle)
-        self._settle()
+        routes.changed.append(self._settle_all)
+        self._settle_all()
 
     def _note(self, gvr: GVR, name: str, doc: Tree) -> bool:
         """Whether it is one of those."""
@@ -67,39 +68,49 @@ class CaInjection:
         if event.type == "DELETED":
             self._known.discard((gvr, event.stored.name))
         elif self._note(gvr, event.stored.name, event.stored.doc):
+            self._due.add((gvr, event.stored.name))
             self._soon.ask(event)
 
     def _service_written(self, event: Event) -> None:
         if self._known and annotated(event.stored.doc) is not None:
+            self._due |= self._known
             self._soon.ask(event)
 
     def _secret_written(self, event: Event) -> None:
         if self._known and not _annotations(event.stored.doc).keys().isdisjoint((_ALLOWED, _CERTIFICATE)):
+            self._due |= self._known
             self._soon.ask(event)
+
+    def _settle_all(self) -> None:
+        self._due |= self._known
+        self._settle()
 
     def _settle(self) -> None:
         # atomic: no await
-        for gvr, name in sorted(self._known, key=str):
+        due, self._due = self._due, set()
+        for gvr, name in sorted(due, key=str):
             current = self._core.store.get(gvr, "", name)
             if current is None:
                 continue
-            new: Tree = current.copy()
-            if self._inject(new):
+            wanted = self._bundles(current.doc)
+            if any(bundle is not None for bundle in wanted):
+                new: Tree = current.copy()
+                for client, bundle in zip(_clients(new), wanted, strict=True):
+                    if bundle is not None:
+                        client["caBundle"] = bundle
                 update(self._core, gvr, current, new, _MANAGER)
 
-    def _inject(self, doc: Tree) -> bool:
-        """Whether that has changed it."""
-        bundle, replaces = self._asked_for(doc)
-        changed = False
-        for client in _clients(doc):
-            known = client.get("caBundle") or ""
-            wanted = known
-            if replaces or not _has_certificate(known):
-                wanted = bundle or (self._ca if routed(client, self._core.store, self._routes) else known)
-            if wanted != known:
-                client["caBundle"] = wanted
-                changed = True
-        return changed
+    def _bundles(self, doc: Tree) -> list[str | None]:
+        """Of each ``clientConfig``; None where it stays as it is."""
+        asked, replaces = self._asked_for(doc)
+        return [self._bundle(client, asked, replaces=replaces) for client in _clients(doc)]
+
+    def _bundle(self, client: Tree, asked: str, *, replaces: bool) -> str | None:
+        known = client.get("caBundle") or ""
+        if not replaces and _has_certificate(known):
+            return None
+        wanted = asked or (self._ca if routed(client, self._core.store, self._routes) else known)
+        return wanted if wanted != known else None
 
     def _asked_for(self, doc: Tree) -> tuple[str, bool]:
         """The bundle that the annotations ask for, if any, and whether it replaces another one."""
@@ -141,4 +152,7 @@ def _annotations(doc: Tree) -> Tree:
 
 def _has_certificate(bundle: str) -> bool:
     """False for nothing, and for what stands in manifests in its place, such as an empty line."""
-    return b"BEGIN CERTIFICATE" in b64decode(bundle)
+    try:
+        return b"BEGIN CERTIFICATE" in b64decode(bundle)
+    except ValueError:
+        return False
