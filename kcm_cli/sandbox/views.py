@@ -22,6 +22,7 @@ from kcm_cli.api.core import (
     Volume,
 )
 from kcm_cli.api.resource import GVR, Resource
+from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.labels import LabelSelector
 from kcm_cli.machinery.meta import Object, PartialObject, View
 
@@ -77,11 +78,42 @@ class ResizePolicy(View, frozen=True, gc=False):
     restart_policy: str = ""
 
 
+class FieldRef(View, frozen=True, gc=False):
+    field_path: str = ""
+
+
+class KeyRef(View, frozen=True, gc=False):
+    """A key of a ConfigMap or Secret of the pod's namespace, or the whole object where there is no key."""
+
+    name: str = ""
+    key: str = ""
+    optional: bool | None = None
+
+
+class EnvSource(View, frozen=True, gc=False):
+    field_ref: FieldRef | None = None
+    config_map_key_ref: KeyRef | None = None
+    secret_key_ref: KeyRef | None = None
+
+
+class EnvVar(View, frozen=True, gc=False):
+    name: str = ""
+    value: str = ""
+    value_from: EnvSource | None = None
+
+
+class EnvFrom(View, frozen=True, gc=False):
+    config_map_ref: KeyRef | None = None
+    secret_ref: KeyRef | None = None
+
+
 class SimulatedContainer(Container, frozen=True, gc=False):
     image: str = ""
     image_pull_policy: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
+    env: tuple[EnvVar, ...] = ()
+    env_from: tuple[EnvFrom, ...] = ()
     lifecycle: Lifecycle | None = None
     readiness_probe: Probe | None = None
     startup_probe: Probe | None = None
@@ -148,8 +180,39 @@ class ImageSource(View, frozen=True, gc=False):
     reference: str = ""
 
 
+class KeyToPath(View, frozen=True, gc=False):
+    key: str = ""
+
+
+class ConfigMapSource(View, frozen=True, gc=False):
+    """Of a volume, or of a part of a projected one."""
+
+    name: str = ""
+    items: tuple[KeyToPath, ...] = ()
+    optional: bool | None = None
+
+
+class SecretSource(ConfigMapSource, frozen=True, gc=False):
+    """``secret_name``: of a volume; parts of projected ones have ``name``."""
+
+    secret_name: str = ""
+
+
+class Projection(View, frozen=True, gc=False):
+    config_map: ConfigMapSource | None = None
+    secret: SecretSource | None = None
+
+
+class ProjectedSource(View, frozen=True, gc=False):
+    sources: tuple[Projection, ...] = ()
+
+
 class SimulatedVolume(Volume, frozen=True, gc=False):
     image: ImageSource | None = None
+    empty_dir: Doc | None = None
+    config_map: ConfigMapSource | None = None
+    secret: SecretSource | None = None
+    projected: ProjectedSource | None = None
 
 
 class SimulatedPodSpec(PodSpec, frozen=True, gc=False):

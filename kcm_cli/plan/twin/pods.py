@@ -98,7 +98,7 @@ class Learned:
 
     def script(self, pod: SimulatedPod) -> PodScript:
         """What the containers of a pod will do."""
-        read = script.read(pod)
+        read = script.read(pod, commands=False)
         if any(name.startswith(PREFIX) for name in pod.annotations):
             return read
         own, workload = self._of(pod)

@@ -202,13 +202,15 @@ class Kubelets:
     def _changed(self, life: Life, pod: SimulatedPod, state: PodState, now: float) -> PodState:
         """The pod is another than before: its wishes, its images, or only its status."""
         old, life.pod = life.pod, pod
-        if old.metadata.annotations != pod.metadata.annotations or old.spec != pod.spec:
-            life.script = self._behaviour.script(pod)
-            state = machine.extend(life.script, state, now)
+        was, meta = old.metadata, pod.metadata
+        adopted = was.owner_references != meta.owner_references
+        if adopted or was.annotations != meta.annotations or old.spec != pod.spec:
+            before, life.script = life.script, self._behaviour.script(pod)
+            state = machine.rewrite(before, life.script, state, now)
         if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
-            before = {container.name: container.image for container in containers_of(old)}
+            images = {container.name: container.image for container in containers_of(old)}
             for index, container in enumerate(containers_of(pod)):
-                if before.get(container.name) != container.image:
+                if images.get(container.name) != container.image:
                     state = machine.change(state, index, now)
         return state
 

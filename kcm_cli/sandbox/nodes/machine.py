@@ -33,7 +33,8 @@ class Exit:
 class ContainerState:
     """One container. Running from ``started_at``; otherwise it has ended (``exit``) or has not begun.
 
-    ``previous`` is the end of the run before. ``restart_at`` is infinite where no run will follow.
+    ``previous`` is the end of the run before. ``restart_at`` is infinite where no run will follow. ``run_from``: from
+    when the current run's time counts, where that was changed since it started.
     """
 
     starts: int = 0
@@ -43,6 +44,7 @@ class ContainerState:
     restart_at: float = math.inf
     backoff_s: float = 0.0
     backoff_at: float = 0.0
+    run_from: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,14 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class PodState:
-    """A pod as its kubelet knows it. ``sandbox_at``: when it got its address and containers could start."""
+    """A pod as its kubelet knows it. ``sandbox_at``: when it got its address and containers could start.
+    ``changed_at``: when its script changed last."""
 
     accepted_at: float
     containers: tuple[ContainerState, ...]
     sandbox_at: float | None = None
     stop: Stop | None = None
+    changed_at: float = 0.0
 
 
 DEADLINE_EXCEEDED = "DeadlineExceeded"
@@ -93,6 +97,17 @@ def change(state: PodState, index: int, now: float) -> PodState:
         return state
     ended = Exit(0, "Completed", current.started_at, now, current.starts)
     return _with(state, index, replace(current, started_at=None, exit=ended, restart_at=now))
+
+
+def rewrite(old: PodScript, new: PodScript, state: PodState, now: float) -> PodState:
+    """Another script holds from now on: what has happened stays, and the time of runs that it changes begins now.
+    ``state`` is advanced by the old one."""
+    containers = list(state.containers)
+    for index, current in enumerate(containers):
+        before, after = old.containers[index], new.containers[index]
+        if current.started_at is not None and before.nth_run(current.starts) != after.nth_run(current.starts):
+            containers[index] = replace(current, run_from=now)
+    return extend(new, replace(state, containers=tuple(containers), changed_at=now), now)
 
 
 def extend(script: PodScript, state: PodState, now: float) -> PodState:
@@ -183,9 +198,9 @@ def _changes(script: PodScript, state: PodState) -> Iterator[_Change]:
 
 def _setting_up(script: PodScript, state: PodState) -> Iterator[_Change]:
     if state.sandbox_at is None:
-        at = state.accepted_at + script.start_delay_s
+        at = max(state.accepted_at + script.start_delay_s, state.changed_at)
         yield at, replace(state, sandbox_at=at)
-    at = state.accepted_at + script.deadline_s
+    at = max(state.accepted_at + script.deadline_s, state.changed_at)
     if at < math.inf:
         yield at, replace(state, stop=Stop(at, at + script.grace_s, DEADLINE_EXCEEDED, _DEADLINE_MESSAGE))
 
@@ -237,7 +252,7 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
     container, current = script.containers[index], state.containers[index]
     started = current.started_at or 0.0
     run = container.nth_run(current.starts)
-    at, code, reason = started + run.lasts_s, run.exit_code, run.exit_reason
+    at, code, reason = max(started, current.run_from) + run.lasts_s, run.exit_code, run.exit_reason
     if stopping is not None:
         asked_at = _asked_to_stop_at(script, state, index, stopping)
         stopped_at = max(started, asked_at + container.stop_s)
@@ -271,7 +286,7 @@ def _exit(state: PodState, index: int, container: ContainerScript, ended: Exit |
     if container.restarts_after(ended.code) and not (container.role is Role.INIT and ended.code == 0):
         waits = old.backoff_s > 0.0 and ended.finished - old.backoff_at <= 2 * BACKOFF_MAX_S
         restart_at = ended.finished + (old.backoff_s if waits else 0.0)
-    new = replace(old, started_at=None, exit=ended, restart_at=restart_at)
+    new = replace(old, started_at=None, exit=ended, restart_at=restart_at, run_from=0.0)
     return ended.finished, _with(state, index, new)
 
 

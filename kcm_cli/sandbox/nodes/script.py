@@ -6,12 +6,16 @@ reported in ``PodScript.problems``.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from kcm_cli.machinery.durations import parse_duration
 from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.meta import controller_of
+from kcm_cli.sandbox.nodes import programs
+from kcm_cli.sandbox.nodes.programs import Outcome
 from kcm_cli.sandbox.views import Probe, RestartRule, SimulatedContainer, SimulatedPod
 
 PREFIX = "sandbox.kcm.dev/"
@@ -19,7 +23,7 @@ START_DELAY, READY_DELAY, RUN_TIME, STOP_TIME = "start-delay", "ready-delay", "r
 EXIT_CODE, EXIT_REASON, RESTARTS = "exit-code", "exit-reason", "restarts"
 NEVER = "never"
 SHORT_RUN_S = 1.0
-"""How long a container runs that is meant to end and does not say when."""
+"""How long a container runs that is meant to end and does not say when, and a program at least."""
 
 
 class Role(Enum):
@@ -81,13 +85,19 @@ class PodScript:
     problems: tuple[str, ...] = ()
 
 
-def read(pod: SimulatedPod) -> PodScript:
-    """The behaviour that a pod asks for."""
+def read(pod: SimulatedPod, *, commands: bool = True) -> PodScript:
+    """The behaviour that a pod asks for.
+
+    commands: containers do what their commands say, and others end by themselves only in the pods of Jobs; without it
+    every container that may end does.
+    """
     wishes = _Wishes(pod.annotations)
     spec = pod.spec
-    containers = [_script(c, _init_role(c), spec.restart_policy, wishes) for c in spec.init_containers]
-    containers += [_script(c, Role.MAIN, spec.restart_policy, wishes) for c in spec.containers]
-    containers += [_script(c, Role.DEBUG, "Never", wishes) for c in spec.ephemeral_containers]
+    owner = controller_of(pod)
+    reader = _Reader(pod, wishes, commands=commands, ends=not commands or (owner is not None and owner.kind == "Job"))
+    containers = [reader.script(c, _init_role(c), spec.restart_policy) for c in spec.init_containers]
+    containers += [reader.script(c, Role.MAIN, spec.restart_policy) for c in spec.containers]
+    containers += [reader.script(c, Role.DEBUG, "Never") for c in spec.ephemeral_containers]
     grace_s = spec.termination_grace_period_seconds
     return PodScript(
         tuple(containers),
@@ -102,34 +112,100 @@ def _init_role(container: SimulatedContainer) -> Role:
     return Role.SIDECAR if container.restart_policy == "Always" else Role.INIT
 
 
-def _script(container: SimulatedContainer, role: Role, pod_policy: str, wishes: "_Wishes") -> ContainerScript:
-    name = container.name
-    scope = name if role is not Role.MAIN else f"{name}*"
-    restart = container.restart_policy or _pod_policy(role, pod_policy)
-    restarts = wishes.number(RESTARTS, scope)
-    code = wishes.number(EXIT_CODE, scope)
-    ends = role is Role.INIT or (restart != "Always" and role is not Role.DEBUG)
-    natural_s = 0.0 if role is Role.INIT else SHORT_RUN_S if ends or code is not None else math.inf
-    lasts_s = wishes.seconds(RUN_TIME, scope, natural_s)
-    reason = wishes.text(EXIT_REASON, scope)
-    run = Run(lasts_s, code or 0, reason)
-    last = run
-    if restarts is not None:
-        run = Run(wishes.seconds(RUN_TIME, scope, SHORT_RUN_S), 1 if code is None else code, reason)
-        last = Run(lasts_s if ends else math.inf, 0)
-    started_s = _probe_s(container.startup_probe)
-    return ContainerScript(
-        name,
-        role,
-        restart,
-        container.restart_policy_rules,
-        run,
-        restarts or 0,
-        last,
-        started_s,
-        wishes.seconds(READY_DELAY, scope, max(started_s, _probe_s(container.readiness_probe))),
-        _pre_stop_s(container) + wishes.seconds(STOP_TIME, scope, 0.0),
-    )
+class _Reader:
+    """Reads the containers of one pod. ``ends``: those that are not meant to run for ever end without being asked."""
+
+    def __init__(self, pod: SimulatedPod, wishes: "_Wishes", *, commands: bool, ends: bool) -> None:
+        self._pod = pod
+        self._wishes = wishes
+        self._commands = commands
+        self._ends = ends
+
+    def script(self, container: SimulatedContainer, role: Role, pod_policy: str) -> ContainerScript:
+        wishes, name = self._wishes, container.name
+        scope = name if role is not Role.MAIN else f"{name}*"
+        restart = container.restart_policy or _pod_policy(role, pod_policy)
+        restarts = wishes.number(RESTARTS, scope)
+        code = wishes.number(EXIT_CODE, scope)
+        reason = wishes.text(EXIT_REASON, scope)
+        ends = role is Role.INIT or (restart != "Always" and role is not Role.DEBUG and self._ends)
+        natural_s = 0.0 if role is Role.INIT else SHORT_RUN_S if ends or code is not None else math.inf
+        lasts_s = wishes.seconds(RUN_TIME, scope, natural_s)
+        if restarts is not None:
+            run = Run(wishes.seconds(RUN_TIME, scope, SHORT_RUN_S), 1 if code is None else code, reason)
+            runs = restarts, run, Run(lasts_s if ends else math.inf, 0)
+        else:
+            run = Run(lasts_s, code or 0, reason)
+            runs = 0, run, run
+            if self._commands and code is None and (container.command or container.args):
+                runs = self._programmed(container, role, scope, reason) or runs
+        started_s = _probe_s(container.startup_probe)
+        failing, first, last = runs
+        return ContainerScript(
+            name,
+            role,
+            restart,
+            container.restart_policy_rules,
+            first,
+            failing,
+            last,
+            started_s,
+            wishes.seconds(READY_DELAY, scope, max(started_s, _probe_s(container.readiness_probe))),
+            _pre_stop_s(container) + wishes.seconds(STOP_TIME, scope, 0.0),
+        )
+
+    def _programmed(
+        self, container: SimulatedContainer, role: Role, scope: str, reason: str
+    ) -> tuple[int, Run, Run] | None:
+        """The first run and the later ones as the command says: these find what it left in emptyDirs."""
+        env = _known_env(container, self._pod)
+        words = tuple(programs.expand(word, env) for word in (*container.command, *container.args))
+        volumes = {volume.name for volume in self._pod.spec.volumes if volume.empty_dir is not None}
+        scratch = tuple(mount.mount_path for mount in container.volume_mounts if mount.name in volumes)
+        first = programs.outcome(words, env, scratch)
+        if first is None:
+            return None
+        kept = frozenset(path for path in first.files if path.startswith(tuple(f"{folder}/" for folder in scratch)))
+        later = programs.outcome(words, env, scratch, kept) if kept else first
+        runs = [self._run(each, role, scope, reason) for each in (first, later or first)]
+        return (0, runs[0], runs[0]) if runs[0] == runs[1] else (1, runs[0], runs[1])
+
+    def _run(self, known: Outcome, role: Role, scope: str, reason: str) -> Run:
+        least_s = 0.0 if role is Role.INIT else SHORT_RUN_S
+        lasts_s = self._wishes.seconds(RUN_TIME, scope, max(known.lasts_s, least_s))
+        return Run(lasts_s, known.code, reason)
+
+
+def _known_env(container: SimulatedContainer, pod: SimulatedPod) -> dict[str, str]:
+    """The variables whose values the pod itself tells, expanded in their order."""
+    known: dict[str, str] = {}
+    for variable in container.env:
+        source = variable.value_from
+        if source is None:
+            known[variable.name] = programs.expand(variable.value, known)
+            continue
+        known.pop(variable.name, None)
+        if source.field_ref is not None:
+            value = _field(source.field_ref.field_path, pod)
+            if value is not None:
+                known[variable.name] = value
+    return known
+
+
+_SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
+
+
+def _field(path: str, pod: SimulatedPod) -> str | None:
+    if subscript := _SUBSCRIPT.fullmatch(path):
+        return (pod.labels if subscript[1] == "labels" else pod.annotations).get(subscript[2], "")
+    known = {
+        "metadata.name": pod.name,
+        "metadata.namespace": pod.namespace,
+        "metadata.uid": pod.uid,
+        "spec.nodeName": pod.spec.node_name,
+        "spec.serviceAccountName": pod.spec.service_account_name,
+    }
+    return known.get(path)
 
 
 def _pod_policy(role: Role, policy: str) -> str:

@@ -1,9 +1,11 @@
 """Pods on simulated nodes, as a client sees them, on virtual time."""
 
+from datetime import datetime
+
 import pytest
 
 from kcm_cli.planning.actions import STRATEGIC_MERGE
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
+from tests.unit.sandbox.nodes.world import EPOCH, NODES, PODS, World, resource
 
 LEASES = resource("leases", "coordination.k8s.io")
 
@@ -514,3 +516,110 @@ def test_a_bad_annotation_is_told_and_counts_as_absent(play):
         assert ("InvalidAnnotation", text) in await world.events("a")
 
     play(run)
+
+
+def command(*words: str, **more: object) -> dict:
+    return {"containers": [{"name": "c", "image": "busybox", "command": list(words), **more}]}
+
+
+@pytest.mark.parametrize(
+    ("policy", "script", "phase", "code"),
+    [
+        ("Never", "sleep 5; exit 3", "Failed", 3),
+        ("Never", "sleep 5", "Succeeded", 0),
+        ("OnFailure", "sleep 5 || exit 1", "Succeeded", 0),
+    ],
+)
+def test_a_command_says_when_and_how_a_container_ends(play, policy, script, phase, code):
+    async def run(world: World) -> None:
+        await world.pod("a", {"restartPolicy": policy, **command("sh", "-c", script)})
+        await world.wait(4)
+        assert (await world.status("a"))["phase"] == "Running"
+        await world.wait(3)
+        status = await world.status("a")
+        assert (status["phase"], status["containerStatuses"][0]["state"]["terminated"]["exitCode"]) == (phase, code)
+
+    play(run, 1)
+
+
+def test_a_command_that_fails_is_restarted_with_a_backoff(play):
+    async def run(world: World) -> None:
+        env = [{"name": "CODE", "value": "7"}]
+        for name, policy in (("a", "Always"), ("b", "OnFailure")):
+            await world.pod(name, {"restartPolicy": policy, **command("sh", args=["-c", "exit $(CODE)"], env=env)})
+        await world.wait(5)
+        for name in ("a", "b"):
+            (container,) = (await world.status(name))["containerStatuses"]
+            assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+            assert (container["restartCount"], container["lastState"]["terminated"]["exitCode"]) == (1, 7)
+
+    play(run, 1)
+
+
+def test_annotations_win_over_commands(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"restartPolicy": "Never", **command("false")}, exit_code="0", run_time="10s")
+        await world.pod("b", {"restartPolicy": "Never", **command("false")}, run_time="10s")
+        await world.wait(8)
+        assert [(await world.status(name))["phase"] for name in ("a", "b")] == ["Running", "Running"]
+        await world.wait(4)
+        assert [(await world.status(name))["phase"] for name in ("a", "b")] == ["Succeeded", "Failed"]
+
+    play(run, 1)
+
+
+def test_what_a_run_leaves_in_an_emptydir_the_next_one_finds(play):
+    async def run(world: World) -> None:
+        script = "if [[ -r /data/x ]]; then exit 0; else touch /data/x; exit 1; fi"
+        spec = command("sh", "-c", script, volumeMounts=[{"name": "data", "mountPath": "/data"}])
+        volumes = [{"name": "data", "emptyDir": {}}]
+        await world.pod("a", {"restartPolicy": "OnFailure", "volumes": volumes, **spec})
+        await world.wait(5)
+        status = await world.status("a")
+        assert (status["phase"], status["containerStatuses"][0]["restartCount"]) == ("Succeeded", 1)
+
+    play(run, 1)
+
+
+def test_what_nobody_knows_ends_in_the_pods_of_jobs_only(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"restartPolicy": "Never", **command("/agnhost", "pause")})
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+        spec = {"restartPolicy": "Never", **command("/migrate")}
+        await world.create(PODS, {"metadata": {"name": "b", "ownerReferences": [owner]}, "spec": spec})
+        await world.wait(5)
+        assert [(await world.status(name))["phase"] for name in ("a", "b")] == ["Running", "Succeeded"]
+
+    play(run, 1)
+
+
+def test_an_annotation_does_not_rewrite_the_past_of_a_running_pod(play):
+    async def run(world: World) -> None:
+        await world.pod("a")
+        await world.wait(100)
+        wish = {"sandbox.kcm.dev/exit-code": "1", "sandbox.kcm.dev/run-time": "3s"}
+        await world.patch(PODS, "a", {"metadata": {"annotations": wish}})
+        await world.wait(2)
+        (container,) = (await world.status("a"))["containerStatuses"]
+        assert (container["restartCount"], container["ready"]) == (0, True)
+        await world.wait(2)
+        (container,) = (await world.status("a"))["containerStatuses"]
+        assert container["restartCount"] == 1
+        assert container["lastState"]["terminated"]["exitCode"] == 1
+        ended = datetime.fromisoformat(container["lastState"]["terminated"]["finishedAt"])
+        assert 103 <= (ended - EPOCH).total_seconds() <= 106
+
+    play(run, 1)
+
+
+def test_a_delay_that_ends_early_ends_now(play):
+    async def run(world: World) -> None:
+        await world.pod("a", start_delay="never")
+        await world.wait(100)
+        await world.patch(PODS, "a", {"metadata": {"annotations": {"sandbox.kcm.dev/start-delay": None}}})
+        await world.wait(1)
+        (container,) = (await world.status("a"))["containerStatuses"]
+        started = datetime.fromisoformat(container["state"]["running"]["startedAt"])
+        assert (started - EPOCH).total_seconds() >= 100
+
+    play(run, 1)

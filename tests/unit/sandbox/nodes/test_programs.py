@@ -1,0 +1,129 @@
+"""What simple commands do, and that whatever a pod says is answered."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kcm_cli.sandbox.nodes.programs import MOST_CHARACTERS, Outcome, expand, outcome
+
+SCRIPTS = {
+    "exit 3": (0, 3),
+    "exit 256": (0, 0),
+    "sleep 5; exit 1": (5, 1),
+    "sleep 1 && false": (1, 1),
+    "false && sleep 5": (0, 1),
+    "false || sleep 2": (2, 0),
+    "true || exit 4; exit 5": (0, 5),
+    "echo one; echo 'two; exit 9'; sleep 1m 30s": (90, 0),
+    "echo oh no >&2\nsleep .5\n# why\nexit 2\n": (0.5, 2),
+    "set -e; false; sleep 9": (0, 1),
+    "set -e; false || true; sleep 9": (9, 0),
+    "set -e; if false; then :; fi; sleep 9": (9, 0),
+    "sleep 2 &&\n exit 7": (2, 7),
+    "! true": (0, 1),
+    "{ sleep 1; false; } || exit 6": (1, 6),
+    "if [ 1 -eq 2 ]; then exit 1; elif true; then exit 2; else exit 3; fi": (0, 2),
+    "if [[ -r /data/x ]]\nthen\n exit 0\nelse\n touch /data/x\n exit 1\nfi": (0, 1),
+    "for i in 1 2 3; do echo $i; sleep 2; done; exit 3": (6, 3),
+    "while true; do echo hi; sleep 10; done": (math.inf, 0),
+    "until [ -f /tmp/done ]; do sleep 1; touch /tmp/done; done; exit 8": (1, 8),
+    "exec sleep 3; exit 1": (3, 0),
+    "sh -c 'sleep 2; exit 4'": (2, 4),
+    "sh -c 'exit 4' || sleep 3": (3, 0),
+    "exit $CODE": (0, 42),
+    "exit $(expr ${INDEX} % 2)": (0, 1),
+    "if [ $(( $INDEX * 2 )) -ne 6 ]; then exit 1; fi": (0, 0),
+    "echo $(date) `id`; sleep 1": (1, 0),
+    "sleep": (0, 1),
+    "sleep soon": (0, 1),
+    "": (0, 0),
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts(script: str) -> None:
+    known = outcome(("/bin/sh", "-c", script), {"CODE": "42", "INDEX": "3"}, ("/data",))
+    assert known is not None
+    lasts_s, code = SCRIPTS[script]
+    assert (known.lasts_s, code if lasts_s == math.inf else known.code) == (lasts_s, code)
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds", "code"),
+    [
+        (["sleep", "10"], 10, 0),
+        (["/bin/sleep", "1h", "1m"], 3660, 0),
+        (["/usr/bin/sleep", "infinity"], math.inf, 0),
+        (["sleep", "9" * 400], math.inf, 0),
+        (["true"], 0, 0),
+        (["/bin/false"], 0, 1),
+        (["echo", "exit", "1"], 0, 0),
+        (["bash", "-ec", "false; sleep 1"], 0, 1),
+        (["bash", "-e", "-c", "false; sleep 1"], 0, 1),
+    ],
+)
+def test_programs(words: list[str], seconds: float, code: int) -> None:
+    assert outcome(words, {}) == Outcome(seconds, code)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["nginx"],
+        ["/app/sleep", "5"],
+        ["exit", "1"],
+        ["sh"],
+        ["sh", "script.sh"],
+        ["date", "--help", "me"],
+        *(
+            ["sh", "-c", script]
+            for script in (
+                "run-me; exit 1",
+                "sleep 5 &",
+                "sleep 5 | true",
+                "(exit 1)",
+                "exit $UNSET",
+                "sleep $UNSET",
+                "exit $(( $RANDOM / 2 ))",
+                "if true; then",
+                "echo 'open",
+                "[ -f /etc/config/x ] && exit 1",
+                "fi",
+                "case x in x) exit 1;; esac",
+                "for i in $LIST; do sleep 1; done",
+                "for i in {1..999999}; do true; done",
+                "{ " * 40 + "true" + "; }" * 40,
+                "! " * 100 + "true",
+                "true;" * MOST_CHARACTERS,
+            )
+        ),
+    ],
+)
+def test_what_is_unknown(words: list[str]) -> None:
+    assert outcome(words, {}) is None
+
+
+def test_files_are_found_by_the_next_run() -> None:
+    script = ["sh", "-c", "if [ -f /data/x ]; then exit 0; fi; touch /data/x; exit 1"]
+    first = outcome(script, {}, ("/data",))
+    assert first == Outcome(0, 1, frozenset(["/data/x"]))
+    again = outcome(script, {}, ("/data",), first.files)
+    assert again is not None and again.code == 0
+
+
+def test_references_are_expanded_as_kubelets_do() -> None:
+    env = {"A": "1", "B": ""}
+    assert expand("$(A) $$(A) $(B) $(C) $A $((A)) $(", env) == "1 $(A)  $(C) $A $((A)) $("
+
+
+TEXT = "sleep exit true false echo if then else fi while do done for in { } ! && || ; 5 $X touch [ ] -f /tmp/a sh -c"
+words = st.sampled_from([*TEXT.split(), "\n"])
+
+
+@given(st.lists(words, max_size=30).map(" ".join) | st.text(max_size=60))
+def test_any_script_has_an_answer(script: str) -> None:
+    known = outcome(["sh", "-c", script], {"X": "1"})
+    assert known is None or (known.lasts_s >= 0 and 0 <= known.code < 256)
