@@ -1,11 +1,15 @@
 """``kcm sandbox`` as a process: starting, ending, keeping what it acknowledged, and what is wrong."""
 
+import json
 import signal
 import socket
+import ssl
 import stat
 import subprocess
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +63,42 @@ def test_keys_are_their_owners_alone(start: Start, tmp_path: Path) -> None:
     private = [config, *(tmp_path / "data").rglob("*")]
     assert len(private) > 8
     assert [path for path in private if stat.S_IMODE(path.stat().st_mode) & 0o077] == []
+
+
+class Refusal(BaseHTTPRequestHandler):
+    """A webhook that allows nothing."""
+
+    def do_POST(self) -> None:
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        status = {"message": f"asked as {self.headers['Host']}"}
+        review["response"] = {"uid": review["request"]["uid"], "allowed": False, "status": status}
+        body = json.dumps(review).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def test_a_webhook_is_called_by_its_route_with_the_certificate_issued_for_it(start: Start, tmp_path: Path) -> None:
+    rule = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+    webhook = {
+        "name": "w.x.test",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"service": {"namespace": "default", "name": "hook"}},
+        "rules": [rule],
+    }
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    with HTTPServer(("127.0.0.1", 0), Refusal) as server:
+        sandbox = start(*PLAIN, "--data-dir", str(tmp_path), "--route", f"hook.default={server.server_port}")
+        context.load_cert_chain(tmp_path / "webhooks" / "tls.crt", tmp_path / "webhooks" / "tls.key")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        configurations = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        sandbox.ask("POST", configurations, {"metadata": {"name": "c"}, "webhooks": [webhook]})
+        answer = sandbox.ask("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "m"}})
+        server.shutdown()
+    assert answer["message"] == 'admission webhook "w.x.test" denied the request: asked as hook.default.svc:443'
 
 
 def refused(*flags: str) -> str:
