@@ -23,12 +23,15 @@ def on_quit() -> None:
 
 def tasks() -> Iterator[str]:
     """The stacks of all asyncio tasks of all loops, innermost frame first, as Go writes those of goroutines."""
-    for task in (one for one in gc.get_objects() if isinstance(one, asyncio.Task) and not one.done()):
+    # By its type: isinstance asks objects for their class, which those that stand for others may refuse.
+    for task in (one for one in gc.get_objects() if issubclass(type(one), asyncio.Task) and not one.done()):
         *frames, _ = task_stack(task)
         yield f"task {task.get_name()}:\n" + "".join(f"{one.function}\n\t{one.file}:{one.line}\n" for one in frames)
 
 
 def _dump(number: int, frame: FrameType | None) -> None:
-    sys.stderr.write("SIGQUIT: quit\n\n" + "\n".join(tasks()))
-    sys.stderr.flush()
-    os._exit(2)
+    try:
+        sys.stderr.write("SIGQUIT: quit\n\n" + "\n".join(tasks()))
+        sys.stderr.flush()
+    finally:
+        os._exit(2)
