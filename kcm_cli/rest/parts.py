@@ -15,17 +15,17 @@ _PLAIN_DELETE = codec.encode(_DELETE_OPTIONS)
 
 
 class InvalidName(ValueError):
-    """A name that some object gives for another cannot be part of a URL: nothing can have it."""
+    """A name or namespace that some object gives for another cannot be part of a URL: nothing can have it."""
 
     reason = "InvalidName"
 
 
 def object_path(resource: Resource[Any], namespace: str, name: str, subresource: str) -> str:
-    """The path of one object. Raises InvalidName, ValueError where it would be that of a collection."""
+    """The path of one object. Raises InvalidName, also where it would be that of a collection."""
     if not name:
-        raise ValueError("resource name may not be empty")
+        raise InvalidName("resource name may not be empty")
     if resource.namespaced and not namespace:
-        raise ValueError("an empty namespace may not be set when a resource name is provided")
+        raise InvalidName("an empty namespace may not be set when a resource name is provided")
     for what, segment in (("namespace", namespace), ("resource name", name)):
         problems = path_segment(segment)
         if problems:

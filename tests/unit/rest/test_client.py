@@ -190,6 +190,13 @@ def test_names_that_would_lead_elsewhere_are_refused(script, answer, call, names
     assert transport.asked == []
 
 
+@pytest.mark.parametrize(("namespace", "name"), [("", "x"), ("ns", "")])
+def test_a_reference_without_a_name_or_namespace_is_one_object_s_fault(script, answer, namespace, name):
+    """Other clients write such into a status: no defect of ours to log with a traceback."""
+    with pytest.raises(InvalidName, match="empty"):
+        virtual.run(script(answer(200, POD)).client().get(PODS, namespace, name))
+
+
 def test_retry_after_is_obeyed_and_counted(script, answer, failure):
     transport = script(
         failure(429, "TooManyRequests", retry_after="2"),
