@@ -86,7 +86,9 @@ class Resource(Generic[T]):
         """Decode one object; keeps its bytes where this kind is written back. Raises codec.DecodeError."""
         obj = codec.decode(data, self.view)
         if self.keeps_raw:
-            msgspec.structs.force_setattr(obj, "raw", bytes(data))
+            raw = bytes(data)
+            codec.check_text(raw)
+            msgspec.structs.force_setattr(obj, "raw", raw)
         return obj
 
     def decode_or_explain(self, data: bytes | msgspec.Raw) -> "T | Undecodable":

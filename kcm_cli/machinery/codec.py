@@ -70,6 +70,16 @@ def decode_doc(data: Data) -> Doc:
         raise DecodeError(str(error)) from None
 
 
+def check_text(data: bytes) -> None:
+    """Raises DecodeError for bytes that are no UTF-8; fields that a view does not have are not looked at otherwise."""
+    if data.isascii():
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise DecodeError(str(error)) from None
+
+
 def convert(value: object, type_: type[T]) -> T:
     """A view of a part of a document, with the same rules as ``decode``. Raises ShapeError."""
     try:

@@ -43,11 +43,15 @@ class Page(msgspec.Struct, frozen=True):
         return self.metadata.continue_
 
 
-def read_page(body: bytes) -> Page:
-    """An answer to a list. Raises Unreadable, also for JSON that is no list: it would be one of nothing."""
+def read_page(body: bytes, kind: str = "") -> Page:
+    """An answer to a list; ``kind``: of its objects, where the list must be of that kind.
+
+    Raises Unreadable, also for JSON that is no such list: it would be one of nothing.
+    """
     page = read(body, Page)
-    if not page.kind.endswith("List"):
-        raise Unreadable(f"the answer cannot be read: expected a list, got {quote(page.kind)}")
+    if page.kind != f"{kind}List" if kind else not page.kind.endswith("List"):
+        wanted = f"a {kind}List" if kind else "a list"
+        raise Unreadable(f"the answer cannot be read: expected {wanted}, got {quote(page.kind)}")
     return page
 
 
@@ -117,7 +121,7 @@ async def list_readable(
             items.clear()
             unknown.clear()
             body = await client.list_page(resource, namespace, **selection)
-        page = read_page(body)
+        page = read_page(body, "" if metadata_only else resource.kind)
         for item in page.items:
             obj = resource.decode_or_explain(item)
             if not isinstance(obj, Undecodable):

@@ -239,7 +239,7 @@ class Informer(Generic[T]):
             field_selector=scope.field_selector,
             metadata_only=scope.metadata_only,
         )
-        return read_page(body)
+        return read_page(body, "" if scope.metadata_only else self.resource.kind)
 
     async def _replace(self, found: _Found[T], version: str) -> None:
         """Make the store equal to a complete set, CHUNK by CHUNK. The whole is one step in ``handling``."""

@@ -376,7 +376,16 @@ def test_an_object_that_spoils_every_watch_is_listed_around() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{}", b"null", b"<html>", b'{"kind": "Pod"}', b'{"kind": "PodList", "items": [']
+    "body",
+    [
+        b"",
+        b"{}",
+        b"null",
+        b"<html>",
+        b'{"kind": "Pod"}',
+        b'{"kind": "PodList", "items": [',
+        b'{"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "8"}, "items": null}',
+    ],
 )
 def test_an_answer_that_is_no_list_empties_no_cache(body: bytes) -> None:
     refused = [status(422, "Invalid")]

@@ -120,6 +120,13 @@ def test_invalid_utf_8_spoils_the_watch_unless_it_must_be_lived_with(resource: R
     assert whole.object.key == "ns/a"
 
 
+def test_what_is_written_back_is_whole_where_the_view_does_not_look() -> None:
+    """Edits of the raw document would fail until the object's next version."""
+    odd = {"type": "ADDED", "object": {"kind": "Deployment", "metadata": META, "neverHeardOf": "there"}}
+    with pytest.raises(Unreadable):
+        read(DEPLOYMENTS, json.dumps(odd).encode().replace(b"there", b"\xff") + b"\n")
+
+
 @pytest.mark.parametrize("chunk", [b"x" * 1000, b'{"a":\n' * 200], ids=["one line", "many lines"])
 def test_the_length_of_an_event_is_bounded(chunk: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "LONGEST_EVENT", 10_000)
