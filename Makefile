@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 LOCK   := configs/requirements.lock
 READY  := $(VENV)/.ready
 
-.PHONY: sandbox test lint unit e2e bench compare simulate kills fuzz upstream lock docs clean
+.PHONY: sandbox test lint unit e2e bench compare simulate kills fuzz hostile upstream lock docs clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
 	$(BIN)/kcm sandbox $(ARGS)
@@ -45,6 +45,12 @@ FUZZ_S ?= 600
 fuzz: $(READY) ## odd requests for so many seconds, and what schemathesis thinks of for every operation
 	$(BIN)/python -m tests.unit.sandbox.fuzz.run --seconds $(FUZZ_S)
 	KCM_FUZZ_EXAMPLES=5 $(BIN)/python -m pytest -q -s tests/e2e/test_schemathesis.py
+
+OBJECTS ?= 2000
+SECONDS ?= 60
+
+hostile: $(READY) ## work beside odd objects and behind a proxy that spoils answers; KUBEBUILDER_ASSETS: on that server
+	$(BIN)/python -m tests.hostile.run --objects $(OBJECTS) --seconds $(SECONDS) $(ARGS)
 
 bench: $(READY) ## cost as JSON lines, beside the Go binary's figures
 	$(BIN)/python -m tests.bench.run $(ARGS)

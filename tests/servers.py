@@ -28,13 +28,13 @@ def real_server(assets: Path, folder: Path, *flags: str) -> Iterator[str]:
 
 
 @contextmanager
-def sandbox_server(folder: Path) -> Iterator[str]:
-    """The URL of a sandbox that has neither nodes nor a manager."""
+def sandbox_server(folder: Path, *flags: str) -> Iterator[str]:
+    """The URL of a sandbox that has neither nodes nor a manager; ``flags``: more of its options."""
     port = free_port()
     url = f"https://127.0.0.1:{port}"
     options = ["--nodes=0", "--no-manager", f"--port={port}", f"--token={TOKEN}", f"--kubeconfig={folder}/sandbox"]
     with Processes() as processes:
-        processes.start(*KCM, "sandbox", *options, log=folder / "sandbox.log")
+        processes.start(*KCM, "sandbox", *options, *flags, log=folder / "sandbox.log")
         _ready(url, folder / "sandbox.log")
         yield url
 
