@@ -23,6 +23,7 @@ from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota.devices import BY_POD, CLAIM_KIND, DeviceClasses, by_pod, device_classes
 from kcm_cli.planning.quota.scopes import Requirement
 from kcm_cli.rest.mapper import Mapper, NoMatch
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import AnyInformer, Informer
 from kcm_cli.runtime.store import NAMESPACE
 
@@ -77,8 +78,9 @@ class Monitors:
         """Follow these kinds; which of them are still being listed, and for how long. Unknown ones are left out."""
         now = self._context.clock.monotonic()
         kinds = set(kinds)
-        for kind in kinds - self._followed.keys():
-            await self._follow(kind, now)
+        for kind in kinds:
+            if kind not in self._followed or await self._is_moved(kind):
+                await self._follow(kind, now)
         self._context.start_informers()
         listing = [kind for kind in kinds if kind in self._followed and not self._followed[kind].synced.is_set()]
         return {kind: now - self._since[kind] for kind in listing}
@@ -130,12 +132,28 @@ class Monitors:
         if self.ledger.keeps(kind, namespace) and (kind != CLAIM_KIND or classes is self.classes):
             self._filled.add((kind, namespace))
 
+    async def _is_moved(self, kind: GroupResource) -> bool:
+        """Whether the version in which custom resources are followed is no longer served."""
+        if kind in _MEASURED:
+            return False
+        gvr = self._followed[kind].resource.gvr
+        try:
+            await self._mapper.resource(*kind, gvr.version)
+        except NoMatch:
+            return True
+        except RequestError:  # discovery has nothing to say now: what is followed goes on
+            return False
+        return False
+
     async def _follow(self, kind: GroupResource, now: float) -> None:
         try:
             served = await self._mapper.resource(*kind)
         except NoMatch:
             return
-        if kind in self._followed or not served.namespaced or not served.supports(*_VERBS):
+        known = self._followed.get(kind)
+        if known is not None and (kind in _MEASURED or known.resource.gvr == served.gvr):
+            return
+        if not served.namespaced or not served.supports(*_VERBS):
             return
         measured = _MEASURED.get(kind)
         informers = self._context.informers

@@ -14,7 +14,7 @@ from kcm_cli.rest.errors import Forbidden
 from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.controlling import Faulty, adds, controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.controllers.widgets import WIDGETS, serve_widgets
+from tests.unit.controllers.widgets import CRDS, WIDGETS, serve_widgets
 from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
@@ -64,6 +64,33 @@ def test_a_life(play):
             await world.delete(PODS, "p")
             await world.wait(10)
             assert await story.used() == {"pods": "1", "requests.cpu": "100m", "count/pods": "1", "configmaps": "0"}
+
+    play(life)
+
+
+def test_custom_resources_whose_version_is_no_longer_served_are_counted_in_another(play):
+    later = resource("widgets", "example.com", version="v2")
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        await serve_widgets(world)
+        async with story.running():
+            await story.quota({"count/widgets.example.com": "3"})
+            for name in ("a", "b"):
+                body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
+                await world.create(WIDGETS, body)
+            await world.wait(310)
+            assert await story.used() == {"count/widgets.example.com": "2"}
+            (version,) = (await world.get(CRDS, "widgets.example.com"))["spec"]["versions"]
+            versions = [version | {"served": False, "storage": False}, version | {"name": "v2"}]
+            await world.patch(CRDS, "widgets.example.com", {"spec": {"versions": versions}})
+            await world.wait(60)
+            await world.delete(later, "a")
+            await world.wait(310)
+            assert await story.used() == {"count/widgets.example.com": "1"}
+            await world.delete(later, "b")
+            await world.wait(5)
+            assert await story.used() == {"count/widgets.example.com": "0"}
 
     play(life)
 
