@@ -244,10 +244,7 @@ class GarbageCollector:
     async def _judge(self, node: Node, me: Identity, cached: ObjectMeta | None) -> None:
         meta, version = cached, ""
         if meta is None:
-            live = await self._objects.get(me)
-            if live.uid != me.uid:
-                raise NotFound(404, "NotFound", "another object of this name")
-            meta = live.metadata
+            meta = (await self._objects.get(me)).metadata
         else:
             version = meta.resource_version
         owners = [await self._asked(ref, me.namespace) for ref in meta.owner_references]
@@ -262,7 +259,9 @@ class GarbageCollector:
                 if unblock:
                     patch = plan.unblock(me.uid, meta.owner_references, meta.resource_version)
                     await self._objects.patch(me, patch, plan.unblock_whole)
-                    meta = (await self._objects.get(me)).metadata
+                    before, meta = meta, (await self._objects.get(me)).metadata
+                    if _owners(meta) != _owners(before):
+                        raise Conflict(409, "Conflict", "the object was given other owners")
                 await self._objects.delete(me, meta, propagation)
                 if not node.virtual:
                     node.being_deleted = True  # there is no way back: its event need not come first
@@ -280,9 +279,6 @@ class GarbageCollector:
         try:
             live = await self._owner(identity)
         except NotFound:
-            self._absent.add(identity)
-            return Owner.DANGLING
-        if live.uid != ref.uid:
             self._absent.add(identity)
             return Owner.DANGLING
         waits = live.deleting and FOREGROUND in live.metadata.finalizers
@@ -346,6 +342,10 @@ class GarbageCollector:
             )
         except NotFound:
             return
+
+
+def _owners(meta: ObjectMeta) -> set[str]:
+    return {ref.uid for ref in meta.owner_references}
 
 
 class NotObserved(Pending):

@@ -32,11 +32,17 @@ class Objects:
         return (await self._mapper.kind(group, kind, version)).partial()
 
     async def get(self, identity: Identity) -> PartialObject:
-        """Raises NotFound, NoMatch, OwnerOfAnotherScope."""
+        """An object as the server has it now.
+
+        Raises NotFound (also where another object has its name), NoMatch, OwnerOfAnotherScope.
+        """
         resource = await self.resource(identity.api_version, identity.kind)
         if resource.namespaced and not identity.namespace:
             raise OwnerOfAnotherScope(f"{identity.kind} {identity.name} is namespaced")
-        return await self._client.get(resource, _scope(resource, identity), identity.name, metadata_only=True)
+        found = await self._client.get(resource, _scope(resource, identity), identity.name, metadata_only=True)
+        if found.uid != identity.uid:
+            raise NotFound(404, "NotFound", "another object of this name")
+        return found
 
     async def delete(self, identity: Identity, meta: ObjectMeta, propagation: str) -> None:
         """Delete the object as ``meta`` shows it. If neither its owners nor what its finalizers ask for changed, by uid
@@ -57,7 +63,7 @@ class Objects:
             )
         except Conflict:
             live = await self.get(identity)
-            if live.uid != identity.uid or not _judged_alike(live.metadata, meta):
+            if not _judged_alike(live.metadata, meta):
                 raise
             await self._client.delete(resource, namespace, identity.name, uid=identity.uid, propagation=propagation)
 
@@ -77,7 +83,7 @@ class Objects:
         for attempt in range(FINALIZER_ATTEMPTS):
             try:
                 live = await self.get(identity)
-                body = without_finalizer(live.metadata, finalizer) if live.uid == identity.uid else None
+                body = without_finalizer(live.metadata, finalizer)
                 if body is not None:
                     namespace = _scope(resource, identity)
                     await self._client.patch(resource, namespace, identity.name, body, content_type=MERGE)

@@ -316,6 +316,33 @@ def test_a_cycle_of_objects_that_wait_for_each_other_is_broken(live):
     live(life)
 
 
+def test_a_member_of_a_cycle_that_gets_an_owner_before_it_is_deleted_stays(live):
+    async def life(story: Story) -> None:
+        other = await story.make("other", kind=SECRETS)
+        unblocked: list[str] = []
+
+        async def before(request: Request) -> None:
+            name = request.path.rpartition("/")[2]
+            if request.method == "PATCH" and b'"blockOwnerDeletion":false' in request.body:
+                unblocked.append(name)
+            elif request.method == "GET" and unblocked == [name]:
+                unblocked.append("and owned")
+                refs = (await story.world.get(CONFIG_MAPS, name))["metadata"]["ownerReferences"]
+                await story.world.patch(CONFIG_MAPS, name, {"metadata": {"ownerReferences": [*refs, other]}})
+
+        async with story.running(Refusing(story.world.server.transport(), lambda request: False, before)):
+            a = await story.make("a")
+            b = await story.make("b", blocking(a))
+            await story.world.patch(CONFIG_MAPS, "a", {"metadata": {"ownerReferences": [blocking(b)]}})
+            await story.world.wait(5)
+            await story.world.delete(CONFIG_MAPS, "a", propagation="Foreground")
+            await story.world.wait(60)
+            assert unblocked[1:2] == ["and owned"]
+            assert (await story.left())[unblocked[0]] == ["other"]
+
+    live(life)
+
+
 def test_two_references_to_one_uid_where_one_is_right(live):
     """The right one counts: the object is let go, not deleted."""
 
