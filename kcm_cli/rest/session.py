@@ -22,7 +22,7 @@ from kcm_cli.rest.pool import Pool
 from kcm_cli.rest.reasons import ASKING, DIALING, broken, unreachable
 from kcm_cli.rest.slots import Slots
 from kcm_cli.rest.tls import ReloadedContext
-from kcm_cli.rest.transport import Request, Response, Stream, Unreachable
+from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Unreachable
 
 CONNECTIONS = 32
 """At 5,000 requests a second these suffice for answers that take 6 ms; for slower ones they become more."""
@@ -88,10 +88,14 @@ class Session:
         self._watches.close()
 
     async def _exchange(self, request: Request) -> Response:
-        data = self._encoder.encode(request)
+        data, sent = self._encoder.encode(request), False
         while True:
             connection = await self._connection(self._requests, request)
             try:
+                if request.permitted is not None and not request.permitted():
+                    failure = ConnectionLost if sent else Unreachable
+                    raise failure(f"{self._what(request)}: not sent, it is not permitted any more")
+                sent = True
                 return await connection.ask(data)
             except Lost as error:
                 if not _again(connection, request, error):

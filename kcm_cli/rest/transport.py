@@ -13,7 +13,7 @@ RequestError              a request failed
     └── Unreadable        an answer came that cannot be read. The request may have taken effect
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -23,7 +23,10 @@ NO_HEADERS: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request to an API server. Header names are lower case; the path carries no query."""
+    """An HTTP request to an API server. Header names are lower case; the path carries no query.
+
+    permitted: asked right before it is sent, by a transport in which requests wait; None: it may be.
+    """
 
     method: str
     path: str
@@ -31,6 +34,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=lambda: NO_HEADERS)
     body: bytes = b""
     timeout_s: float | None = None
+    permitted: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

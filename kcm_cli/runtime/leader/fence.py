@@ -1,13 +1,15 @@
 """Holds back writes of a process that may no longer lead.
 
 A process that was stopped (SIGSTOP, a frozen virtual machine) wakes up with requests half way; its elector has not yet
-noticed that others lead. Every write asks the fence first, and the fence knows until when the lease was safe.
+noticed that others lead. Every write asks the fence first, and once more when it has waited for a connection; the
+fence knows until when the lease was safe.
 
 Not guaranteed: a request that is already on its way when the lease ends still arrives.
 """
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 
 from kcm_cli.rest.transport import Request, Response, Stream, Transport, Unreachable
 
@@ -23,9 +25,11 @@ class Fenced:
 
     async def send(self, request: Request) -> Response:
         """Raises TransportError, Unreachable where the fence is closed: nothing was sent."""
-        if request.method not in _READS and not self._safe():
+        if request.method in _READS:
+            return await self._transport.send(request)
+        if not self._safe():
             raise Unreachable(f"{request.method} {request.path}: not sent, the leader lease has run out")
-        return await self._transport.send(request)
+        return await self._transport.send(replace(request, permitted=self._safe))
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         """As the transport does."""

@@ -26,6 +26,7 @@ from kcm_cli.rest.transport import (
     Unreachable,
     Untrusted,
 )
+from kcm_cli.runtime.leader.fence import Fenced
 
 GET, POST = Request("GET", "/api"), Request("POST", "/api", body=b"{}")
 
@@ -883,3 +884,35 @@ def test_files_that_cannot_be_used_are_named(authority, another_authority, fault
         assert "\n" not in str(raised.value)
 
     asyncio.run(main())
+
+
+def test_a_write_that_waited_for_a_connection_is_not_sent_once_the_lease_has_run_out(run, serving, authority):
+    """As after SIGSTOP: what was let through the fence before waits for its turn, and others lead meanwhile."""
+
+    async def main():
+        released, safe = asyncio.Event(), [True]
+
+        async def slow(asked, writer):
+            await released.wait()
+            await answer(asked, writer)
+
+        async with (
+            serving(authority.issue("server", "127.0.0.1")) as server,
+            session(server, TLSFiles(ca_file=authority.path), connections=1, most=1) as made,
+        ):
+            answer, server.answer = server.answer, slow
+            fenced = Fenced(made, lambda: safe[0])
+            first = asyncio.create_task(fenced.send(POST))
+            while not server.asked:
+                await asyncio.sleep(0.01)
+            waiting = [asyncio.create_task(fenced.send(one)) for one in (POST, GET)]
+            await asyncio.sleep(0.05)
+            safe[0] = False
+            released.set()
+            assert (await first).status == 200
+            with pytest.raises(Unreachable, match="not permitted any more"):
+                await waiting[0]
+            assert (await waiting[1]).status == 200
+            assert [asked.line.split()[0] for asked in server.asked] == ["POST", "GET"]
+
+    run(main())
