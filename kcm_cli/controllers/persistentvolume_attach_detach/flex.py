@@ -53,16 +53,11 @@ class FlexDrivers:
         return found is not None and found.attaches
 
     async def scan(self) -> None:
-        """Look for drivers that have come, changed or gone."""
+        """Look for drivers that have come, changed or gone; new ones are asked all at once."""
         before = {name: one for name, one in self._drivers.items() if one.attaches}
         found = await asyncio.to_thread(_executables, self._folder) if self._folder is not None else {}
-        drivers: dict[str, _Driver] = {}
-        for name, (path, changed_ns) in found.items():
-            known = self._drivers.get(name)
-            if known is not None and known.changed_ns == changed_ns:
-                drivers[name] = known
-            else:
-                drivers[name] = _Driver(path, changed_ns, await self._init(name, path))
+        asked = (self._driver(name, path, changed_ns) for name, (path, changed_ns) in found.items())
+        drivers = dict(zip(found, await asyncio.gather(*asked), strict=True))
         self._drivers = drivers
         if {name: one for name, one in drivers.items() if one.attaches} != before:
             self._changed()
@@ -90,6 +85,13 @@ class FlexDrivers:
         except Unsupported:
             return True
         return answer.get("attached") is True
+
+    async def _driver(self, name: str, path: Path, changed_ns: int) -> _Driver:
+        """A driver as it is now; one that has not changed is not asked again."""
+        known = self._drivers.get(name)
+        if known is not None and known.changed_ns == changed_ns:
+            return known
+        return _Driver(path, changed_ns, await self._init(name, path))
 
     async def _init(self, name: str, path: Path) -> bool:
         """Whether a driver attaches volumes: it does unless it says otherwise."""

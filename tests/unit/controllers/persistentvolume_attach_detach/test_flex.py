@@ -128,6 +128,23 @@ def test_a_driver_that_does_not_answer_is_ended(tmp_path, monkeypatch):
     asyncio.run(life())
 
 
+def test_a_driver_that_does_not_answer_holds_no_other_up(tmp_path):
+    """Nothing is attached before all drivers have been asked for the first time."""
+
+    async def life() -> None:
+        install(tmp_path, "example.com/a", "#!/bin/sh\nexec sleep 600\n")
+        path = install(tmp_path, "example.com/b", GOOD)
+        scan = asyncio.create_task(FlexDrivers(str(tmp_path), lambda: None).scan())
+        deadline = time.monotonic() + 30
+        while not (asked := (path.parent / "calls").exists()) and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
+        scan.cancel()
+        await asyncio.gather(scan, return_exceptions=True)
+        assert asked
+
+    asyncio.run(life())
+
+
 def test_a_pod_with_a_volume_of_a_driver(play, tmp_path):
     """Time is virtual, the driver's is not: the loop is given real time between its steps."""
     calls = install(tmp_path, "example.com/disk", GOOD).parent / "calls"
