@@ -7,6 +7,7 @@ upstream: pkg/controller/podgc
 
 import asyncio
 import logging
+from collections.abc import Iterable, Iterator
 
 from kcm_cli.api.core import NODES, PODS, Pod
 from kcm_cli.controllers.pod_garbage_collector import plan
@@ -14,7 +15,7 @@ from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollector
 from kcm_cli.controllers.pod_garbage_collector.plan import Reason
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Loop
+from kcm_cli.engine.resync import Loop, for_each
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.rest.errors import Conflict, NotFound
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 PERIOD_S = 20.0
 QUARANTINE_S = 40.0
 PARALLEL = 50
+CHUNK = 500
+"""So many pods are looked at, or sorted, before others may run."""
 NODE = "node"
 _ORPHANED: Doc = {
     "type": DISRUPTION_TARGET,
@@ -50,6 +53,7 @@ class PodGarbageCollector:
     """One sweep after another. ``queue``: nodes of some pod that have been unknown for the quarantine."""
 
     def __init__(self, context: ControllerContext, threshold: int) -> None:
+        self._name = context.name
         self._clock = context.clock
         self.queue = context.queue("orphaned_pods_nodes")
         self._client = context.client
@@ -59,7 +63,6 @@ class PodGarbageCollector:
         self._pods.store.add_index(NODE, by_node)
         self._nodes = context.informers.get(NODES)
         self.informers = (self._pods, self._nodes)
-        self._limit = asyncio.Semaphore(PARALLEL)
         labels = ("namespace", "reason")
         self._deleted = context.metrics.counter(
             "pod_gc_collector_force_delete_pods_total", "How many pods were deleted by force.", labels=labels
@@ -70,12 +73,22 @@ class PodGarbageCollector:
 
     async def sweep(self) -> None:
         """Look at all pods once. Failures are logged and counted; the next sweep tries again."""
-        pods = self._pods.store.list()
-        await self._remove(plan.terminated(pods, self._threshold), Reason.TERMINATED)
-        await self._remove(plan.out_of_service(pods, self._nodes.store.get), Reason.OUT_OF_SERVICE)
+        terminated, out_of_service, unscheduled = _Oldest(), _Oldest(), list[Pod]()
+        for number, pod in enumerate(self._pods.store.list(), 1):
+            if plan.is_terminated(pod):
+                terminated.add(pod)
+            if plan.is_out_of_service(pod, self._nodes.store.get):
+                out_of_service.add(pod)
+            if plan.is_unscheduled(pod):
+                unscheduled.append(pod)
+            if number % CHUNK == 0:
+                await asyncio.sleep(0)
+        if self._threshold > 0:
+            await self._remove(terminated.first(terminated.count - self._threshold), Reason.TERMINATED)
+        await self._remove(out_of_service.first(out_of_service.count), Reason.OUT_OF_SERVICE)
         for node in await self._deleted_nodes():
             await self._remove(self._pods.store.by_index(NODE, node), Reason.ORPHANED, _ORPHANED)
-        await self._remove(plan.unscheduled(pods), Reason.UNSCHEDULED)
+        await self._remove(unscheduled, Reason.UNSCHEDULED)
 
     async def _deleted_nodes(self) -> list[str]:
         """The nodes of pods that have been missing for the whole quarantine and that the server does not know."""
@@ -102,19 +115,19 @@ class PodGarbageCollector:
             self.queue.done(node)
         return False
 
-    async def _remove(self, pods: list[Pod], reason: Reason, condition: Doc | None = None) -> None:
-        await asyncio.gather(*(self._remove_one(pod, reason, condition) for pod in pods))
+    async def _remove(self, pods: Iterable[Pod], reason: Reason, condition: Doc | None = None) -> None:
+        """PARALLEL at a time."""
+        await for_each(self._name, pods, lambda pod: self._remove_one(pod, reason, condition), workers=PARALLEL)
 
     async def _remove_one(self, pod: Pod, reason: Reason, condition: Doc | None) -> None:
-        async with self._limit:
-            self._deleted.labels(pod.namespace, reason.value).inc()
-            try:
-                await self._fail_and_delete(pod, condition)
-            except (NotFound, Conflict):
-                return  # gone, or another pod of this name by now
-            except RequestError as error:
-                self._failed.labels(pod.namespace, reason.value).inc()
-                log.error("Pod cannot be deleted", extra={"fields": {"pod": pod.key, "err": str(error)}})
+        self._deleted.labels(pod.namespace, reason.value).inc()
+        try:
+            await self._fail_and_delete(pod, condition)
+        except (NotFound, Conflict):
+            return  # deleted, or another pod of this name by now
+        except RequestError as error:
+            self._failed.labels(pod.namespace, reason.value).inc()
+            log.error("Pod cannot be deleted", extra={"fields": {"pod": pod.key, "err": str(error)}})
 
     async def _fail_and_delete(self, pod: Pod, condition: Doc | None) -> None:
         """A pod that never ended is marked as failed first, so that its owner counts it."""
@@ -122,3 +135,24 @@ class PodGarbageCollector:
         if patch is not None and pod.status.phase not in ("Succeeded", "Failed"):
             await writes.patch(self._client, patch)
         await self._client.delete(PODS, pod.namespace, pod.name, uid=pod.uid, grace_s=0)
+
+
+class _Oldest:
+    """Pods in the order of their age, sorted CHUNK by CHUNK as they are added."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._runs: list[list[Pod]] = [[]]
+
+    def add(self, pod: Pod) -> None:
+        self.count += 1
+        run = self._runs[-1]
+        run.append(pod)
+        if len(run) == CHUNK:
+            run.sort(key=plan.age)
+            self._runs.append([])
+
+    def first(self, count: int) -> Iterator[Pod]:
+        """The oldest ones; nothing may be added any more."""
+        self._runs[-1].sort(key=plan.age)
+        return plan.oldest_first(self._runs, count)

@@ -3,11 +3,14 @@
 upstream: pkg/controller/podgc/gc_controller.go
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from heapq import merge
+from itertools import islice
 
 from kcm_cli.api.core import Node, Pod
-from kcm_cli.planning.nodes import is_out_of_service, is_ready
+from kcm_cli.planning import nodes
+from kcm_cli.planning.nodes import is_ready
 
 
 class Reason(Enum):
@@ -19,29 +22,28 @@ class Reason(Enum):
     UNSCHEDULED = "unscheduled"
 
 
-def terminated(pods: Iterable[Pod], threshold: int) -> list[Pod]:
-    """The oldest finished pods beyond the threshold, evicted ones first; none for a threshold of 0 or less."""
-    if threshold <= 0:
-        return []
-    done = [pod for pod in pods if pod.status.phase not in ("Pending", "Running", "Unknown")]
-    return sorted(done, key=_age)[: max(0, len(done) - threshold)]
+def is_terminated(pod: Pod) -> bool:
+    """Whether a pod has ended; one without a phase counts as such."""
+    return pod.status.phase not in ("Pending", "Running", "Unknown")
 
 
-def out_of_service(pods: Iterable[Pod], node_of: Callable[[str], Node | None]) -> list[Pod]:
-    """Terminating pods on nodes that are not ready and marked as out of service."""
-    found = []
-    for pod in pods:
-        node = node_of(pod.spec.node_name) if pod.deleting and pod.spec.node_name else None
-        if node is not None and not is_ready(node) and is_out_of_service(node):
-            found.append(pod)
-    return sorted(found, key=_age)
+def is_out_of_service(pod: Pod, node_of: Callable[[str], Node | None]) -> bool:
+    """Whether a pod is terminating on a node that is not ready and marked as out of service."""
+    node = node_of(pod.spec.node_name) if pod.deleting and pod.spec.node_name else None
+    return node is not None and not is_ready(node) and nodes.is_out_of_service(node)
 
 
-def unscheduled(pods: Iterable[Pod]) -> list[Pod]:
-    """Terminating pods that never got a node: no kubelet will end them."""
-    return [pod for pod in pods if pod.deleting and not pod.spec.node_name]
+def is_unscheduled(pod: Pod) -> bool:
+    """Whether a pod is terminating that never got a node: no kubelet will end it."""
+    return pod.deleting and not pod.spec.node_name
 
 
-def _age(pod: Pod) -> tuple[bool, str, str]:
+def age(pod: Pod) -> tuple[bool, str, str]:
+    """The order in which pods are removed: evicted ones first, then by creation and name."""
     evicted = pod.status.phase == "Failed" and pod.status.reason == "Evicted"
     return (not evicted, pod.metadata.creation_timestamp or "", pod.name)
+
+
+def oldest_first(runs: Iterable[list[Pod]], count: int) -> Iterator[Pod]:
+    """The first pods by ``age``, one after the other. ``runs``: each sorted."""
+    return islice(merge(*runs, key=age), max(0, count))

@@ -1,12 +1,20 @@
 """The controller in a whole sandbox, on virtual time."""
 
+import asyncio
+import random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kcm_cli.api.core import PODS as CACHED
 from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
+from kcm_cli.controllers.pod_garbage_collector.controller import CHUNK, PARALLEL, PodGarbageCollector
+from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Request, Response, Transport
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.nodes import commands
 from tests.unit.controllers.controlling import adds, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
@@ -118,6 +126,51 @@ def test_finished_pods_beyond_the_threshold(play):
             assert [await world.gone(f"p{number}") for number in range(4)] == [True, True, False, False]
 
     play(life)
+
+
+def test_of_many_finished_pods_some_are_deleted_at_a_time(play):
+    """The oldest beyond the threshold go; others run meanwhile, and not all requests are sent at once."""
+    pods = 3 * CHUNK
+    under_way, most, turns = 0, 0, 0
+
+    class Client:
+        async def delete(self, kind: Any, namespace: str, name: str, **options: Any) -> None:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.01)
+            under_way -= 1
+            deleted.append(name)
+
+    deleted: list[str] = []
+
+    async def life(world: World) -> None:
+        nonlocal turns
+        informers = Informers(None, world.clock, random.Random(1))  # type: ignore[arg-type]  # nothing is asked for
+        for number in range(pods):
+            stamp = f"2026-01-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}Z"
+            metadata = {"namespace": "ns", "name": f"p{number:05}", "uid": str(number), "creationTimestamp": stamp}
+            doc = {"metadata": metadata, "spec": {"nodeName": "n"}, "status": {"phase": "Succeeded"}}
+            informers.get(CACHED).store.put(CACHED.decode(codec.encode(doc)))
+        context: Any = SimpleNamespace(
+            name="c",
+            clock=world.clock,
+            client=Client(),
+            informers=informers,
+            queue=lambda name: WorkQueue(name, world.clock),
+            gates=SimpleNamespace(enabled=lambda name: True),
+            metrics=Registry(),
+        )
+        sweep = asyncio.create_task(PodGarbageCollector(context, 100).sweep())
+        while not most:
+            await asyncio.sleep(0)
+            turns += 1
+        await sweep
+
+    play(life)
+    assert sorted(deleted) == [f"p{number:05}" for number in range(pods - 100)]
+    assert most == PARALLEL
+    assert turns > pods // CHUNK
 
 
 def test_a_terminating_pod_that_never_got_a_node(play):

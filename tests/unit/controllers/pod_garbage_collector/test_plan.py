@@ -28,43 +28,42 @@ def node(name: str, ready: str | None = "False", taint: str | None = OUT_OF_SERV
     return NODES.decode(codec.encode(doc))
 
 
-def names(pods: list[Pod]) -> list[str]:
-    return [pod.name for pod in pods]
+def oldest(pods: list[Pod], count: int) -> list[str]:
+    """The first ones, from two sorted runs."""
+    half = len(pods) // 2
+    runs = [sorted(pods[:half], key=plan.age), sorted(pods[half:], key=plan.age)]
+    return [pod.name for pod in plan.oldest_first(runs, count)]
 
 
 @pytest.mark.parametrize(
-    ("pods", "threshold", "expected"),
+    ("pods", "expected"),
     [
-        pytest.param([pod("a", "Failed"), pod("b", "Succeeded")], 0, [], id="switched off"),
-        pytest.param([pod("a", "Failed"), pod("b", "Succeeded")], -1, [], id="negative"),
-        pytest.param([pod("a", "Failed"), pod("b", "Succeeded")], 2, [], id="just enough"),
-        pytest.param([pod("a", "Failed", age=1), pod("b", "Succeeded", age=2)], 1, ["b"], id="the oldest"),
-        pytest.param([pod("b", "Failed", age=1), pod("a", "Failed", age=1)], 1, ["a"], id="by name if as old"),
-        pytest.param([pod(p, p, age=9) for p in ("Pending", "Running", "Unknown")] + [pod("a", "Failed")], 1, [],
-                     id="only those that have ended"),
-        pytest.param([pod("a", "Failed", age=9), pod("b", "Failed", age=1, reason="Evicted")], 1, ["b"],
+        pytest.param([pod("a", "Failed", age=1), pod("b", "Succeeded", age=2)], "b", id="the oldest"),
+        pytest.param([pod("b", "Failed", age=1), pod("a", "Failed", age=1)], "a", id="by name if as old"),
+        pytest.param([pod("a", "Failed", age=9), pod("b", "Failed", age=1, reason="Evicted")], "b",
                      id="evicted ones first"),
-        pytest.param([pod("a", "Failed", age=9), pod("b", "Succeeded", age=1, reason="Evicted")], 1, ["a"],
+        pytest.param([pod("a", "Failed", age=9), pod("b", "Succeeded", age=1, reason="Evicted")], "a",
                      id="only failed ones are evicted"),
-        pytest.param([pod("a", "", age=9), pod("b", "Failed")], 1, ["a"], id="no phase is none of the living"),
     ],
 )  # fmt: skip
-def test_terminated(pods: list[Pod], threshold: int, expected: list[str]) -> None:
-    assert names(plan.terminated(pods, threshold)) == expected
+def test_the_first_to_go(pods: list[Pod], expected: str) -> None:
+    assert oldest(pods, 1) == [expected]
+    assert oldest(pods, 0) == oldest(pods, -1) == []
 
 
-@given(st.lists(st.tuples(st.sampled_from(["Running", "Failed", "Succeeded"]), st.integers(0, 9), st.booleans())),
-       st.integers(1, 5))  # fmt: skip
-def test_what_stays_is_the_threshold(states: list[tuple[str, int, bool]], threshold: int) -> None:
+@pytest.mark.parametrize("phase", ["Pending", "Running", "Unknown", "Failed", "Succeeded", ""])
+def test_what_has_ended(phase: str) -> None:
+    assert plan.is_terminated(pod("p", phase)) is (phase in ("Failed", "Succeeded", ""))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.booleans())), st.integers(0, 5))
+def test_the_order_does_not_depend_on_how_they_come(states: list[tuple[int, bool]], count: int) -> None:
     pods = [
-        pod(f"p{n}", phase, age=age, **({"reason": "Evicted"} if evicted else {}))
-        for n, (phase, age, evicted) in enumerate(states)
+        pod(f"p{n}", "Failed", age=age, **({"reason": "Evicted"} if evicted else {}))
+        for n, (age, evicted) in enumerate(states)
     ]
-    gone = plan.terminated(pods, threshold)
-    done = [p for p in pods if p.status.phase != "Running"]
-    assert len(gone) == max(0, len(done) - threshold)
-    assert set(names(gone)) <= set(names(done))
-    assert names(plan.terminated(list(reversed(pods)), threshold)) == names(gone)
+    expected = [one.name for one in sorted(pods, key=plan.age)][:count]
+    assert oldest(pods, count) == oldest(list(reversed(pods)), count) == expected
 
 
 @pytest.mark.parametrize(
@@ -82,15 +81,9 @@ def test_what_stays_is_the_threshold(states: list[tuple[str, int, bool]], thresh
     ],
 )
 def test_out_of_service(shown: Pod, host: Node | None, expected: bool) -> None:
-    found = plan.out_of_service([shown], lambda name: host)
-    assert names(found) == (["p"] if expected else [])
-
-
-def test_out_of_service_in_order() -> None:
-    pods = [pod("b", deleting=True, age=1), pod("a", deleting=True, age=1), pod("c", deleting=True, age=5)]
-    assert names(plan.out_of_service(pods, lambda name: node(name))) == ["c", "a", "b"]
+    assert plan.is_out_of_service(shown, lambda name: host) is expected
 
 
 def test_unscheduled() -> None:
     pods = [pod("a", deleting=True, node=""), pod("b", node=""), pod("c", deleting=True)]
-    assert names(plan.unscheduled(pods)) == ["a"]
+    assert [one.name for one in pods if plan.is_unscheduled(one)] == ["a"]
