@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
+from cryptography import x509
 from OpenSSL import SSL
 
 PEER_CERTIFICATES = "peer_certificates"
@@ -111,8 +112,13 @@ class TlsProtocol(asyncio.BufferedProtocol):
             self._end(_why(error))
             return False
         self._flush()
+        try:
+            certificates = self._certificates()
+        except (ValueError, x509.InvalidVersion):  # what OpenSSL takes for one, and others do not
+            self._end("the client's certificate cannot be parsed")
+            return False
         self._inner = self._make()
-        self._inner.connection_made(TlsTransport(self, self._raw_transport))
+        self._inner.connection_made(TlsTransport(self, self._raw_transport, certificates))
         return True
 
     def _end(self, why: str) -> None:
@@ -190,8 +196,8 @@ class TlsProtocol(asyncio.BufferedProtocol):
         else:
             self._raw.pause_reading()
 
-    def certificates(self) -> tuple[bytes, ...]:
-        """What the client sent, its own certificate first. Once the handshake is done."""
+    def _certificates(self) -> tuple[bytes, ...]:
+        """What the client sent, its own certificate first."""
         own = self._tls.get_peer_certificate(as_cryptography=True)
         if own is None:
             return ()
@@ -212,8 +218,8 @@ class TlsProtocol(asyncio.BufferedProtocol):
 class TlsTransport(asyncio.Transport):
     """What the inner protocol sees of its connection."""
 
-    def __init__(self, tls: TlsProtocol, raw: asyncio.Transport) -> None:
-        super().__init__({"sslcontext": tls, PEER_CERTIFICATES: tls.certificates()})
+    def __init__(self, tls: TlsProtocol, raw: asyncio.Transport, certificates: tuple[bytes, ...]) -> None:
+        super().__init__({"sslcontext": tls, PEER_CERTIFICATES: certificates})
         self._tls = tls
         self._raw = raw
 

@@ -1,10 +1,14 @@
 """TLS on memory buffers, without a socket."""
 
 import asyncio
+from contextlib import suppress
 
-from OpenSSL import SSL
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+from OpenSSL import SSL, crypto
 
 from kcm_cli.manager.server.tls_transport import TlsProtocol
+from tests.trust.cases import ROOT, sign
 
 
 class Raw(asyncio.Transport):
@@ -13,9 +17,17 @@ class Raw(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.reading = True
+        self.closed = False
+        self.written = bytearray()
 
     def is_closing(self) -> bool:
-        return False
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
 
     def pause_reading(self) -> None:
         assert self.reading
@@ -42,3 +54,36 @@ def test_a_client_that_does_not_read_is_not_read_from() -> None:
         assert raw.reading
 
     asyncio.run(main())
+
+
+def test_a_client_certificate_that_cannot_be_parsed_ends_its_handshake() -> None:
+    """OpenSSL takes a version that there is not; Go does not either."""
+    ca, failures = sign(ROOT), list[str]()
+    whole = ca.certificate.public_bytes(Encoding.DER)
+    odd = whole.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x07", 1)
+    server, client = SSL.Context(SSL.TLS_SERVER_METHOD), SSL.Context(SSL.TLS_CLIENT_METHOD)
+    server.set_verify(SSL.VERIFY_PEER, lambda *_: True)
+    server.use_certificate(ca.certificate)
+    with pytest.deprecated_call():  # cryptography cannot hold it
+        client.use_certificate(crypto.load_certificate(crypto.FILETYPE_ASN1, odd))
+    for context in (server, client):
+        context.use_privatekey(ca.key)
+
+    async def main() -> None:
+        raw, caller = Raw(), SSL.Connection(client)
+        caller.set_connect_state()
+        protocol = TlsProtocol(server, bytearray(1), asyncio.Protocol, failures.append)
+        protocol.connection_made(raw)
+        for _ in range(4):
+            with suppress(SSL.WantReadError):
+                caller.do_handshake()
+            with suppress(SSL.WantReadError):
+                protocol.received(caller.bio_read(65536))
+            if raw.written:
+                caller.bio_write(bytes(raw.written))
+                raw.written.clear()
+        assert raw.closed
+        assert not protocol.established
+
+    asyncio.run(main())
+    assert failures == ["the client's certificate cannot be parsed"]
