@@ -23,6 +23,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.tasks import innermost
+from kcm_cli.sandbox.cluster import Cluster
 from kcm_cli.sandbox.manifests import Manifest, apply
 from kcm_cli.sandbox.nodes import commands
 from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S
@@ -71,6 +72,7 @@ class HostedSandbox:
         self._loop: WarpLoop
         self._clock: LoopClock
         self._client: Client
+        self._cluster: Cluster
         self._sandbox: Sandbox
         self.token = secrets.token_urlsafe(24)
         self.url = ""
@@ -213,6 +215,18 @@ class HostedSandbox:
     def recover_node(self, name: str) -> None:
         self.call(commands.recover(self._client, name))
 
+    def fail_image(self, pattern: str, message: str = "") -> None:
+        """Images like this cannot be pulled from now on, unless they are on the node: ErrImagePull, ImagePullBackOff.
+
+        pattern: of an image's name as in the pod or in full (``docker.io/library/nginx:1``); ``*`` and ``?`` stand for
+        anything. message: of the failed pull; by default the image does not exist.
+        """
+        self.call(self._fail_image(pattern, message))
+
+    def restore_image(self, pattern: str) -> None:
+        """Images like this, a pattern given to ``fail_image``, can be pulled again."""
+        self.call(self._restore_image(pattern))
+
     def make_namespace(self, name: str) -> None:
         """Make a namespace, and wait until pods can be made in it."""
         self.call(self._make_namespace(name))
@@ -270,6 +284,7 @@ class HostedSandbox:
     async def _serve_until_stopped(self, sandbox: Sandbox) -> None:
         cluster = sandbox.cluster()
         self._client = cluster.admin
+        self._cluster = cluster
         accompanied = asyncio.Event()
         work = None
         if self._companion is not None:
@@ -309,6 +324,12 @@ class HostedSandbox:
 
     async def _route(self, service: str, to: int | str) -> None:
         self._sandbox.api.routes.add(service, to)
+
+    async def _fail_image(self, pattern: str, message: str) -> None:
+        self._cluster.nodes.fail_image(pattern, message)
+
+    async def _restore_image(self, pattern: str) -> None:
+        self._cluster.nodes.restore_image(pattern)
 
     async def _now(self) -> datetime:
         return self._clock.now()

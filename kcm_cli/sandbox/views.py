@@ -271,6 +271,17 @@ POD_METADATA = Resource(GVR("", "v1", "pods"), "Pod", PartialObject)
 NODES = Resource(GVR("", "v1", "nodes"), "Node", SimulatedNode, namespaced=False)
 NODE_LEASES = Resource(GVR("coordination.k8s.io", "v1", "leases"), "Lease", NodeLease, keeps_raw=True)
 
+
+class Keyed(Object, frozen=True, gc=False, kw_only=True):
+    """A ConfigMap or Secret, of which kubelets look at the keys."""
+
+    data: dict[str, object] | None = None
+    binary_data: dict[str, object] | None = None
+
+
+CONFIG_MAP_KEYS = Resource(GVR("", "v1", "configmaps"), "ConfigMap", Keyed)
+SECRET_KEYS = Resource(GVR("", "v1", "secrets"), "Secret", Keyed)
+
 BY_NODE = "node"
 """The index of pods by the node that they are bound to; the empty name has those that are not."""
 

@@ -10,7 +10,6 @@ does not show has a default.
 """
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -23,6 +22,7 @@ from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.planning.pods import is_ready, is_terminal
 from kcm_cli.sandbox.nodes import script
 from kcm_cli.sandbox.nodes.containers import full_image
+from kcm_cli.sandbox.nodes.obstacles import is_image
 from kcm_cli.sandbox.nodes.script import PREFIX, ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import PODS, SimulatedNode, SimulatedPod, containers_of
 
@@ -40,20 +40,10 @@ _PULL_FAILURES = frozenset(
 _STUCK = _PULL_FAILURES | frozenset(
     ("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff", "PreStartHookError")
 )
-_NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
-_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])"
-_IMAGE = re.compile(
-    rf"(?:{_HOST}(?::[0-9]+)?/)?{_NAME}(?:/{_NAME})*(?::\w[\w.-]{{0,127}})?(?:@[a-z0-9]+:[0-9a-f]{{32,}})?"
-)
 DEFAULTS = (
     f"pods without a precedent: {PULL_S:g} s to pull an image that is not on the node, Ready as soon as their probes "
     f"allow, {RUN_S:g} s for those that end, {STOP_S:g} s to stop"
 )
-
-
-def is_image(name: str) -> bool:
-    """Whether a kubelet would take it for the name of an image."""
-    return len(name) <= 4096 and _IMAGE.fullmatch(name) is not None
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
-from kcm_cli.sandbox.nodes.machine import KILLED, ContainerState, Exit
+from kcm_cli.sandbox.nodes.machine import KILLED, PULL, ContainerState, Exit, Hold
 from kcm_cli.sandbox.nodes.script import ContainerScript, Role
 from kcm_cli.sandbox.views import SimulatedContainer, SimulatedPod
 
@@ -54,7 +54,7 @@ def report(
         "imageID": "",
         "ready": ready,
         "restartCount": max(0, current.starts - 1),
-        "state": _state(pod, spec.name, current, now, lost=lost),
+        "state": _state(pod, spec, current, now, lost=lost),
         "lastState": _last_state(pod, spec.name, current, now),
     }
     if script.role is not Role.DEBUG:
@@ -73,10 +73,20 @@ def report(
     return Report(spec.name, script.role, ready, started, doc)
 
 
-def _state(pod: SimulatedPod, name: str, current: ContainerState, now: float, *, lost: bool) -> Doc:
+def waiting(image: str, hold: Hold, attempts: int) -> tuple[str, str]:
+    """Reason and message of a container that is held."""
+    if hold.reason == PULL and attempts % 2 == 0:
+        return "ImagePullBackOff", f'Back-off pulling image "{image}": {PULL}: {hold.message}'
+    return hold.reason, hold.message
+
+
+def _state(pod: SimulatedPod, spec: SimulatedContainer, current: ContainerState, now: float, *, lost: bool) -> Doc:
     if current.started_at is not None:
         return {"running": {"startedAt": instant(current.started_at)}}
     ended = current.exit
+    if current.hold is not None and current.attempts and not lost:
+        reason, message = waiting(spec.image, current.hold, current.attempts)
+        return {"waiting": {"reason": reason, "message": message}}
     if ended is None:
         if lost:
             return {"terminated": {"exitCode": KILLED, "reason": _LOST, "message": _LOST_MESSAGE, **_NO_TIMES}}
@@ -84,11 +94,11 @@ def _state(pod: SimulatedPod, name: str, current: ContainerState, now: float, *,
         return {"waiting": {"reason": reason}}
     if _backing_off(current, now):
         message = (
-            f"back-off {_go_seconds(current.backoff_s)} restarting failed container={name} "
+            f"back-off {_go_seconds(current.backoff_s)} restarting failed container={spec.name} "
             f"pod={pod.name}_{pod.namespace}({pod.uid})"
         )
         return {"waiting": {"reason": CRASH_LOOP, "message": message}}
-    return {"terminated": _terminated(pod, name, ended)}
+    return {"terminated": _terminated(pod, spec.name, ended)}
 
 
 _NO_TIMES: Doc = {"startedAt": None, "finishedAt": None}
@@ -100,7 +110,9 @@ def _backing_off(current: ContainerState, now: float) -> bool:
 
 
 def _last_state(pod: SimulatedPod, name: str, current: ContainerState, now: float) -> Doc:
-    last = current.exit if current.started_at is None and _backing_off(current, now) else current.previous
+    held = current.hold is not None and current.attempts > 0
+    over = current.started_at is None and (held or _backing_off(current, now))
+    last = current.exit if over and current.exit is not None else current.previous
     return {"terminated": _terminated(pod, name, last)} if last is not None else {}
 
 

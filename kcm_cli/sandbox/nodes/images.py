@@ -44,6 +44,10 @@ class Images:
         self.changed = self.changed or not there
         return Pull(_LEAST_MS + number % _SPREAD_MS, size)
 
+    def has(self, image: str) -> bool:
+        """Whether it is on the node."""
+        return full_image(image) in self._sizes
+
     def docs(self) -> list[Doc]:
         """As a node's status tells them: the largest first."""
         largest = sorted(self._sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_TOLD]

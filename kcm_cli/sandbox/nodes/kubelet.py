@@ -25,6 +25,7 @@ from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.conditions import Reported
 from kcm_cli.sandbox.nodes.machine import PodState
+from kcm_cli.sandbox.nodes.obstacles import Obstacles
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
 from kcm_cli.sandbox.nodes.script import PodScript
@@ -99,6 +100,7 @@ class Kubelets:
         clock: Clock,
         behaviour: Behaviour | None = None,
     ) -> None:
+        """``obstacles``, where it is set before they run, says what keeps pods from starting."""
         self._client = client
         self._pods = pods
         self._nodes = nodes
@@ -109,17 +111,32 @@ class Kubelets:
         self._resting: dict[str, Agent] = {}
         self._queue = WorkQueue("pods", clock)
         self.agents: Alive
+        self.obstacles: Obstacles | None = None
         pods.store.add_index(BY_NODE, node_of)
         pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._gone)
 
     async def run(self) -> None:
         """Play until cancelled."""
+        if self.obstacles is not None:
+            await self.obstacles.synced()
         await work_on(self._queue, WORKERS, self._sync)
 
     def node_changed(self, name: str) -> None:
         """A node came, went, failed or recovered: look at its pods again."""
         for pod in self._pods.store.by_index(BY_NODE, name):
             self._queue.add(pod.key)
+
+    def namespace_changed(self, namespace: str) -> None:
+        """A ConfigMap or Secret in it is another than before: look at the pods that may wait for it."""
+        for key, life in self._lives.items():
+            state = life.state
+            if life.pod.namespace == namespace and (state.hold or any(c.hold for c in state.containers)):
+                self._queue.add(key)
+
+    def look_at_all(self) -> None:
+        """Look at every pod again."""
+        for key in self._lives:
+            self._queue.add(key)
 
     def _seen(self, pod: SimulatedPod) -> None:
         if not pod.spec.node_name:
@@ -175,7 +192,7 @@ class Kubelets:
         """Bring a pod's life up to now, report it, and come back when something changes."""
         now = self._clock.now().timestamp()
         before = life.state
-        state = machine.advance(life.script, before, now)
+        state = machine.advance(life.script, self._held(life, pod, before, now), now)
         if life.pod is not pod:
             state = self._changed(life, pod, state, now)
         if not pod.deleting and differs(pod, life.granted):
@@ -183,7 +200,7 @@ class Kubelets:
         if pod.deleting:
             grace_s = pod.metadata.deletion_grace_period_seconds
             state = machine.stop(state, now, life.script.grace_s if grace_s is None else float(grace_s))
-        state = machine.advance(life.script, state, now)
+        state = machine.advance(life.script, self._held(life, pod, state, now), now)
         life.state = state
         before = machine.extend(life.script, before, now)
         for notice in notices(pod, life.script, before, state, life.agent.images):
@@ -198,6 +215,12 @@ class Kubelets:
             due_s = min(due_s, resizing.RETRY_S if life.pending.since < now else resizing.FIRST_RETRY_S)
         if due_s < float("inf"):
             self._queue.add_after(key, due_s)
+
+    def _held(self, life: Life, pod: SimulatedPod, state: PodState, now: float) -> PodState:
+        if self.obstacles is None or state.stop is not None:
+            return state
+        volumes = self.obstacles.of_volumes(pod) if state.sandbox_at is None else None
+        return machine.hold(state, volumes, self.obstacles.of_containers(pod, life.script, life.agent.images), now)
 
     def _changed(self, life: Life, pod: SimulatedPod, state: PodState, now: float) -> PodState:
         """The pod is another than before: its wishes, its images, or only its status."""

@@ -8,7 +8,7 @@ upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go, staging/src/k8s.io/cli
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
@@ -30,11 +30,26 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """Why something cannot start now: what its status or its Event says of it."""
+
+    reason: str
+    message: str
+
+
+PULL, MOUNT = "ErrImagePull", "FailedMount"
+_PULL_FAILS_S = 2.0
+"""How long a status says that a pull has failed before it says that the next one waits."""
+_MOUNT_BACKOFF_S, _MOUNT_BACKOFF_MAX_S = 0.5, 122.0
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerState:
     """One container. Running from ``started_at``; otherwise it has ended (``exit``) or has not begun.
 
     ``previous`` is the end of the run before. ``restart_at`` is infinite where no run will follow. ``run_from``: from
-    when the current run's time counts, where that was changed since it started.
+    when the current run's time counts, where that was changed since it started. ``hold``: what keeps it from starting
+    since ``free_from``; ``attempts``: how often that was found; with images every second one is the wait after a pull.
     """
 
     starts: int = 0
@@ -45,6 +60,10 @@ class ContainerState:
     backoff_s: float = 0.0
     backoff_at: float = 0.0
     run_from: float = 0.0
+    hold: Hold | None = None
+    attempts: int = 0
+    attempted_at: float = 0.0
+    free_from: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +86,9 @@ class PodState:
     sandbox_at: float | None = None
     stop: Stop | None = None
     changed_at: float = 0.0
+    hold: Hold | None = None
+    attempts: int = 0
+    attempted_at: float = 0.0
 
 
 DEADLINE_EXCEEDED = "DeadlineExceeded"
@@ -97,6 +119,17 @@ def change(state: PodState, index: int, now: float) -> PodState:
         return state
     ended = Exit(0, "Completed", current.started_at, now, current.starts)
     return _with(state, index, replace(current, started_at=None, exit=ended, restart_at=now))
+
+
+def hold(state: PodState, volumes: Hold | None, containers: Sequence[Hold | None], now: float) -> PodState:
+    """What keeps the pod as a whole, and its first containers, from starting from now on."""
+    if state.hold != volumes:
+        state = replace(state, hold=volumes, attempts=0, changed_at=now)
+    for index, new in enumerate(containers[: len(state.containers)]):
+        current = state.containers[index]
+        if current.hold != new:
+            state = _with(state, index, replace(current, hold=new, attempts=0, free_from=now))
+    return state
 
 
 def rewrite(old: PodScript, new: PodScript, state: PodState, now: float) -> PodState:
@@ -199,7 +232,11 @@ def _changes(script: PodScript, state: PodState) -> Iterator[_Change]:
 def _setting_up(script: PodScript, state: PodState) -> Iterator[_Change]:
     if state.sandbox_at is None:
         at = max(state.accepted_at + script.start_delay_s, state.changed_at)
-        yield at, replace(state, sandbox_at=at)
+        if state.hold is None:
+            yield at, replace(state, sandbox_at=at)
+        else:
+            at = _attempt_at(state.hold, state.attempts, state.attempted_at, at)
+            yield at, replace(state, attempts=state.attempts + 1, attempted_at=at)
     at = max(state.accepted_at + script.deadline_s, state.changed_at)
     if at < math.inf:
         yield at, replace(state, stop=Stop(at, at + script.grace_s, DEADLINE_EXCEEDED, _DEADLINE_MESSAGE))
@@ -238,6 +275,10 @@ def _start(state: PodState, index: int, at: float) -> _Change:
     if at == math.inf:
         return _NOTHING
     old = state.containers[index]
+    at = max(at, old.free_from)
+    if old.hold is not None:
+        at = _attempt_at(old.hold, old.attempts, old.attempted_at, at)
+        return at, _with(state, index, replace(old, attempts=old.attempts + 1, attempted_at=at))
     backoff_s, backoff_at = old.backoff_s, old.backoff_at
     if old.starts:
         expired = backoff_s == 0.0 or old.exit is None or old.exit.finished - backoff_at > 2 * BACKOFF_MAX_S
@@ -245,6 +286,19 @@ def _start(state: PodState, index: int, at: float) -> _Change:
         backoff_at = at
     new = ContainerState(old.starts + 1, at, None, old.exit, math.inf, backoff_s, backoff_at)
     return at, _with(state, index, new)
+
+
+def _attempt_at(hold: Hold, attempts: int, attempted_at: float, first_at: float) -> float:
+    """When the next attempt at something that is held will be made."""
+    if attempts == 0:
+        return first_at
+    if hold.reason == PULL:
+        if attempts % 2:
+            return attempted_at + _PULL_FAILS_S
+        return attempted_at - _PULL_FAILS_S + min(BACKOFF_MAX_S, BACKOFF_S * 2.0 ** min(attempts // 2 - 1, 8))
+    if hold.reason == MOUNT:
+        return attempted_at + min(_MOUNT_BACKOFF_MAX_S, _MOUNT_BACKOFF_S * 2.0 ** min(attempts - 1, 8))
+    return math.inf
 
 
 def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) -> Exit | None:

@@ -12,6 +12,7 @@ from kcm_cli.sandbox.nodes import commands, shape
 from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S, Agents
 from kcm_cli.sandbox.nodes.kubelet import Kubelets
 from kcm_cli.sandbox.nodes.mounts import Mounts
+from kcm_cli.sandbox.nodes.obstacles import Obstacles
 from kcm_cli.sandbox.views import NODES, PODS
 
 
@@ -36,6 +37,8 @@ class Nodes:
         self._kubelets = Kubelets(client, informers.get(PODS), self._informer, events, clock)
         self._agents = Agents(client, self._informer, events, clock, rng, self._changed, heartbeat_s, ranged=ranged)
         self._kubelets.agents = self._agents
+        self._obstacles = Obstacles(informers, self._kubelets.namespace_changed)
+        self._kubelets.obstacles = self._obstacles
         self._mounts = Mounts(client, informers, clock, lambda name: self._agents.alive(name) is not None)
 
     async def run(self) -> None:
@@ -48,6 +51,16 @@ class Nodes:
     def _changed(self, name: str) -> None:
         self._kubelets.node_changed(name)
         self._mounts.node_changed(name)
+
+    def fail_image(self, pattern: str, message: str = "") -> None:
+        """Images like this pattern of ``*`` and ``?`` cannot be pulled from now on, unless they are on the node."""
+        self._obstacles.fail_image(pattern, message)
+        self._kubelets.look_at_all()
+
+    def restore_image(self, pattern: str) -> None:
+        """Images like this pattern can be pulled again."""
+        self._obstacles.restore_image(pattern)
+        self._kubelets.look_at_all()
 
     async def ensure(self, count: int) -> None:
         """Make nodes 1 to ``count`` unless they exist. Raises RequestError."""

@@ -21,6 +21,7 @@ from kcm_cli.sandbox.views import Probe, RestartRule, SimulatedContainer, Simula
 PREFIX = "sandbox.kcm.dev/"
 START_DELAY, READY_DELAY, RUN_TIME, STOP_TIME = "start-delay", "ready-delay", "run-time", "stop-time"
 EXIT_CODE, EXIT_REASON, RESTARTS = "exit-code", "exit-reason", "restarts"
+PULL_ERROR = "pull-error"
 NEVER = "never"
 SHORT_RUN_S = 1.0
 """How long a container runs that is meant to end and does not say when, and a program at least."""
@@ -59,6 +60,7 @@ class ContainerScript:
     started_s: float
     ready_s: float
     stop_s: float
+    pull_error: str = ""
 
     def nth_run(self, number: int) -> Run:
         """The run with this number, counted from 1."""
@@ -152,6 +154,7 @@ class _Reader:
             started_s,
             wishes.seconds(READY_DELAY, scope, max(started_s, _probe_s(container.readiness_probe))),
             _pre_stop_s(container) + wishes.seconds(STOP_TIME, scope, 0.0),
+            wishes.text(PULL_ERROR, scope),
         )
 
     def _programmed(

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from kcm_cli.planning.actions import Notice
 from kcm_cli.sandbox.events import ref_of
+from kcm_cli.sandbox.nodes.containers import waiting
 from kcm_cli.sandbox.nodes.images import Images
-from kcm_cli.sandbox.nodes.machine import ContainerState, PodState
+from kcm_cli.sandbox.nodes.machine import PULL, ContainerState, Hold, PodState
+from kcm_cli.sandbox.nodes.obstacles import INVALID_IMAGE
 from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
 
@@ -25,6 +27,8 @@ def notices(
     killed = before.stop is None and after.stop is not None
     if before.stop is None and after.stop is not None and after.stop.reason:
         yield Notice(ref_of("v1", "Pod", pod), NORMAL, after.stop.reason, after.stop.message)
+    if after.hold is not None and after.attempts and after.attempted_at != before.attempted_at:
+        yield Notice(ref_of("v1", "Pod", pod), WARNING, after.hold.reason, after.hold.message)
     for container, old, new in zip(script.containers, before.containers, after.containers, strict=True):
         if killed and old.started_at is not None:
             yield _notice(pod, container, NORMAL, "Killing", f"Stopping container {container.name}")
@@ -39,11 +43,32 @@ def _of_container(
         yield from _of_image(pod, container, images)
         yield _notice(pod, container, NORMAL, "Created", "Container created")
         yield _notice(pod, container, NORMAL, "Started", "Container started")
+    if new.hold is not None and new.attempts and new.attempted_at != old.attempted_at:
+        yield from _of_hold(pod, container, new, new.hold, images)
     ended = new.exit
     if ended is not None and ended.finished < new.restart_at < float("inf"):
         where = f"{pod.name}_{pod.namespace}({pod.uid})"
         text = f"Back-off restarting failed container {container.name} in pod {where}"
         yield _notice(pod, container, WARNING, "BackOff", text)
+
+
+def _of_hold(
+    pod: SimulatedPod, container: ContainerScript, state: ContainerState, hold: Hold, images: Images
+) -> Iterator[Notice]:
+    image = next((c.image for c in containers_of(pod) if c.name == container.name), "")
+    reason, _ = waiting(image, hold, state.attempts)
+    error = reason
+    if reason == PULL:
+        yield _notice(pod, container, NORMAL, "Pulling", f'Pulling image "{image}"')
+        yield _notice(pod, container, WARNING, "Failed", f'Failed to pull image "{image}": {hold.message}')
+    elif hold.reason == PULL:
+        yield _notice(pod, container, NORMAL, "BackOff", f'Back-off pulling image "{image}"')
+    elif reason == INVALID_IMAGE:
+        yield _notice(pod, container, WARNING, "InspectFailed", hold.message)
+    else:
+        yield from _of_image(pod, container, images)
+        error = hold.message
+    yield _notice(pod, container, WARNING, "Failed", f"Error: {error}")
 
 
 def _of_image(pod: SimulatedPod, container: ContainerScript, images: Images) -> Iterator[Notice]:

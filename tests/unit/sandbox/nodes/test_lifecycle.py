@@ -556,6 +556,127 @@ def test_a_command_that_fails_is_restarted_with_a_backoff(play):
     play(run, 1)
 
 
+def waiting(status: dict) -> dict:
+    return status["containerStatuses"][0]["state"]["waiting"]
+
+
+SECRETS, CONFIG_MAPS = resource("secrets"), resource("configmaps")
+
+
+def test_a_missing_secret_or_key_keeps_a_container_from_starting(play):
+    async def run(world: World) -> None:
+        ref = {"secretKeyRef": {"name": "s", "key": "k"}}
+        await world.pod("a", command("serve", env=[{"name": "A", "valueFrom": ref}]))
+        await world.pod("b", command("serve", envFrom=[{"configMapRef": {"name": "m"}}]))
+        await world.pod("c", command("serve", envFrom=[{"secretRef": {"name": "s", "optional": True}}]))
+        await world.wait(5)
+        reason = "CreateContainerConfigError"
+        assert waiting(await world.status("a")) == {"reason": reason, "message": 'secret "s" not found'}
+        assert waiting(await world.status("b")) == {"reason": reason, "message": 'configmap "m" not found'}
+        assert [(await world.status(name))["phase"] for name in "abc"] == ["Pending", "Pending", "Running"]
+        assert ("Failed", 'Error: secret "s" not found') in await world.events("a")
+        await world.create(SECRETS, {"metadata": {"name": "s"}})
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}})
+        await world.wait(2)
+        assert waiting(await world.status("a"))["message"] == "couldn't find key k in Secret default/s"
+        assert (await world.status("b"))["phase"] == "Running"
+        await world.patch(SECRETS, "s", {"stringData": {"k": "v"}})
+        await world.wait(2)
+        status = await world.status("a")
+        assert (status["phase"], status["containerStatuses"][0]["restartCount"]) == ("Running", 0)
+
+    play(run, 1)
+
+
+def test_a_volume_of_a_missing_object_keeps_a_pod_from_starting(play):
+    async def run(world: World) -> None:
+        secret = {"name": "v", "secret": {"secretName": "s", "items": [{"key": "k", "path": "k"}]}}
+        await world.pod("a", {"volumes": [secret]})
+        await world.pod("b", {"volumes": [{"name": "v", "projected": {"sources": [{"configMap": {"name": "m"}}]}}]})
+        await world.wait(5)
+        for name, problem in (("a", 'secret "s" not found'), ("b", 'configmap "m" not found')):
+            status = await world.status(name)
+            assert (status["phase"], waiting(status)) == ("Pending", {"reason": "ContainerCreating"})
+            assert ("FailedMount", f'MountVolume.SetUp failed for volume "v" : {problem}') in await world.events(name)
+        await world.create(SECRETS, {"metadata": {"name": "s"}})
+        await world.create(CONFIG_MAPS, {"metadata": {"name": "m"}})
+        await world.wait(5)
+        assert (await world.status("b"))["phase"] == "Running"
+        text = 'MountVolume.SetUp failed for volume "v" : references non-existent secret key: k'
+        assert ("FailedMount", text) in await world.events("a")
+        await world.patch(SECRETS, "s", {"stringData": {"k": "v"}})
+        await world.wait(2)
+        assert (await world.status("a"))["phase"] == "Running"
+
+    play(run, 1)
+
+
+def test_an_image_that_cannot_be_pulled_backs_off(play):
+    async def run(world: World) -> None:
+        world.cluster.nodes.fail_image("*/broken:*")
+        await world.pod("a", {"containers": [{"name": "c", "image": "example.com/broken:1"}]})
+        await world.pod("b", pull_error="no such host")
+        await world.pod("c")
+        await world.wait(1)
+        assert waiting(await world.status("b")) == {"reason": "ErrImagePull", "message": "no such host"}
+        assert waiting(await world.status("a"))["message"].startswith(
+            "rpc error: code = NotFound desc = failed to pull"
+        )
+        await world.wait(4)
+        back = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "nginx": ErrImagePull: no such host'}
+        assert waiting(await world.status("b")) == back
+        assert (await world.status("c"))["phase"] == "Running"
+        told = await world.events("b")
+        for event in (
+            ("Pulling", 'Pulling image "nginx"'),
+            ("Failed", 'Failed to pull image "nginx": no such host'),
+            ("Failed", "Error: ErrImagePull"),
+            ("BackOff", 'Back-off pulling image "nginx"'),
+            ("Failed", "Error: ImagePullBackOff"),
+        ):
+            assert event in told
+        await world.wait(6)
+        assert waiting(await world.status("b"))["reason"] == "ErrImagePull"
+        await world.wait(2)
+        assert waiting(await world.status("b"))["reason"] == "ImagePullBackOff"
+        await world.client.patch(PODS, "default", "a", {"spec": {"containers": [{"name": "c", "image": "good:1"}]}})
+        await world.patch(PODS, "b", {"metadata": {"annotations": {"sandbox.kcm.dev/pull-error": None}}})
+        await world.wait(2)
+        assert [(await world.status(name))["phase"] for name in "ab"] == ["Running", "Running"]
+
+    play(run, 1)
+
+
+def test_an_image_can_be_pulled_again_and_one_on_the_node_need_not(play):
+    async def run(world: World) -> None:
+        spec = {"containers": [{"name": "c", "image": "app:1"}]}
+        world.cluster.nodes.fail_image("app:*", "denied")
+        await world.pod("a", dict(spec))
+        await world.wait(5)
+        assert waiting(await world.status("a"))["reason"] == "ImagePullBackOff"
+        world.cluster.nodes.restore_image("app:*")
+        await world.wait(1)
+        assert (await world.status("a"))["phase"] == "Running"
+        world.cluster.nodes.fail_image("app:*", "denied")
+        await world.pod("b", dict(spec))
+        await world.wait(2)
+        assert (await world.status("b"))["phase"] == "Running"
+
+    play(run, 1)
+
+
+def test_what_is_no_name_of_an_image(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"containers": [{"name": "c", "image": "Not//Valid"}]})
+        await world.wait(2)
+        text = 'Failed to apply default image tag "Not//Valid": couldn\'t parse image name "Not//Valid": '
+        message = f"{text}invalid reference format"
+        assert waiting(await world.status("a")) == {"reason": "InvalidImageName", "message": message}
+        assert ("InspectFailed", message) in await world.events("a")
+
+    play(run, 1)
+
+
 def test_annotations_win_over_commands(play):
     async def run(world: World) -> None:
         await world.pod("a", {"restartPolicy": "Never", **command("false")}, exit_code="0", run_time="10s")

@@ -1,0 +1,162 @@
+"""What keeps a pod's volumes and containers from starting: ConfigMaps and Secrets that are missing, and images.
+
+upstream: pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables, pkg/kubelet/images/image_manager.go,
+pkg/volume/{configmap,secret,projected}
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from kcm_cli.machinery.meta import Object
+from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.sandbox.nodes.containers import full_image
+from kcm_cli.sandbox.nodes.images import Images
+from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
+from kcm_cli.sandbox.nodes.script import PodScript
+from kcm_cli.sandbox.views import (
+    CONFIG_MAP_KEYS,
+    SECRET_KEYS,
+    ConfigMapSource,
+    Keyed,
+    KeyRef,
+    SecretSource,
+    SimulatedContainer,
+    SimulatedPod,
+    containers_of,
+)
+
+INVALID_IMAGE, CONFIG_ERROR = "InvalidImageName", "CreateContainerConfigError"
+_ROOT_CA = "kube-root-ca.crt"
+"""In every pod; without a manager nobody makes it, and pods run all the same."""
+_NAME = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[0-9a-fA-F:]+\])"
+_IMAGE = re.compile(
+    rf"(?:{_HOST}(?::[0-9]+)?/)?{_NAME}(?:/{_NAME})*(?::\w[\w.-]{{0,127}})?(?:@[a-z0-9]+:[0-9a-f]{{32,}})?"
+)
+
+
+@lru_cache(4096)
+def is_image(name: str) -> bool:
+    """Whether a kubelet would take it for the name of an image."""
+    return len(name) <= 4096 and _IMAGE.fullmatch(name) is not None
+
+
+class Obstacles:
+    """Looks at the caches. ``changed`` is called with the namespace in which a ConfigMap or Secret changed."""
+
+    def __init__(self, informers: Informers, changed: Callable[[str], None]) -> None:
+        self._config_maps = informers.get(CONFIG_MAP_KEYS)
+        self._secrets = informers.get(SECRET_KEYS)
+        self._failing: dict[str, str] = {}
+
+        def seen(obj: Object) -> None:
+            changed(obj.namespace)
+
+        for informer in (self._config_maps, self._secrets):
+            informer.listen(on_add=seen, on_update=lambda _, new: seen(new), on_delete=seen)
+
+    async def synced(self) -> None:
+        """Wait until the caches are filled."""
+        await self._config_maps.synced.wait()
+        await self._secrets.synced.wait()
+
+    def fail_image(self, pattern: str, message: str) -> None:
+        """Images like this (``*`` and ``?`` stand for anything) cannot be pulled; empty message: they do not exist."""
+        self._failing[pattern] = message
+
+    def restore_image(self, pattern: str) -> None:
+        """They can be pulled again."""
+        self._failing.pop(pattern, None)
+
+    def of_volumes(self, pod: SimulatedPod) -> Hold | None:
+        """What keeps the pod as a whole from starting."""
+        for volume in pod.spec.volumes:
+            for problem in self._volume_problems(pod.namespace, volume.config_map, volume.secret):
+                return _not_mounted(volume.name, problem)
+            for part in volume.projected.sources if volume.projected is not None else ():
+                for problem in self._volume_problems(pod.namespace, part.config_map, part.secret):
+                    return _not_mounted(volume.name, problem)
+        return None
+
+    def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> list[Hold | None]:
+        """What keeps each container from starting, in the order of the script."""
+        wishes = {container.name: container.pull_error for container in script.containers}
+        return [
+            self._image(container, wishes.get(container.name, ""), images) or self._environment(pod, container)
+            for container in containers_of(pod)
+        ]
+
+    def _image(self, container: SimulatedContainer, wish: str, images: Images) -> Hold | None:
+        image = container.image
+        if not is_image(image):
+            why = f'couldn\'t parse image name "{image}": invalid reference format'
+            return Hold(INVALID_IMAGE, f'Failed to apply default image tag "{image}": {why}')
+        if not wish and not self._failing:
+            return None
+        if container.image_pull_policy != "Always" and images.has(image):
+            return None
+        name = full_image(image)
+        rules = (text for pattern, text in self._failing.items() if _like(image, pattern) or _like(name, pattern))
+        error = wish or next(rules, None)
+        return Hold(PULL, error or _not_found(name)) if error is not None else None
+
+    def _environment(self, pod: SimulatedPod, container: SimulatedContainer) -> Hold | None:
+        for message in self._env_problems(pod, container):
+            return Hold(CONFIG_ERROR, message)
+        return None
+
+    def _env_problems(self, pod: SimulatedPod, container: SimulatedContainer) -> Iterator[str]:
+        for source in container.env_from:
+            yield from self._ref(pod, source.config_map_ref, self._config_maps, "ConfigMap")
+            yield from self._ref(pod, source.secret_ref, self._secrets, "Secret")
+        for variable in container.env:
+            if variable.value_from is not None and not variable.value:
+                yield from self._ref(pod, variable.value_from.config_map_key_ref, self._config_maps, "ConfigMap")
+                yield from self._ref(pod, variable.value_from.secret_key_ref, self._secrets, "Secret")
+
+    def _ref(self, pod: SimulatedPod, ref: KeyRef | None, cache: Informer[Keyed], kind: str) -> Iterator[str]:
+        if ref is None or ref.optional:
+            return
+        found = cache.store.get(f"{pod.namespace}/{ref.name}")
+        if found is None:
+            yield f'{kind.lower()} "{ref.name}" not found'
+        elif ref.key and ref.key not in (found.data or ()):
+            yield f"couldn't find key {ref.key} in {kind} {pod.namespace}/{ref.name}"
+
+    def _volume_problems(
+        self, namespace: str, config_map: ConfigMapSource | None, secret: SecretSource | None
+    ) -> Iterator[str]:
+        if config_map is not None and not config_map.optional and config_map.name != _ROOT_CA:
+            found = self._config_maps.store.get(f"{namespace}/{config_map.name}")
+            if found is None:
+                yield f'configmap "{config_map.name}" not found'
+            elif missing := _missing(config_map, found):
+                yield f"configmap references non-existent config key: {missing}"
+        if secret is not None and not secret.optional:
+            name = secret.secret_name or secret.name
+            found = self._secrets.store.get(f"{namespace}/{name}")
+            if found is None:
+                yield f'secret "{name}" not found'
+            elif missing := _missing(secret, found):
+                yield f"references non-existent secret key: {missing}"
+
+
+def _missing(source: ConfigMapSource, found: Keyed) -> str:
+    keys = {*(found.data or ()), *(found.binary_data or ())}
+    return next((item.key for item in source.items if item.key not in keys), "")
+
+
+def _not_mounted(volume: str, problem: str) -> Hold:
+    return Hold(MOUNT, f'MountVolume.SetUp failed for volume "{volume}" : {problem}')
+
+
+def _not_found(image: str) -> str:
+    text = f'failed to pull and unpack image "{image}": failed to resolve reference "{image}": {image}: not found'
+    return f"rpc error: code = NotFound desc = {text}"
+
+
+def _like(image: str, pattern: str) -> bool:
+    return fnmatchcase(image, pattern)
