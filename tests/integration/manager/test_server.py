@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -327,6 +328,48 @@ def test_health_shows_failures_and_exclusions() -> None:
             assert status == 200
             assert "[+]b excluded: ok\n" in body
             assert 'no matches for "x"' in body
+
+    run(work)
+
+
+def test_metrics_are_text_whatever_a_scraper_would_rather_have() -> None:
+    accept = (
+        "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,"
+        "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+    )
+
+    async def work() -> None:
+        async with serving() as server:
+            server.registry.counter("some_total", "Some.").labels().inc()
+            status, body, headers = await server.get("/metrics", token="good", headers={"accept": accept})
+            assert (status, headers["content-type"].split("; ")[:2]) == (200, ["text/plain", "version=0.0.4"])
+            assert "\nsome_total 1\n" in body
+
+    run(work)
+
+
+def test_connections_speak_http_1_and_begin_anew() -> None:
+    def connect(context: ssl.SSLContext, port: int, session: ssl.SSLSession | None) -> tuple[bool, str | None, Any]:
+        """Whether the session was resumed, the protocol, and the session to resume."""
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=10) as raw,
+            context.wrap_socket(raw, session=session) as sock,
+        ):
+            sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            assert sock.recv(4096).startswith(b"HTTP/1.1 200 OK\r\n")
+            return bool(sock.session_reused), sock.selected_alpn_protocol(), sock.session
+
+    async def work() -> None:
+        async with serving() as server:
+            for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+                context = insecure()
+                context.minimum_version = context.maximum_version = version
+                context.set_alpn_protocols(["h2", "http/1.1"])
+                _, protocol, session = await asyncio.to_thread(connect, context, server.port, None)
+                assert protocol != "h2"
+                assert session is not None
+                resumed, _, _ = await asyncio.to_thread(connect, context, server.port, session)
+                assert not resumed
 
     run(work)
 

@@ -94,6 +94,14 @@ def test_refuses(kind: Kind, text: str) -> None:
         kind.parse(text)
 
 
+@pytest.mark.parametrize("kind", [kinds.FLOAT, kinds.FLOAT32], ids=["float", "float32"])
+@pytest.mark.parametrize("text", ["inf", "-Inf", "+infinity", "NaN", "1e400", "0x1p-2", "0x1.8p3"])
+def test_numbers_are_finite_and_decimal(kind: Kind, text: str) -> None:
+    """Go's parser takes all of these but 1e400."""
+    with pytest.raises(ValueError, match="must be a (finite )?number"):
+        kind.parse(text)
+
+
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_float32_keeps_the_number_and_is_no_longer_than_needed(value: float) -> None:
     short = to_float32(value)
