@@ -18,7 +18,7 @@ from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import APPLY, Notice, Patch, ref_to
 from kcm_cli.planning.protection import is_held, lacks
 from kcm_cli.rest.errors import Conflict, NotFound
-from kcm_cli.rest.listing import list_all
+from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.transport import RequestError
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class ServiceCIDRController:
     async def _release(self, current: ServiceCIDR) -> None:
         """The other ranges are asked of the server: one that the cache still has may have gone just now."""
         async with self._ending:
-            live = await list_all(self._client, SERVICE_CIDRS)
+            live = await list_readable(self._client, SERVICE_CIDRS)
             if self._blocks(current, live.items):
                 await self._set(current, plan.BLOCKED)
             else:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from kcm_cli.rest.errors import Invalid
-from kcm_cli.rest.transport import Request, Transport
+from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.faults import Refusing, Rewriting
 from tests.unit.sandbox.nodes.world import World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
@@ -164,6 +164,24 @@ def test_a_status_that_cannot_be_set_is_told(play):
             down[0] = False
             await world.wait(30)
             assert await condition(world) == ("True", "")
+
+    play(life, nodes=0)
+
+
+def test_a_range_goes_though_another_cannot_be_decoded(play):
+    """What is not known to hold addresses is taken to hold none: that keeps ranges, and lets none go too early."""
+
+    async def life(world: World) -> None:
+        def edited(request: Request, response: Response) -> Response:
+            return Response(response.status, response.headers, response.body.replace(b'["192.168.9.0/24"]', b"5"))
+
+        async with running(world, Rewriting(world.server.transport(), edited)):
+            await add(world, "odd", "192.168.9.0/24")
+            await add(world)
+            await world.wait()
+            await world.delete(RANGES, "more")
+            await world.wait(12)
+            assert await world.gone("more", RANGES)
 
     play(life, nodes=0)
 
