@@ -29,7 +29,7 @@ from kcm_cli.rest import errors
 from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
 from kcm_cli.rest.parts import Query, delete_options, given, object_path
 from kcm_cli.rest.ratelimit import Limiter, faster
-from kcm_cli.rest.reading import read, read_doc, read_object
+from kcm_cli.rest.reading import read, read_named, read_object
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Transport, TransportError
 
 log = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class Client:
     async def get_doc(self, resource: Resource[Any], namespace: str, name: str, *, subresource: str = "") -> Doc:
         """One object as the server sent it. Raises NotFound."""
         path = object_path(resource, namespace, name, subresource)
-        return read_doc(await self._call(Request("GET", path, (), self._accept_json)))
+        return read_named(resource, await self._call(Request("GET", path, (), self._accept_json)), name, subresource)
 
     async def list_page(
         self,

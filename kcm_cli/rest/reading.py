@@ -1,6 +1,6 @@
 """What an answer of success says, or ``Unreadable``: the one error for answers that are not what was asked for."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec
@@ -29,6 +29,15 @@ def read_doc(body: codec.Data) -> Doc:
         return codec.decode_doc(body)
     except codec.DecodeError as error:
         raise unreadable(error) from None
+
+
+def read_named(resource: Resource[Any], body: codec.Data, name: str, subresource: str = "") -> Doc:
+    """An answer as the document of the object that was asked for. Raises Unreadable."""
+    doc = read_doc(body)
+    metadata = doc.get("metadata")
+    if subresource in _ABOUT_OBJECT and not (isinstance(metadata, dict) and metadata.get("name") == name):
+        raise Unreadable(f"the answer cannot be read: it is no {resource.kind or 'object'} named {name}")
+    return doc
 
 
 def read_object(resource: Resource[Obj], body: bytes, name: str = "", subresource: str = "") -> Obj:

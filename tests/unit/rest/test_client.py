@@ -190,6 +190,13 @@ def test_names_that_would_lead_elsewhere_are_refused(script, answer, call, names
     assert transport.asked == []
 
 
+@pytest.mark.parametrize("doc", [{}, {"kind": "Status", "status": "Success"}, {"metadata": {"name": "b"}}])
+def test_a_document_that_is_not_the_one_asked_for_is_unreadable(script, answer, doc):
+    """A scale of {} would be one of no replicas."""
+    with pytest.raises(Unreadable):
+        virtual.run(script(answer(200, doc)).client().get_doc(DEPLOYMENTS, "ns", "a", subresource="scale"))
+
+
 @pytest.mark.parametrize(("namespace", "name"), [("", "x"), ("ns", "")])
 def test_a_reference_without_a_name_or_namespace_is_one_object_s_fault(script, answer, namespace, name):
     """Other clients write such into a status: no defect of ours to log with a traceback."""
