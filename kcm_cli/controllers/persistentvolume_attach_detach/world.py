@@ -29,6 +29,7 @@ from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.volumes.attachable import (
     CSI,
+    PLUGINS,
     SEPARATOR,
     AttachableVolume,
     attachment_name,
@@ -226,7 +227,10 @@ class World:
         await self._each(self._pods, self._pod)
 
     def _flex_drivers(self) -> None:
-        """FlexVolume drivers have come or gone: their volumes can be attached from now on, or not any more."""
+        """FlexVolume drivers have come or gone: their volumes can be attached and detached from now on, or not any more.
+
+        In one piece: while the pods are not read again, what they need looks as if nobody needed it.
+        """
         if not self._populated:
             return
         for wanted in self.desired:
@@ -236,6 +240,7 @@ class World:
         for pod in self._pods.store.list():
             if any(volume.options is not None for volume in self._attachable(pod)):
                 self._pod(pod)
+        self._look_at(found.name for found in self.actual if plugin_of(found.name)[0] not in PLUGINS)
 
     # -- parts
 

@@ -145,17 +145,37 @@ def test_a_driver_that_does_not_answer_holds_no_other_up(tmp_path):
     asyncio.run(life())
 
 
+async def until(world: World, done) -> None:
+    for _ in range(400):
+        if await done():
+            return
+        time.sleep(0.02)  # for the process
+        await world.wait(0.1)
+    raise AssertionError("not in time")
+
+
+def test_what_was_attached_before_its_driver_came_is_detached_by_it(play, tmp_path):
+    async def life(world: World) -> None:
+        volumes = [{"name": "example.com/disk/d", "devicePath": "/dev/x"}]
+        status = {"status": {"volumesAttached": volumes}}
+        await world.client.patch(NODES, "", "node-1", status, subresource="status")
+        configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
+        async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
+            await world.wait(15)
+            assert await told(world) == ["example.com/disk/d"]
+            calls = install(tmp_path, "example.com/disk", GOOD).parent / "calls"
+
+            async def detached() -> bool:
+                return calls.exists() and "detach d node-1" in calls.read_text().splitlines()
+
+            await until(world, detached)
+
+    play(life)
+
+
 def test_a_pod_with_a_volume_of_a_driver(play, tmp_path):
     """Time is virtual, the driver's is not: the loop is given real time between its steps."""
     calls = install(tmp_path, "example.com/disk", GOOD).parent / "calls"
-
-    async def until(world: World, done) -> None:
-        for _ in range(400):
-            if await done():
-                return
-            time.sleep(0.02)  # for the process
-            await world.wait(0.1)
-        raise AssertionError("not in time")
 
     async def life(world: World) -> None:
         flex = {"driver": "example.com/disk", "fsType": "ext4", "options": {"size": "1"}}
