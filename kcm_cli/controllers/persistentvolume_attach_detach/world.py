@@ -227,7 +227,7 @@ class World:
         await self._each(self._pods, self._pod)
 
     def _flex_drivers(self) -> None:
-        """FlexVolume drivers have come or gone: their volumes can be attached and detached from now on, or not any more.
+        """FlexVolume drivers have come or gone: their volumes can be attached from now on, or not any more.
 
         In one piece: while the pods are not read again, what they need looks as if nobody needed it.
         """
