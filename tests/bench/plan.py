@@ -16,15 +16,18 @@ from kcm_cli.machinery import codec
 from kcm_cli.plan import Drain, Options, Snapshot, plan
 from kcm_cli.plan.snapshot import Item
 from tests.simulation.workload import deployment
-from tests.simulation.world import World
+from tests.simulation.world import NAMESPACE, World
 from tests.unit.plan.clusters import service, snapshot_of
 
 Tree = dict[str, Any]
 SIZES = ((100, 3_000, 3600.0), (1_000, 30_000, 3600.0))
 REPLICAS = 30
+GROUPS = 10
+"""Deployments in a namespace."""
 ZONE = "zone-b"
 """Of node-1, and of all that are made after it."""
 _GROUP = ("deployments", "replicasets", "services", "endpointslices", "endpoints")
+_OF_SPACE = ("namespaces", "serviceaccounts")
 _OF_NODE = ("nodes", "leases", "csinodes")
 
 
@@ -49,6 +52,9 @@ def cluster(nodes: int, pods: int) -> Snapshot:
     groups = pods // REPLICAS
     for number in range(groups):
         _group(made, templates, number, nodes)
+    for gvr, docs in templates.items():
+        own = [doc for doc in docs if gvr.plural in _OF_SPACE and NAMESPACE in _names(doc)]
+        made[gvr] += [_renamed(doc, NAMESPACE, _space(n)) for doc in own for n in range(0, groups, GROUPS)]
     collections = {}
     for gvr, docs in made.items():
         items = [_item(doc) for doc in docs]
@@ -62,7 +68,7 @@ def _group(made: dict[GVR, list[Tree]], templates: dict[GVR, list[Tree]], number
     pods: list[Tree] = []
     (pod_gvr,) = (gvr for gvr in templates if gvr.plural == "pods")
     for index in range(REPLICAS):
-        pod = _renamed(templates[pod_gvr][0], "web", name)
+        pod = _moved(_renamed(templates[pod_gvr][0], "web", name), _space(number))
         place = number * REPLICAS + index
         node = place % nodes + 1
         pod["metadata"] |= {"name": f"{name}-{index:05}", "uid": f"pod-{number}-{index}"}
@@ -74,7 +80,22 @@ def _group(made: dict[GVR, list[Tree]], templates: dict[GVR, list[Tree]], number
     for gvr, docs in templates.items():
         if gvr.plural in _GROUP:
             own = [doc for doc in docs if "web" in doc["metadata"]["name"]]
-            made[gvr] += [_sized(_renamed(doc, "web", name), pods) for doc in own]
+            made[gvr] += [_sized(_moved(_renamed(doc, "web", name), _space(number)), pods) for doc in own]
+
+
+def _names(doc: Tree) -> tuple[str, str]:
+    return doc["metadata"]["name"], doc["metadata"].get("namespace", "")
+
+
+def _space(number: int) -> str:
+    """The namespace of a group of Deployments."""
+    return f"team-{number // GROUPS}"
+
+
+def _moved(doc: Tree, space: str) -> Tree:
+    """A copy in another namespace."""
+    result: Tree = json.loads(json.dumps(doc).replace(f'"{NAMESPACE}"', f'"{space}"'))
+    return result
 
 
 def _sized(doc: Tree, pods: list[Tree]) -> Tree:

@@ -115,6 +115,16 @@ def test_a_manifest_that_the_server_refuses_is_told_as_kubectl_does() -> None:
     assert "spec.replicas" in problem.text
 
 
+def test_a_field_of_another_manager_is_a_conflict_unless_it_is_forced() -> None:
+    change = Apply(deployment("web", 7))
+    (problem,) = [one for one in planned(change).problems if one.kind == "refused"]
+    assert problem.text.startswith('error: Apply failed with 1 conflict: conflict with "sim"')
+    assert ".spec.replicas" in problem.text
+    forced = planned(change, force_conflicts=True)
+    assert problems(forced) == set()
+    assert ("created", "Pod sim/", 2) in differences(forced)
+
+
 def test_a_manifest_s_new_objects_are_told() -> None:
     answer = planned(Apply(deployment("new", 2)))
     assert {("created", "Deployment sim/new", 1), ("created", "Pod sim/", 2)} <= differences(answer)

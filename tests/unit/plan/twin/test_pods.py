@@ -1,0 +1,151 @@
+"""What is learnt from a cluster's pods, and what new ones do."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.times import parse_time
+from kcm_cli.plan import Options, Scale, Snapshot, Target, plan
+from kcm_cli.plan.snapshot import Item
+from kcm_cli.plan.twin.pods import PATIENCE_S, PULL_S, RUN_S, Learned, is_image
+from kcm_cli.sandbox.views import PODS, SimulatedPod
+from tests.unit.plan.clusters import settled
+
+NOW = parse_time("2026-01-01T01:00:00Z").timestamp()
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "rs", "controller": True}
+Tree = dict[str, Any]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nginx", "nginx:1.27", "a/b/c:x", "localhost:5000/a", "registry.example.com/team/app:v1.2.3", "[::1]:5000/a:b"]
+    + ["x@sha256:" + "a" * 64, "x:1@sha256:" + "0" * 64, "a__b", "a-b--c/d.e"],
+)
+def test_names_of_images(name: str) -> None:
+    assert is_image(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Nginx", "a b", "a:b c", "a//b", "a/", "-a", "a:", "a@sha256:1", "http://a/b", "a" * 5000]
+)
+def test_what_no_kubelet_takes(name: str) -> None:
+    assert not is_image(name)
+
+
+def pod(name: str, *, image: str = "app:1", owner: Tree | None = None, **more: Any) -> Tree:
+    """A pod that was scheduled at 00:00:00, started at 00:00:04 and was ready at 00:00:10."""
+    state: Tree = more.pop("state", {"running": {"startedAt": "2026-01-01T00:00:04Z"}})
+    ready = more.pop("ready", "True")
+    conditions = [
+        {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        {"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-01T00:00:10Z"},
+    ]
+    metadata = {"name": name, "namespace": "sim", "uid": name, "generation": 1, "ownerReferences": [owner or OWNER]}
+    spec = {"nodeName": "node-1", "restartPolicy": "Always", "containers": [{"name": "c", "image": image}]}
+    status = {
+        "phase": "Running",
+        "startTime": "2026-01-01T00:00:01Z",
+        "conditions": conditions,
+        "containerStatuses": [{"name": "c", "state": state, "restartCount": more.pop("restarts", 0)}],
+    }
+    spec |= more.pop("spec", {})
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status | more}
+
+
+def learned(*docs: Tree) -> Learned:
+    whole = settled()
+    items = tuple(Item("sim", doc["metadata"]["name"], doc["metadata"]["uid"], codec.encode(doc)) for doc in docs)
+    pods = replace(whole.collections[PODS.gvr], items=items)
+    return Learned(replace(whole, collections={**whole.collections, PODS.gvr: pods}))
+
+
+def view(doc: Tree) -> SimulatedPod:
+    return PODS.decode(codec.encode(doc))
+
+
+def test_new_pods_take_what_others_took() -> None:
+    script = learned(pod("a"), pod("b")).script(view(pod("new")))
+    assert script.start_delay_s == 4.0
+    assert script.containers[0].ready_s == 6.0
+
+
+def test_without_a_precedent_there_are_defaults() -> None:
+    known = learned(pod("a"))
+    script = known.script(view(pod("new", image="other:1", owner={**OWNER, "uid": "x", "name": "x"})))
+    assert (script.start_delay_s, script.containers[0].ready_s) == (PULL_S, 0.0)
+    assert known.assumed == {"other:1"}
+    once = pod("once", owner={**OWNER, "uid": "j", "kind": "Job", "name": "j"}, spec={"restartPolicy": "Never"})
+    assert known.script(view(once)).containers[0].run.lasts_s == RUN_S
+
+
+def test_pods_that_run_rest_and_new_ones_do_not() -> None:
+    known = learned(pod("a"))
+    assert known.rests_s(view(pod("a")), NOW) == math.inf
+    assert known.rests_s(view(pod("new")), NOW) == 0.0
+
+
+@pytest.mark.parametrize(
+    "reason", ["ImagePullBackOff", "ErrImagePull", "CrashLoopBackOff", "CreateContainerConfigError"]
+)
+def test_a_pod_that_is_stuck_stays_so_and_so_do_its_siblings(reason: str) -> None:
+    stuck = pod("a", ready="False", state={"waiting": {"reason": reason}})
+    known = learned(stuck)
+    assert known.rests_s(view(stuck), NOW) == math.inf
+    new = pod("new")
+    script = known.script(view(new))
+    assert math.inf in (script.start_delay_s, script.containers[0].ready_s)
+    assert known.hopeless or known.refused
+
+
+def test_a_sibling_that_is_well_says_more_than_one_that_is_not() -> None:
+    known = learned(pod("a"), pod("b", ready="False", state={"waiting": {"reason": "CrashLoopBackOff"}}))
+    assert known.script(view(pod("new"))).containers[0].ready_s == 6.0
+    assert known.hopeless == {}
+
+
+def test_a_pod_on_its_way_is_given_time() -> None:
+    waiting = pod("a", ready="False", state={"waiting": {"reason": "ContainerCreating"}}, phase="Pending")
+    known = learned(waiting)
+    began = parse_time("2026-01-01T00:00:01Z").timestamp()
+    assert known.rests_s(view(waiting), began + PATIENCE_S - 1) == 0.0
+    assert known.rests_s(view(waiting), began + PATIENCE_S + 1) == math.inf
+
+
+def test_a_pod_of_a_job_rests_until_such_pods_end() -> None:
+    job = {**OWNER, "uid": "j", "kind": "Job", "name": "j"}
+    ended = {"terminated": {"startedAt": "2026-01-01T00:00:04Z", "finishedAt": "2026-01-01T00:01:44Z"}}
+    done = pod("done", owner=job, phase="Succeeded", state=ended, ready="False")
+    runs = pod("runs", owner=job, spec={"restartPolicy": "Never"})
+    known = learned(done, runs)
+    began = parse_time("2026-01-01T00:00:04Z").timestamp()
+    assert known.rests_s(view(runs), began + 30) == 70.0
+    assert known.rests_s(view(runs), began + 200) == 0.0
+
+
+def with_failing_web() -> Snapshot:
+    """The settled cluster, in which the pods of web wait for an image."""
+    whole = settled()
+    items = []
+    for item in whole.items(PODS.gvr):
+        doc: Any = item.doc
+        if item.name.startswith("web-"):
+            for status in doc["status"]["containerStatuses"]:
+                status |= {"state": {"waiting": {"reason": "ImagePullBackOff"}}, "ready": False, "started": False}
+            for condition in doc["status"]["conditions"]:
+                if condition["type"] in ("Ready", "ContainersReady"):
+                    condition["status"] = "False"
+            doc["status"]["phase"] = "Pending"
+        items.append(replace(item, data=codec.encode(doc)))
+    pods = replace(whole.collections[PODS.gvr], items=tuple(items))
+    return replace(whole, collections={**whole.collections, PODS.gvr: pods})
+
+
+def test_an_image_that_cannot_be_pulled_today_cannot_be_pulled_in_the_plan() -> None:
+    target = Target("deploy", "web", "sim")
+    answer = plan(with_failing_web(), [Scale(target, 7)], Options(horizon_s=120))
+    kinds = {(one.kind, str(one.about), one.already) for one in answer.problems}
+    assert ("image", "Image v1", False) in kinds
+    assert ("stuck", "Deployment sim/web", True) in kinds
