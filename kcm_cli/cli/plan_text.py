@@ -146,7 +146,7 @@ def told(one: Happening) -> str:
     """A happening in words."""
     about, count = one.about, one.count
     plural = "s" if count > 1 else ""
-    if one.what == "created" and about.kind == "CronJob":
+    if one.what == "begun":
         return f"{count} run{plural} of {about} begin{'' if plural else 's'}"
     if one.what in _PODS and about.kind != "Job":
         who = str(about) if about.kind == "Pod" else f"{count} pod{plural} of {about}"

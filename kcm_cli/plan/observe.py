@@ -239,7 +239,7 @@ class Observer:
         about = self.root(new.metadata, "Job")
         if event.previous is None:
             if about.kind == "CronJob":
-                self.note("created", about)
+                self.note("begun", about)
             return
         for old, changed, _ in self._change("Job", event):
             for type_, what in (("Complete", "complete"), ("Failed", "failed")):
