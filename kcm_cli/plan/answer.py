@@ -39,10 +39,10 @@ class Source(Part, frozen=True):
 class Happening(Part, frozen=True):
     """Something that happens with the change and not, or not so, without it.
 
-    at_s, until_s: seconds after the change, of the first and the last of them. what: of pods, count of them, ``created``,
-    ``pending``, ``ready``, ``unready``, ``terminating``, ``gone``, ``failed``, ``succeeded``, ``evicted``; ``blocked``
-    (an eviction), ``complete``, ``stuck``, ``refused``, ``begun`` (runs of a CronJob), ``scaled``, ``node``, ``drained``,
-    ``namespace``. about: the workload or other object.
+    at_s, until_s: seconds after the change, of the first and the last of them. about: the workload or other object.
+    what: of pods, ``count`` of them, ``created``, ``pending``, ``ready``, ``unready``, ``terminating``, ``gone``,
+    ``failed``, ``succeeded``, ``evicted``; ``blocked`` (an eviction), ``complete``, ``stuck``, ``refused``, ``begun``
+    (runs of a CronJob), ``scaled``, ``node``, ``drained``, ``namespace``.
     """
 
     at_s: float
