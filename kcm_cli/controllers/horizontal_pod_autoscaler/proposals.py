@@ -78,7 +78,7 @@ async def _resource(apis: MetricsApis, source: MetricSource, target: Target, fie
     type_ = field[0].upper() + field[1:]
     try:
         result, metric = await _usage(apis, source, target)
-    except Uncomputable as error:
+    except (Uncomputable, FormatError) as error:
         text = f"failed to get {what} metric value: {error}"
         raise MetricFailed(f"FailedGet{type_}Metric", str(error), text) from None
     binary = source.name == "memory"

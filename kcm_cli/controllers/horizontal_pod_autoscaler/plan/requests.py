@@ -9,6 +9,7 @@ import msgspec
 
 from kcm_cli.api.core import Container, Pod
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Uncomputable
+from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.quantity import ZERO, parse
 from kcm_cli.planning.pod_resources import spec_amounts
 from kcm_cli.planning.pod_totals import supported
@@ -16,12 +17,17 @@ from kcm_cli.planning.pod_totals import supported
 
 def requests(pods: Iterable[Pod], resource: str, container: str, *, pod_level: bool) -> dict[str, int]:
     """By pod name: of one container where it is named, else of the whole pod. Raises Uncomputable."""
-    return {
-        pod.name: _of_pod(pod, resource)
-        if pod_level and not container and _has_own(pod)
-        else _of_containers(pod, resource, container)
-        for pod in pods
-    }
+    return {pod.name: _requested(pod, resource, container, pod_level=pod_level) for pod in pods}
+
+
+def _requested(pod: Pod, resource: str, container: str, *, pod_level: bool) -> int:
+    """An amount that cannot be read is as one that is missing: nobody can say what share of it is used."""
+    try:
+        if pod_level and not container and _has_own(pod):
+            return _of_pod(pod, resource)
+        return _of_containers(pod, resource, container)
+    except FormatError as error:
+        raise Uncomputable(f"unreadable request for {resource} in Pod {pod.name}: {error}") from None
 
 
 def _has_own(pod: Pod) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.api.core import Condition, Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from kcm_cli.api.core import PODS, Condition, Container, Pod, PodSpec, PodStatus, ResourceRequirements
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan import calculator
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import (
     Result,
@@ -17,6 +17,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import (
     Uncomputable,
 )
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.requests import requests
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.machinery.times import format_time
 
@@ -93,6 +94,18 @@ def test_the_status_tells_usage_and_percentage() -> None:
 def test_cpu_of_young_pods(kwargs: dict[str, int], window: int, ready: int) -> None:
     groups = calculator.group([pod("p0", **kwargs)], samples(1, window=window), "cpu", TIMING)
     assert (groups.ready, len(groups.unready)) == (ready, 1 - ready)
+
+
+@pytest.mark.parametrize("pod_level", [True, False])
+def test_requests_that_cannot_be_read_are_said(pod_level: bool) -> None:
+    """As those that are missing, they fail one metric: others of the autoscaler count."""
+    resources = {"requests": {"cpu": "much"}}
+    spec = {"containers": [{"name": "c", "image": "i", "resources": resources}]} | (
+        {"resources": resources} if pod_level else {}
+    )
+    odd = PODS.decode(codec.encode({"metadata": {"name": "odd"}, "spec": spec}))
+    with pytest.raises(Uncomputable, match="unreadable request for cpu in Pod odd: "):
+        requests([odd], "cpu", "", pod_level=pod_level)
 
 
 def test_errors() -> None:
