@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import RequestError
@@ -27,8 +28,10 @@ from kcm_cli.sandbox.cluster import Cluster
 from kcm_cli.sandbox.manifests import Manifest, apply
 from kcm_cli.sandbox.nodes import commands
 from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S
+from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
 from kcm_cli.sandbox.report import report
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+from kcm_cli.sandbox.views import POD_METADATA
 from kcm_cli.sandbox.waiting import Errors, wait, wait_async
 from kcm_cli.sandbox.warp import PATIENCE_S, WarpLoop
 
@@ -215,6 +218,22 @@ class HostedSandbox:
     def recover_node(self, name: str) -> None:
         self.call(commands.recover(self._client, name))
 
+    def kill_container(
+        self, namespace: str, pod: str, container: str = "", exit_code: int = 137, reason: str = ""
+    ) -> None:
+        """Kill a container that runs; its restart policy decides what follows.
+
+        container: by default the first regular one. reason: such as OOMKilled; by default Error, or Completed for 0.
+        Raises LookupError where it does not run.
+        """
+        self.call(self._kill_container(f"{namespace}/{pod}", container, exit_code, reason))
+
+    def set_ready(self, namespace: str, pod: str, ready: bool) -> None:
+        """Make a running pod unready, or ready, from now on. Raises NotFound."""
+        annotations: Doc = {f"{PREFIX}{READY_DELAY}": "0s" if ready else "never"}
+        patch: Doc = {"metadata": {"annotations": annotations}}
+        self.call(self._annotate(namespace, pod, patch))
+
     def fail_image(self, pattern: str, message: str = "") -> None:
         """Images like this cannot be pulled from now on, unless they are on the node: ErrImagePull, ImagePullBackOff.
 
@@ -324,6 +343,12 @@ class HostedSandbox:
 
     async def _route(self, service: str, to: int | str) -> None:
         self._sandbox.api.routes.add(service, to)
+
+    async def _annotate(self, namespace: str, pod: str, patch: Doc) -> None:
+        await self._client.patch(POD_METADATA, namespace, pod, patch, content_type=MERGE)
+
+    async def _kill_container(self, key: str, container: str, code: int, reason: str) -> None:
+        self._cluster.nodes.kill_container(key, container, code, reason)
 
     async def _fail_image(self, pattern: str, message: str) -> None:
         self._cluster.nodes.fail_image(pattern, message)

@@ -45,6 +45,7 @@ class Probe(View, frozen=True, gc=False):
     initial_delay_seconds: int = 0
     period_seconds: int = 10
     success_threshold: int = 1
+    failure_threshold: int = 3
 
 
 class VolumeMount(View, frozen=True, gc=False):
@@ -116,6 +117,7 @@ class SimulatedContainer(Container, frozen=True, gc=False):
     env_from: tuple[EnvFrom, ...] = ()
     lifecycle: Lifecycle | None = None
     readiness_probe: Probe | None = None
+    liveness_probe: Probe | None = None
     startup_probe: Probe | None = None
     restart_policy_rules: tuple[RestartRule, ...] = ()
     volume_mounts: tuple[VolumeMount, ...] = ()

@@ -7,7 +7,7 @@ upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from kcm_cli.api.core import Condition
@@ -28,7 +28,7 @@ from kcm_cli.sandbox.nodes.machine import PodState
 from kcm_cli.sandbox.nodes.obstacles import Obstacles
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
-from kcm_cli.sandbox.nodes.script import PodScript
+from kcm_cli.sandbox.nodes.script import PodScript, Role
 from kcm_cli.sandbox.nodes.status import Place, rejected, render
 from kcm_cli.sandbox.nodes.telling import notices
 from kcm_cli.sandbox.views import (
@@ -60,6 +60,8 @@ class Life:
     reported: Doc | None = None
     version: str = ""
     pending: Pending | None = None
+    kills: list[tuple[int, int, str]] = field(default_factory=list)
+    """Containers to be killed: index, exit code, reason."""
 
 
 class Behaviour(Protocol):
@@ -133,6 +135,20 @@ class Kubelets:
             if life.pod.namespace == namespace and (state.hold or any(c.hold for c in state.containers)):
                 self._queue.add(key)
 
+    def kill(self, key: str, container: str, code: int, reason: str) -> None:
+        """Kill a container that runs; without a name the first regular one. Raises LookupError."""
+        life = self._lives.get(key)
+        if life is None:
+            raise LookupError(f"pod {key} does not run on a simulated node")
+        for index, each in enumerate(life.script.containers):
+            if each.name == container or (not container and each.role is Role.MAIN):
+                if life.state.containers[index].started_at is None:
+                    raise LookupError(f"container {each.name} of pod {key} does not run")
+                life.kills.append((index, code, reason))
+                self._queue.add(key)
+                return
+        raise LookupError(f"pod {key} has no container {container}")
+
     def look_at_all(self) -> None:
         """Look at every pod again."""
         for key in self._lives:
@@ -195,6 +211,9 @@ class Kubelets:
         state = machine.advance(life.script, self._held(life, pod, before, now), now)
         if life.pod is not pod:
             state = self._changed(life, pod, state, now)
+        for index, code, reason in life.kills:
+            state = machine.kill(life.script, state, index, now, code, reason)
+        life.kills.clear()
         if not pod.deleting and differs(pod, life.granted):
             state = self._resize(key, life, state, now)
         if pod.deleting:

@@ -121,6 +121,20 @@ def change(state: PodState, index: int, now: float) -> PodState:
     return _with(state, index, replace(current, started_at=None, exit=ended, restart_at=now))
 
 
+def kill(script: PodScript, state: PodState, index: int, now: float, code: int, reason: str) -> PodState:
+    """End a container that runs as if its process had been killed; what follows is as after any other end."""
+    current = state.containers[index]
+    if current.started_at is None:
+        return state
+    ended = Exit(code, reason or _reason(code), current.started_at, now, current.starts)
+    _, killed = _exit(state, index, script.containers[index], ended)
+    return killed or state
+
+
+def _reason(code: int) -> str:
+    return "Completed" if code == 0 else "Error"
+
+
 def hold(state: PodState, volumes: Hold | None, containers: Sequence[Hold | None], now: float) -> PodState:
     """What keeps the pod as a whole, and its first containers, from starting from now on."""
     if state.hold != volumes:
@@ -316,7 +330,7 @@ def _end(script: PodScript, state: PodState, index: int, stopping: Stop | None) 
             at, code, reason = max(stopping.deadline, asked_at), KILLED, ""
     if at == math.inf:
         return None
-    return Exit(code, reason or ("Completed" if code == 0 else "Error"), started, at, current.starts)
+    return Exit(code, reason or _reason(code), started, at, current.starts)
 
 
 def _asked_to_stop_at(script: PodScript, state: PodState, index: int, stopping: Stop) -> float:

@@ -52,6 +52,10 @@ class Nodes:
         self._kubelets.node_changed(name)
         self._mounts.node_changed(name)
 
+    def kill_container(self, key: str, container: str = "", code: int = 137, reason: str = "") -> None:
+        """Kill a container of the pod ``namespace/name``; without a name the first regular one. Raises LookupError."""
+        self._kubelets.kill(key, container, code, reason)
+
     def fail_image(self, pattern: str, message: str = "") -> None:
         """Images like this pattern of ``*`` and ``?`` cannot be pulled from now on, unless they are on the node."""
         self._obstacles.fail_image(pattern, message)

@@ -22,6 +22,7 @@ PREFIX = "sandbox.kcm.dev/"
 START_DELAY, READY_DELAY, RUN_TIME, STOP_TIME = "start-delay", "ready-delay", "run-time", "stop-time"
 EXIT_CODE, EXIT_REASON, RESTARTS = "exit-code", "exit-reason", "restarts"
 PULL_ERROR = "pull-error"
+FAILING_PROBES = "failing-probes"
 NEVER = "never"
 SHORT_RUN_S = 1.0
 """How long a container runs that is meant to end and does not say when, and a program at least."""
@@ -44,6 +45,8 @@ class Run:
     lasts_s: float
     exit_code: int
     exit_reason: str = ""
+    probe: str = ""
+    """The probe whose failure ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,12 @@ def _init_role(container: SimulatedContainer) -> Role:
     return Role.SIDECAR if container.restart_policy == "Always" else Role.INIT
 
 
+def _probed(run: Run, name: str, probe: Probe) -> Run:
+    """A run that a failing probe ends, unless it ends before."""
+    fails_s = float(probe.initial_delay_seconds + max(probe.failure_threshold, 1) * max(probe.period_seconds, 1))
+    return Run(fails_s, 137, "", name) if fails_s < run.lasts_s else run
+
+
 class _Reader:
     """Reads the containers of one pod. ``ends``: those that are not meant to run for ever end without being asked."""
 
@@ -142,9 +151,18 @@ class _Reader:
             if self._commands and code is None and (container.command or container.args):
                 runs = self._programmed(container, role, scope, reason) or runs
         started_s = _probe_s(container.startup_probe)
+        ready_s = wishes.seconds(READY_DELAY, scope, max(started_s, _probe_s(container.readiness_probe)))
         failing, first, last = runs
+        probes = {name.strip() for name in wishes.text(FAILING_PROBES, scope).split(",")}
+        for name, probe in (("liveness", container.liveness_probe), ("startup", container.startup_probe)):
+            if name in probes and probe is not None:
+                first, last = _probed(first, name, probe), _probed(last, name, probe)
+        if "startup" in probes and container.startup_probe is not None:
+            started_s = ready_s = math.inf
+        if "readiness" in probes and container.readiness_probe is not None:
+            ready_s = math.inf
         return ContainerScript(
-            name,
+            container.name,
             role,
             restart,
             container.restart_policy_rules,
@@ -152,7 +170,7 @@ class _Reader:
             failing,
             last,
             started_s,
-            wishes.seconds(READY_DELAY, scope, max(started_s, _probe_s(container.readiness_probe))),
+            ready_s,
             _pre_stop_s(container) + wishes.seconds(STOP_TIME, scope, 0.0),
             wishes.text(PULL_ERROR, scope),
         )

@@ -33,6 +33,8 @@ def notices(
         if killed and old.started_at is not None:
             yield _notice(pod, container, NORMAL, "Killing", f"Stopping container {container.name}")
         if new is not old:
+            if after.stop is None:
+                yield from _of_probe(pod, container, old, new)
             yield from _of_container(pod, container, old, new, images)
 
 
@@ -50,6 +52,21 @@ def _of_container(
         where = f"{pod.name}_{pod.namespace}({pod.uid})"
         text = f"Back-off restarting failed container {container.name} in pod {where}"
         yield _notice(pod, container, WARNING, "BackOff", text)
+
+
+def _of_probe(
+    pod: SimulatedPod, container: ContainerScript, old: ContainerState, new: ContainerState
+) -> Iterator[Notice]:
+    """A run that a failing probe has ended since."""
+    ended = new.exit or new.previous
+    if ended is None or old.started_at is None or ended.run != old.starts:
+        return
+    probe = container.nth_run(ended.run).probe
+    if probe:
+        text = f"{probe.capitalize()} probe failed: it is told to fail"
+        yield _notice(pod, container, WARNING, "Unhealthy", text)
+        text = f"Container {container.name} failed {probe} probe, will be restarted"
+        yield _notice(pod, container, NORMAL, "Killing", text)
 
 
 def _of_hold(

@@ -141,3 +141,23 @@ def test_controllers_that_do_not_start_are_an_error_of_the_start(temporary: Path
     with pytest.raises(SandboxError, match="no lease"):
         HostedSandbox(HostOptions(nodes=0), fails).start()
     assert nothing_is_left(temporary)
+
+
+def test_pods_are_disturbed_from_a_test() -> None:
+    with HostedSandbox(HostOptions(nodes=1)) as sandbox:
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"}}
+        sandbox.fail_image("nginx:*", "denied")
+        sandbox.apply({**pod, "spec": {"containers": [{"name": "c", "image": "nginx:1"}]}})
+        sandbox.advance(5)
+        with pytest.raises(LookupError, match="does not run"):
+            sandbox.kill_container("default", "a")
+        sandbox.restore_image("nginx:*")
+        sandbox.advance(2)
+        sandbox.kill_container("default", "a", reason="OOMKilled")
+        sandbox.advance(2)
+        sandbox.set_ready("default", "a", False)
+        sandbox.advance(2)
+        assert "0/1" in sandbox.report()
+        sandbox.set_ready("default", "a", True)
+        sandbox.advance(2)
+        assert "1/1" in sandbox.report()

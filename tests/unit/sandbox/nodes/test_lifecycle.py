@@ -744,3 +744,48 @@ def test_a_delay_that_ends_early_ends_now(play):
         assert (started - EPOCH).total_seconds() >= 100
 
     play(run, 1)
+
+
+def test_a_container_is_killed_by_a_test(play):
+    async def run(world: World) -> None:
+        await world.pod("a")
+        await world.wait(50)
+        with pytest.raises(LookupError, match="no container x"):
+            world.cluster.nodes.kill_container("default/a", "x")
+        with pytest.raises(LookupError, match="default/b does not run"):
+            world.cluster.nodes.kill_container("default/b")
+        world.cluster.nodes.kill_container("default/a", reason="OOMKilled")
+        await world.wait(1)
+        (container,) = (await world.status("a"))["containerStatuses"]
+        assert container["restartCount"] == 1
+        last = container["lastState"]["terminated"]
+        assert (last["exitCode"], last["reason"]) == (137, "OOMKilled")
+        assert (datetime.fromisoformat(last["finishedAt"]) - EPOCH).total_seconds() >= 50
+
+    play(run, 1)
+
+
+def test_probes_that_are_told_to_fail(play):
+    async def run(world: World) -> None:
+        probe = {"httpGet": {"port": 80}, "periodSeconds": 5, "failureThreshold": 2}
+        for kind in ("liveness", "startup", "readiness"):
+            spec = {"containers": [{"name": "c", "image": "x", f"{kind}Probe": probe}]}
+            await world.pod(kind, spec, failing_probes=kind)
+        await world.wait(8)
+        (container,) = (await world.status("readiness"))["containerStatuses"]
+        assert (container["started"], container["ready"], container["restartCount"]) == (True, False, 0)
+        (container,) = (await world.status("startup"))["containerStatuses"]
+        assert (container["started"], container["ready"], container["restartCount"]) == (False, False, 0)
+        (container,) = (await world.status("liveness"))["containerStatuses"]
+        assert (container["ready"], container["restartCount"]) == (True, 0)
+        await world.wait(4)
+        for kind in ("liveness", "startup"):
+            (container,) = (await world.status(kind))["containerStatuses"]
+            assert container["restartCount"] == 1
+            assert ("Killing", f"Container c failed {kind} probe, will be restarted") in await world.events(kind)
+        wish = {"metadata": {"annotations": {"sandbox.kcm.dev/failing-probes": None}}}
+        await world.patch(PODS, "readiness", wish)
+        await world.wait(1)
+        assert (await world.condition("readiness", "Ready"))["status"] == "True"
+
+    play(run, 1)
