@@ -246,3 +246,26 @@ def test_who_makes_a_suspended_job_may_change_it_at_once(play):
             assert len(await story.pods()) == 1
 
     play(life)
+
+
+@pytest.mark.parametrize(
+    ("policy", "script", "end"),
+    [
+        ("Never", "sleep 2; exit 1", "Failed"),
+        ("OnFailure", "exit 1", "Failed"),
+        ("Never", "sleep 2 && true", "Complete"),
+        ("OnFailure", "if [[ -r /data/x ]]; then exit 0; else touch /data/x; exit 1; fi", "Complete"),
+    ],
+)
+def test_a_job_ends_as_its_command_says(play, policy: str, script: str, end: str) -> None:
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running():
+            mounts = [{"name": "data", "mountPath": "/data"}]
+            container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script], "volumeMounts": mounts}
+            pod = {"restartPolicy": policy, "containers": [container], "volumes": [{"name": "data", "emptyDir": {}}]}
+            await story.make(backoffLimit=2, template={"spec": pod})
+            await world.wait(120)
+            assert await story.ended() == end
+
+    play(life)
