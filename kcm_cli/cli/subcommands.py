@@ -19,5 +19,5 @@ class Subcommand:
 
 SUBCOMMANDS = (
     Subcommand("sandbox", "kcm_cli.cli.sandbox", "Run a local control plane with the manager on it.", plain=True),
-    Subcommand("plan", "kcm_cli.cli.plan", "Tell what the controllers would do, on a twin of the cluster.", plain=True),
+    Subcommand("plan", "kcm_cli.cli.plan", "Show what the controllers would do to a cluster.", plain=True),
 )

@@ -22,7 +22,7 @@ def may_fork() -> bool:
 
 
 class Copy(Generic[T]):
-    """A copy of this process that brings one coroutine to its end. ``result`` or ``end`` once."""
+    """A copy of this process that brings one coroutine to its end: ``start``, ``result`` once, and ``end``."""
 
     def __init__(self, work: Coroutine[object, object, T]) -> None:
         """Made within a running loop on virtual time, whose tasks then live on in both processes."""
@@ -72,7 +72,8 @@ class Copy(Generic[T]):
         return found
 
     def end(self) -> None:
-        """End the copy, where its result is not wanted any more. May be called after ``result``."""
+        """Have garbage collected as before, and end the copy where its result is not wanted any more. Called last."""
+        gc.unfreeze()
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1
