@@ -23,7 +23,7 @@ from tests.processes import free_port
 from tests.servers import TOKEN
 
 SPOILT = 0.25
-"""The part of the requests that fail while there are faults; of the events, a tenth of that."""
+"""The part of the requests that fail while there are faults; of the events, a quarter of that."""
 REWRITTEN = 0.5
 HANG_S = 3.0
 STREAM_S = (1.0, 20.0)
@@ -198,7 +198,7 @@ class Proxy:
         if not self.faults:
             yield line + b"\n"
             return
-        if self._chance(SPOILT / 10):
+        if self._chance(SPOILT / 4):
             fault = self._rng.choice(list(_EVENTS))
             self.done[f"event {fault}"] += 1
             yield from _EVENTS[fault](self._rng, line)

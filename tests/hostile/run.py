@@ -38,6 +38,8 @@ LIMIT_S = 40.0
 """Generous: the machine may be busy. The usual time is a second or two."""
 SETTLE_S = 75.0
 """A watch that failed again and again is opened again within a minute, as client-go's reflectors do."""
+ROUND_S = 15.0
+"""The next round begins after that at the latest: one slow piece does not end the others' work."""
 AT_ONCE = 4
 BOUND = {"pods": "100", "persistentvolumeclaims": "150", "count/jobs.batch": "400"}
 """Of each hostile namespace: what absurd numbers of replicas may come to, as a cluster's owner would limit them."""
@@ -145,7 +147,8 @@ class Run:
             other = group.create_task(beside)
             while rounds > 0 or not other.done():
                 rounds -= 1
-                await self.rounds.round(name, limit_s)
+                one = group.create_task(self.rounds.round(name, limit_s))
+                await asyncio.wait((one,), timeout=ROUND_S)
         self.report.seconds[name] = time.monotonic() - started
         self.report.rss_mib[name] = self.manager.rss_mib()
 
