@@ -96,6 +96,8 @@ async def collect(
         raise PlanError(found.gaps[0].reason if found.gaps else "the server has no kind that is known")
     gaps = [*found.gaps, *_left_out(include)]
     ordered = {gvr: found.collections[gvr] for gvr in sorted(found.collections, key=str)}
+    if any(gap.partial for gap in found.gaps):
+        ordered = {gvr: _within(one, namespace) for gvr, one in ordered.items()}
     return Snapshot(
         taken_at,
         version,
@@ -105,6 +107,15 @@ async def collect(
         tuple(sorted(gaps, key=lambda gap: gap.resource)),
         skipped=tuple(sorted(found.skipped)),
     )
+
+
+def _within(collection: Collection, namespace: str) -> Collection:
+    """Only what is in one namespace: objects elsewhere would seem to have lost those that could not be read."""
+    if collection.gvr.plural == "namespaces":
+        return replace(collection, items=tuple(item for item in collection.items if item.name == namespace))
+    if not collection.namespaced or collection.gvr.plural == "leases":
+        return collection
+    return replace(collection, items=tuple(item for item in collection.items if item.namespace == namespace))
 
 
 def check_include(include: Iterable[str]) -> list[str]:

@@ -13,6 +13,7 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import OwnerReference, View, number_of
 from kcm_cli.machinery.times import format_time
 from kcm_cli.plan.snapshot import Snapshot
+from kcm_cli.sandbox.apiserver.crd.resources import storage_of
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.store import Stored
 
@@ -20,6 +21,7 @@ STAND_IN = "plan.kcm.dev/stand-in"
 """The annotation of objects that were not in the snapshot."""
 Row = tuple[GVR, str, str, int, bytes]
 _NAMESPACES, _NODES, _QUOTAS = GVR("", "v1", "namespaces"), GVR("", "v1", "nodes"), GVR("", "v1", "resourcequotas")
+_DEFINITIONS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")
 _COUNTED = {
     "configmaps": GVR("", "v1", "configmaps"),
     "secrets": GVR("", "v1", "secrets"),
@@ -94,6 +96,8 @@ class _Rows:
                     self._loaded.unknown[key] = len(collection.items)
                 continue
             for item in collection.items:
+                if gvr.plural == _DEFINITIONS.plural and not self._has_read(item.name):
+                    continue  # a kind that is served and has no objects would be one whose objects are gone
                 version = self._note(gvr, item.namespace, item.data)
                 self._there.add((gvr.group, gvr.plural, item.namespace, item.name))
                 yield gvr, item.namespace, item.name, version, _as(gvr, collection.gvr, item.data)
@@ -108,11 +112,14 @@ class _Rows:
             )
         if found is not None:
             return found.storage
-        return gvr if "." in gvr.group and self._is_defined(gvr) else None
+        return storage_of(gvr.group, gvr.plural) if self._is_defined(gvr) else None
 
     def _is_defined(self, gvr: GVR) -> bool:
-        definitions = self._snapshot.items(GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions"))
-        return any(item.name == f"{gvr.plural}.{gvr.group}" for item in definitions)
+        return any(item.name == f"{gvr.plural}.{gvr.group}" for item in self._snapshot.items(_DEFINITIONS))
+
+    def _has_read(self, name: str) -> bool:
+        """Whether the objects of a definition are in the snapshot."""
+        return any(f"{gvr.plural}.{gvr.group}" == name for gvr in self._snapshot.collections)
 
     def _note(self, gvr: GVR, namespace: str, data: bytes) -> int:
         """The version of an object; what it refers to is remembered."""
@@ -198,7 +205,7 @@ class _Rows:
 
 def _as(stored: GVR, read: GVR, data: bytes) -> bytes:
     """An object that was read in an older version, under the one that the twin keeps."""
-    if stored.group_version == read.group_version:
+    if not stored.version or stored.version == read.version:  # custom objects keep the version that they have
         return data
     return codec.encode({**codec.decode_doc(data), "apiVersion": stored.group_version})
 

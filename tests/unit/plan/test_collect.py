@@ -174,6 +174,11 @@ def test_one_namespace_is_read_where_only_that_is_allowed() -> None:
     partial = {gap.resource for gap in snapshot.gaps if gap.partial}
     assert partial == {"pods", "deployments.apps"}
     assert snapshot.items(GVR("", "v1", "pods"))
+    spaces = {
+        item.namespace for gvr, one in snapshot.collections.items() if gvr.plural != "leases" for item in one.items
+    }
+    assert spaces == {NAMESPACE, ""}
+    assert plan(snapshot, (), Options(horizon_s=60)).audit == ()
 
 
 def test_older_servers_have_older_versions() -> None:
@@ -260,3 +265,43 @@ def test_what_quotas_have_counted_is_there() -> None:
 
     snapshot, _ = read(prepare=counted)
     assert plan(snapshot, (), Options(horizon_s=400)).audit == ()
+
+
+async def with_custom(world: World) -> None:
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": spec,
+    }
+    headers = {"content-type": "application/json"}
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    await world.client.call(Request("POST", path, (), headers, json.dumps(definition).encode()))
+    await world.clock.sleep(10)
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"n": 1}}
+    path = f"/apis/example.com/v1/namespaces/{NAMESPACE}/widgets"
+    await world.client.call(Request("POST", path, (), headers, json.dumps(widget).encode()))
+    doc = deployment("owned", 1)
+    owner = await world.client.call(Request("GET", f"{path}/w"))
+    uid = json.loads(owner)["metadata"]["uid"]
+    doc["metadata"]["ownerReferences"] = [{"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": uid}]
+    await world.create("apps/v1/deployments", doc)
+    await world.clock.sleep(60)
+
+
+@pytest.mark.parametrize("include", [(), ("custom",)])
+def test_what_custom_resources_own_stays(include: tuple[str, ...]) -> None:
+    snapshot, _ = read(prepare=with_custom, include=include)
+    there = any(gvr.plural == "widgets" for gvr in snapshot.collections)
+    assert there is bool(include)
+    assert plan(snapshot, (), Options(horizon_s=120)).audit == ()
+
+
+def test_what_custom_resources_own_stays_where_these_are_refused() -> None:
+    snapshot, _ = read(refusing("widgets"), prepare=with_custom, include=("custom",))
+    assert "widgets.example.com" in snapshot.missing
+    assert plan(snapshot, (), Options(horizon_s=120)).audit == ()
