@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.controllers.garbage_collector import plan
+from kcm_cli.controllers.garbage_collector import monitors, plan
 from kcm_cli.controllers.garbage_collector.changes import (
     CHUNK,
     Absent,
@@ -37,7 +37,7 @@ from kcm_cli.controllers.garbage_collector.graph import (
     Parts,
     partition,
 )
-from kcm_cli.controllers.garbage_collector.monitors import PERIOD_S, Monitors, Outcome
+from kcm_cli.controllers.garbage_collector.monitors import Monitors, Outcome
 from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnotherScope, owner_identity
 from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove
 from kcm_cli.engine.context import ControllerContext, Runnable
@@ -76,7 +76,7 @@ def build(context: ControllerContext) -> Runnable | None:
             (collector.to_orphan, collector.try_orphan),
         )
     )
-    discovery = Loop(name=context.name, clock=context.clock, step=collector.refresh, pause_s=lambda: PERIOD_S)
+    discovery = Loop(name=context.name, clock=context.clock, step=collector.refresh, pause_s=lambda: monitors.PERIOD_S)
     return Together((collector.changes, discovery, _Delayed(collector, workers)))
 
 
@@ -118,7 +118,7 @@ class GarbageCollector:
             self._errors.inc()
         elif outcome is Outcome.CHANGED:
             self._mapper.invalidate()
-            if not await self._until(lambda: self._monitors.synced, PERIOD_S):
+            if not await self._until(lambda: self._monitors.synced, monitors.PERIOD_S):
                 fields = {"missing": ",".join(self._monitors.missing())}
                 log.error(
                     "timed out waiting for dependency graph builder sync during GC sync", extra={"fields": fields}

@@ -93,13 +93,14 @@ class PodScript:
 def read(pod: SimulatedPod, *, commands: bool = True) -> PodScript:
     """The behaviour that a pod asks for.
 
-    commands: containers do what their commands say, and others end by themselves only in the pods of Jobs; without it
-    every container that may end does.
+    commands: containers do what their commands say, and others end by themselves only where that is expected of the
+    pod: it is a Job's, or has a deadline; without it every container that may end does.
     """
     wishes = _Wishes(pod.annotations)
     spec = pod.spec
     owner = controller_of(pod)
-    reader = _Reader(pod, wishes, commands=commands, ends=not commands or (owner is not None and owner.kind == "Job"))
+    finite = spec.active_deadline_seconds is not None or (owner is not None and owner.kind == "Job")
+    reader = _Reader(pod, wishes, commands=commands, ends=not commands or finite)
     containers = [reader.script(c, _init_role(c), spec.restart_policy) for c in spec.init_containers]
     containers += [reader.script(c, Role.MAIN, spec.restart_policy) for c in spec.containers]
     containers += [reader.script(c, Role.DEBUG, "Never") for c in spec.ephemeral_containers]

@@ -28,7 +28,7 @@ class Lister:
 
     def __init__(self, *names: str) -> None:
         items = [{"metadata": {"name": name, "namespace": "ns"}} for name in names]
-        self._body = codec.encode({"metadata": {}, "items": items})
+        self._body = codec.encode({"kind": "PodList", "metadata": {}, "items": items})
         self.asked: list[Request] = []
 
     async def send(self, request: Request) -> Response:
