@@ -17,7 +17,7 @@ _TOKEN = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|([\r\n])|([^\x1b\r\n]+)|(\x1b)"
 class Terminal:
     """Rows that scrolled away stay in ``lines``, so that all that was ever left on the screen can be looked at."""
 
-    def __init__(self, rows: int = 40, columns: int = 1200) -> None:
+    def __init__(self, rows: int = 40, columns: int = 8000) -> None:
         self._near, self._far = pty.openpty()
         fcntl.ioctl(self._far, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self._rows, self._columns = rows, columns

@@ -102,4 +102,5 @@ def test_what_is_wrong_is_said_on_a_terminal_as_elsewhere(start: Start, terminal
     process = start("--nodes", "0", "--", "--secure-port=0", "--kubeconfig=/no/such/file")
     assert process.wait(END_S) == 1
     is_clean(terminal)
-    assert terminal.lines[-1].startswith("Error: "), terminal.text
+    assert LOG_LINE.fullmatch(terminal.lines[-1]), terminal.text
+    assert '"command failed" err="cannot read kubeconfig /no/such/file: ' in terminal.lines[-1]
