@@ -105,7 +105,7 @@ class Slot:
             self.until = self._limits.now() + self._limits.settings.head_s
 
     def header(self) -> bool:
-        """A header has come; whether there are not too many."""
+        """Count a header that arrived; False if there are too many."""
         self.headers += 1
         return self.headers <= self._limits.settings.headers
 

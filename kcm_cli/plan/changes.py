@@ -98,7 +98,7 @@ Change = Apply | Drain | FailNode | RemoveNode | AddNode | SetImage | Scale | De
 class Options:
     """How to look ahead.
 
-    horizon_s: how long. seeds: of how many runs each; what differs between them is told. namespace: of targets and
+    horizon_s: how long. seeds: the number of runs; what differs between them is reported. namespace: of targets and
     manifests that name none, and, if set, the only one that the answer is about. selector: labels of the objects that
     the answer is about. flags: of the manager, in both runs.
     force_conflicts: take fields over from other managers when applying.

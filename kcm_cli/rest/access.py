@@ -55,7 +55,7 @@ async def load(
 ) -> Access:
     """What --kubeconfig and --master say; without either, what a pod finds. Raises AccessError.
 
-    metrics: told of credential plugins.
+    metrics: counts the runs of credential plugins.
     """
     if not path and not master:
         return _in_cluster(clock, environ)

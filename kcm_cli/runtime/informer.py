@@ -299,7 +299,7 @@ class Informer(Generic[T]):
             elif obj.key:
                 self._remove(obj.key)
             else:
-                raise Unreadable("the watch cannot be read: nobody knows what was deleted")
+                raise Unreadable("the watch cannot be read: a deletion names no object")
         elif event.type == DELETED:
             self._remove(obj.key, obj)
         else:

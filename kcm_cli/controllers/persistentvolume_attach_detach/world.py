@@ -47,7 +47,7 @@ T = TypeVar("T", bound=Object)
 
 
 class World:
-    """``volumes`` and ``node_queue`` are told which volumes and nodes are to be looked at, ``claims`` which claims.
+    """``volumes`` and ``node_queue`` take the volumes and nodes to reconcile, ``claims`` the claims.
 
     Only the last has metrics, as upstream: the others stand for its loop over everything.
     """

@@ -106,7 +106,7 @@ class Monitors:
         return informer.store.count(NAMESPACE, namespace) + self._unseen(kind, namespace) if informer else None
 
     def unmeasured(self, kinds: Iterable[GroupResource], namespace: str) -> set[GroupResource]:
-        """The kinds with objects there of which no version can be decoded: nobody knows what these use."""
+        """The kinds with objects there of which no version can be decoded, so that their use is unknown."""
         return {kind for kind in kinds if self._unseen(kind, namespace)}
 
     def _unseen(self, kind: GroupResource, namespace: str) -> int:

@@ -135,7 +135,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
         return self._raw
 
     def read(self) -> None:
-        """Hand on what has come, as long as it is taken."""
+        """Pass decrypted data on while the protocol reads."""
         while self._inner is not None and not self._paused and not self._ended:
             try:
                 data = self._tls.recv(_CHUNK)
