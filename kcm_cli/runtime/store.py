@@ -93,6 +93,10 @@ class Store(Generic[T]):
         """By key, the objects whose latest version could not be decoded."""
         return self._unknown
 
+    def is_unseen(self, key: str) -> bool:
+        """Whether there is an object of this key of which no version could be decoded: it is not absent."""
+        return key in self._unknown and key not in self._objects
+
     def unseen(self, namespace: str = "") -> List[Undecodable]:
         """Those of which no version could be decoded: what is counted is so many short."""
         return [

@@ -25,13 +25,20 @@ class AggregationController:
         self._aggregated: set[str] = set()
         self.queue = context.queue("ClusterRoleAggregator")
         self.roles = context.informers.get(CLUSTER_ROLES)
-        self.roles.listen(on_add=self._changed, on_update=lambda old, new: self._changed(new), on_delete=self._gone)
+        self.roles.listen(
+            on_add=self._changed,
+            on_update=lambda old, new: self._changed(new),
+            on_delete=self._gone,
+            on_unknown_delete=lambda gone: self._queue_all(),
+        )
 
     async def sync(self, key: str) -> None:
         role = self.roles.store.get(key)
         if role is None or role.aggregation_rule is None:
             return
         rules = plan.rules_of(role, self.roles.store)
+        if self.roles.store.unseen():
+            rules = plan.kept(role, rules)
         if plan.same(role, rules):
             return
         query = (("fieldManager", MANAGER), ("force", "true"))

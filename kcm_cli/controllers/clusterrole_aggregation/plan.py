@@ -6,7 +6,7 @@ upstream: pkg/controller/clusterroleaggregation/clusterroleaggregation_controlle
 from collections.abc import Iterable
 
 from kcm_cli.api.rbac import ClusterRole
-from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.codec import Doc, encode
 from kcm_cli.machinery.labels import from_label_selector
 
 _FIELDS = ("apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs")
@@ -16,13 +16,21 @@ def rules_of(role: ClusterRole, all_roles: Iterable[ClusterRole]) -> list[Doc]:
     """In order of the selectors, then of names. Raises FormatError for a selector that cannot be used."""
     rule = role.aggregation_rule
     others = sorted((other for other in all_roles if other.name != role.name), key=lambda other: other.name)
-    found: list[Doc] = []
+    found: dict[bytes, Doc] = {}
     for label_selector in rule.cluster_role_selectors if rule is not None else ():
         selector = from_label_selector(label_selector)
         for other in others:
             if selector.matches(other.labels):
-                found.extend(own for own in map(_plain, other.rules or ()) if own not in found)
-    return found
+                for own in map(_plain, other.rules or ()):
+                    found.setdefault(encode(own), own)
+    return list(found.values())
+
+
+def kept(role: ClusterRole, rules: list[Doc]) -> list[Doc]:
+    """These rules, and those that the role has: some of its parts cannot be decoded, and nobody knows which are
+    theirs."""
+    known = set(map(encode, rules))
+    return [*rules, *(own for own in map(_plain, role.rules or ()) if encode(own) not in known)]
 
 
 def same(role: ClusterRole, rules: list[Doc]) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kcm_cli.api.core import PODS, SERVICES, Service
 from kcm_cli.api.endpoints import ENDPOINTS
+from kcm_cli.api.resource import Undecodable
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpoints.plan import plan
 from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
@@ -57,7 +58,10 @@ class EndpointsController:
         self._written = Consistency(self.queue.add, context.clock.call_later)
         self._written.follow(self._endpoints)
         self._services.listen(
-            on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._enqueue
+            on_add=self._enqueue,
+            on_update=lambda old, new: self._enqueue(new),
+            on_delete=self._enqueue,
+            on_unknown_delete=self._enqueue,
         )
         batch_s = context.config(EndpointsConfig).updates_batch_period_s
         self._selected = PodServices(self._services, self._pods, lambda key: self.queue.add_after(key, batch_s))
@@ -66,7 +70,8 @@ class EndpointsController:
     async def sync(self, key: str) -> float | None:
         service = self._services.store.get(key)
         if service is None:
-            await self._delete(key)
+            if not self._services.store.is_unseen(key):
+                await self._delete(key)
             return None
         if service.spec.type == "ExternalName" or service.spec.selector is None:
             return None
@@ -103,7 +108,7 @@ class EndpointsController:
         self._memos.pop(key, None)
         self._written.forget(key)
 
-    def _enqueue(self, service: Service) -> None:
+    def _enqueue(self, service: Service | Undecodable) -> None:
         self.queue.add(service.key)
 
 

@@ -52,10 +52,16 @@ class MirroringController:
         self.informers = (self._endpoints, self._slices, self._services)
         self._slices.store.add_index(SERVICE_INDEX, by_service)
         self._endpoints.listen(
-            on_add=self._endpoints_changed, on_update=self._endpoints_updated, on_delete=self._endpoints_changed
+            on_add=self._endpoints_changed,
+            on_update=self._endpoints_updated,
+            on_delete=self._endpoints_changed,
+            on_unknown_delete=lambda gone: self.queue.add(gone.key),
         )
         self._services.listen(
-            on_add=self._service_changed, on_update=self._service_updated, on_delete=self._service_changed
+            on_add=self._service_changed,
+            on_update=self._service_updated,
+            on_delete=self._service_changed,
+            on_unknown_delete=lambda gone: self.queue.add(gone.key),
         )
         batch_s = config.updates_batch_period_s
         self._tracker = SliceTracker(MANAGER, lambda key: self.queue.add_after(key, batch_s), self.queue.add)
@@ -70,6 +76,8 @@ class MirroringController:
             self._metrics.took(self._clock.monotonic() - started)
 
     async def _sync(self, key: str) -> float | None:
+        if self._endpoints.store.is_unseen(key) or self._services.store.is_unseen(key):
+            return None
         endpoints = self._endpoints.store.get(key)
         service = self._services.store.get(key)
         slices = tuple(self._slices.store.by_index(SERVICE_INDEX, filed_under(MANAGER, key)))

@@ -27,6 +27,12 @@ class Unsupported(Exception):
     reason = "Unsupported"
 
 
+class VolumeUnknown(Exception):
+    """The volume that a claim names is there, and cannot be decoded: nothing can be said of the claim."""
+
+    reason = "VolumeUnknown"
+
+
 class Caches:
     """Volumes and claims as we wrote them last, free volumes by what they offer, classes, and pods by their claims."""
 
@@ -36,6 +42,7 @@ class Caches:
         volumes, claims = informers.get(PERSISTENT_VOLUMES), informers.get(PERSISTENT_VOLUME_CLAIMS)
         classes, pods = informers.get(STORAGE_CLASSES), informers.get(PODS)
         self.informers = (volumes, claims, classes, pods)
+        self._shared = volumes.store
         self._index = VolumeIndex()
         self.volumes: Latest[PersistentVolume] = Latest(volumes, self._index.change)
         self.claims: Latest[PersistentVolumeClaim] = Latest(claims)
@@ -44,8 +51,11 @@ class Caches:
         pods.store.add_index(CLAIM, claims_of)
 
     def read(self, claim: PersistentVolumeClaim) -> Snapshot:
-        """Raises FormatError for a selector that makes no sense, Unsupported for a class that cannot be had."""
+        """Raises FormatError for a selector that makes no sense, Unsupported for a class that cannot be had,
+        VolumeUnknown."""
         if claim.spec.volume_name or BIND_COMPLETED in claim.annotations:
+            if self._shared.is_unseen(claim.spec.volume_name):
+                raise VolumeUnknown(f"volume {claim.spec.volume_name} of claim {claim.key} cannot be decoded")
             named = self.volumes.get(claim.spec.volume_name)
             return Snapshot(claim, named, attributes_classes=self.attributes_classes)
         if attributes_class(claim) and not self.attributes_classes:

@@ -14,6 +14,8 @@ from kcm_cli.planning.resource_claims import group_key, member_of
 FINALIZER = "scheduling.k8s.io/podgroup-protection"
 """Admission gives it to new groups."""
 _ACTIVE = "active pods by pod group"
+AGAIN_S = 60.0
+"""When to look again at a group that a pod may be in which cannot be decoded."""
 
 
 def active_member_of(pod: Pod) -> tuple[str, ...]:
@@ -39,10 +41,14 @@ class PodGroupProtectionController:
         self._groups.listen(on_add=self._group, on_update=lambda old, new: self._group(new))
         self._pods.listen(on_add=self._pod, on_update=lambda old, new: self._pod(new), on_delete=self._freed)
 
-    async def sync(self, key: str) -> None:
+    async def sync(self, key: str) -> float | None:
         group = self._groups.store.get(key)
-        if group is not None and is_held(group, FINALIZER) and not self._pods.store.by_index(_ACTIVE, key):
-            await writes.update(self._client, release(POD_GROUPS, group, FINALIZER))
+        if group is None or not is_held(group, FINALIZER) or self._pods.store.by_index(_ACTIVE, key):
+            return None
+        if self._pods.store.unseen(group.namespace):
+            return AGAIN_S  # a pod that cannot be decoded may be one of any group
+        await writes.update(self._client, release(POD_GROUPS, group, FINALIZER))
+        return None
 
     # -- events
 

@@ -18,6 +18,8 @@ from kcm_cli.planning.protection import is_held, lacks, protection, release
 from kcm_cli.runtime.informer import Informer
 
 INDEX = "volumeAttributesClass"
+AGAIN_S = 60.0
+"""When to look again at a class that something may use which cannot be decoded."""
 T = TypeVar("T", bound=Object)
 
 
@@ -40,14 +42,17 @@ class ClassProtectionController:
         self._follow(self._claims, classes_of_claim)
         self._follow(self._volumes, classes_of_volume)
 
-    async def sync(self, key: str) -> None:
+    async def sync(self, key: str) -> float | None:
         class_ = self._classes.store.get(key)
         if class_ is None:
-            return
+            return None
         if is_held(class_, FINALIZER) and not self._is_used(key):
+            if self._volumes.store.unseen() or self._claims.store.unseen():
+                return AGAIN_S  # what cannot be decoded may use any class
             await writes.update(self._client, release(VOLUME_ATTRIBUTES_CLASSES, class_, FINALIZER))
         elif lacks(class_, FINALIZER):
             await writes.update(self._client, protection(VOLUME_ATTRIBUTES_CLASSES, class_, FINALIZER))
+        return None
 
     def _is_used(self, name: str) -> bool:
         return bool(self._volumes.store.by_index(INDEX, name) or self._claims.store.by_index(INDEX, name))

@@ -1,0 +1,172 @@
+"""An object that cannot be decoded is there: what hangs on it stays as it is, and goes once it is really gone."""
+
+from typing import Any
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.api.scheduling import POD_GROUPS
+from kcm_cli.controllers.endpoints.config import EndpointsConfig
+from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
+from kcm_cli.controllers.podgroup_protection.controller import FINALIZER
+from tests.unit.controllers.alpha import make, serve
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.persistentvolume_binder.storage import (
+    CLAIMS,
+    CONFIG,
+    NAME,
+    VOLUMES,
+    make_claim,
+    make_volume,
+    phase,
+)
+from tests.unit.controllers.volumeattributesclass_protection import test_end_to_end as attributes
+from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+
+SERVICES, ENDPOINTS = resource("services"), resource("endpoints")
+SLICES = resource("endpointslices", "discovery.k8s.io")
+ROLES = resource("clusterroles", "rbac.authorization.k8s.io", namespaced=False)
+PORTS = {"ports": [{"port": 80}]}
+SUBSETS = [{"addresses": [{"ip": "10.9.0.1"}], "ports": [{"port": 80}]}]
+
+
+def spoil(world: World, kind: GVR, name: str, namespace: str = "default") -> None:
+    """Make an object one that cannot be decoded."""
+    found = (one.copy() for one in world.server.store.list(kind, namespace))
+    (doc,) = (one for one in found if one["metadata"]["name"] == name)
+    world.server.store.update(kind, namespace, name, {**doc, "metadata": {**doc["metadata"], "labels": [5]}})
+
+
+def lose(world: World, kind: GVR, name: str) -> None:
+    """Delete an object, whatever the server would make of it."""
+    world.server.store.delete(kind, "default", name)
+
+
+async def names(world: World, kind: Any) -> list[str]:
+    return [one["metadata"]["name"] for one in await world.items(kind) if one["metadata"]["name"] != "kubernetes"]
+
+
+def test_endpoints_of_an_unknown_service_stay_until_it_is_gone(play):
+    async def life(world: World) -> None:
+        async with controllers(world, EndpointsConfig(), names=["endpoints-controller"]):
+            await world.create(SERVICES, {"metadata": {"name": "web"}, "spec": {**PORTS, "selector": {"app": "a"}}})
+            await world.wait(5)
+            assert await names(world, ENDPOINTS) == ["web"]
+        spoil(world, SERVICES.gvr, "web")
+        async with controllers(world, EndpointsConfig(), names=["endpoints-controller"]):
+            await world.wait(60)
+            assert await names(world, ENDPOINTS) == ["web"]
+            lose(world, SERVICES.gvr, "web")
+            await world.wait(5)
+            assert await names(world, ENDPOINTS) == []
+
+    play(life, nodes=0)
+
+
+def test_mirrored_slices_stay_while_their_service_or_endpoints_are_unknown(play):
+    async def life(world: World) -> None:
+        def mirroring() -> Any:
+            return controllers(world, EndpointSliceMirroringConfig(), names=["endpointslice-mirroring-controller"])
+
+        async with mirroring():
+            for name in ("one", "two"):
+                await world.create(SERVICES, {"metadata": {"name": name}, "spec": PORTS})
+                await world.create(ENDPOINTS, {"metadata": {"name": name}, "subsets": SUBSETS})
+            await world.wait(5)
+            made = await names(world, SLICES)
+            assert len(made) == 2
+        spoil(world, SERVICES.gvr, "one")
+        spoil(world, ENDPOINTS.gvr, "two")
+        async with mirroring():
+            await world.wait(60)
+            assert await names(world, SLICES) == made
+            lose(world, SERVICES.gvr, "one")
+            lose(world, ENDPOINTS.gvr, "two")
+            await world.wait(5)
+            assert await names(world, SLICES) == []
+
+    play(life, nodes=0)
+
+
+def test_rules_that_may_be_of_an_unknown_role_stay_in_the_aggregate(play):
+    async def life(world: World) -> None:
+        def aggregating() -> Any:
+            return controllers(world, names=["clusterrole-aggregation-controller"])
+
+        async def verbs() -> list[str]:
+            return [rule["verbs"][0] for rule in (await world.get(ROLES, "all"))["rules"]]
+
+        def role(name: str, verb: str) -> dict[str, Any]:
+            rule = {"apiGroups": [""], "resources": ["pods"], "verbs": [verb]}
+            return {"metadata": {"name": name, "labels": {"part": "yes"}}, "rules": [rule]}
+
+        async with aggregating():
+            selectors = {"clusterRoleSelectors": [{"matchLabels": {"part": "yes"}}]}
+            await world.create(ROLES, {"metadata": {"name": "all"}, "aggregationRule": selectors})
+            await world.create(ROLES, role("a", "get"))
+            await world.create(ROLES, role("b", "list"))
+            await world.wait(2)
+            assert await verbs() == ["get", "list"]
+        spoil(world, ROLES.gvr, "a", "")
+        async with aggregating():
+            await world.create(ROLES, role("c", "watch"))
+            await world.wait(2)
+            assert sorted(await verbs()) == ["get", "list", "watch"]
+            world.server.store.delete(ROLES.gvr, "", "a")
+            await world.wait(2)
+            assert await verbs() == ["list", "watch"]
+
+    play(life, nodes=0)
+
+
+def test_a_class_stays_while_a_volume_that_may_use_it_is_unknown(play):
+    async def life(world: World) -> None:
+        await attributes.make(world, "gold")
+        await attributes.volume(world, "v", "gold")
+        spoil(world, VOLUMES.gvr, "v", "")
+        async with controllers(world, names=[attributes.NAME]):
+            await world.wait(2)
+            await world.delete(attributes.CLASSES, "gold")
+            await world.wait(200)
+            assert not await world.gone("gold", attributes.CLASSES)
+            world.server.store.delete(VOLUMES.gvr, "", "v")
+            await world.wait(70)
+            assert await world.gone("gold", attributes.CLASSES)
+
+    play(life, nodes=0)
+
+
+def test_a_group_stays_while_a_pod_that_may_be_in_it_is_unknown(play):
+    async def life(world: World) -> None:
+        await serve(world, POD_GROUPS, status={})
+        await make(world, POD_GROUPS, {"metadata": {"name": "g", "finalizers": [FINALIZER]}, "spec": {"mine": 1}})
+        await world.pod("p")
+        spoil(world, PODS.gvr, "p")
+        gates = [("", "GenericWorkload=true")]
+        async with controllers(world, names=["podgroup-protection-controller"], gates=gates):
+            await world.delete(POD_GROUPS, "g")
+            await world.wait(200)
+            assert not await world.gone("g", POD_GROUPS)
+            lose(world, PODS.gvr, "p")
+            await world.wait(70)
+            assert await world.gone("g", POD_GROUPS)
+
+    play(life, nodes=0)
+
+
+def test_a_claim_is_not_lost_while_its_volume_is_unknown(play):
+    async def life(world: World) -> None:
+        async with controllers(world, CONFIG, names=[NAME]):
+            await make_volume(world, "v")
+            await make_claim(world, "c")
+            await world.wait(30)
+            assert await phase(world, CLAIMS, "c") == "Bound"
+        spoil(world, VOLUMES.gvr, "v", "")
+        async with controllers(world, CONFIG, names=[NAME]):
+            await world.wait(120)
+            assert await phase(world, CLAIMS, "c") == "Bound"
+            world.server.store.delete(VOLUMES.gvr, "", "v")
+            await world.wait(60)
+            assert await phase(world, CLAIMS, "c") == "Lost"
+
+    play(life, nodes=0)
