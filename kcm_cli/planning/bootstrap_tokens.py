@@ -4,7 +4,6 @@ upstream: staging/src/k8s.io/cluster-bootstrap/{token/api,util/secrets}
 """
 
 import base64
-import binascii
 import math
 import re
 from datetime import datetime
@@ -24,7 +23,7 @@ def value(secret: Secret, key: str) -> bytes:
     """One value of a Secret; empty where there is none."""
     try:
         return base64.b64decode((secret.data or {}).get(key, ""), validate=True)
-    except binascii.Error:
+    except ValueError:
         return b""
 
 

@@ -18,7 +18,7 @@ from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.resync import Loop, for_each
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
-from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.store import by_node
 
@@ -123,9 +123,7 @@ class PodGarbageCollector:
         self._deleted.labels(pod.namespace, reason.value).inc()
         try:
             await self._fail_and_delete(pod, condition)
-        except (NotFound, Conflict):
-            return  # deleted, or another pod of this name by now
-        except RequestError as error:
+        except RequestError as error:  # also that it is gone, or another pod of this name by now
             self._failed.labels(pod.namespace, reason.value).inc()
             log.error("Pod cannot be deleted", extra={"fields": {"pod": pod.key, "err": str(error)}})
 

@@ -22,6 +22,7 @@ from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.actions import Path as FieldPath
 from kcm_cli.planning.actions import Update, Value
 from kcm_cli.rest.errors import Conflict, NotFound
+from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
 from kcm_cli.runtime.store import NAMESPACE
 
@@ -68,9 +69,15 @@ class TokenController:
         if self._known(namespace, name, uid) is not None:
             return
         gone = ServiceAccount(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid))
+        failed: RequestError | None = None
         for secret in self._secrets.store.by_index(NAMESPACE, namespace):
             if plan.belongs_to(secret, gone):
-                await self._delete(secret)
+                try:
+                    await self._delete(secret)
+                except RequestError as error:
+                    failed = error
+        if failed is not None:
+            raise failed
 
     async def sync_secret(self, key: str) -> None:
         """A token Secret is filled in, or deleted with its account; one that is gone is not referred to."""

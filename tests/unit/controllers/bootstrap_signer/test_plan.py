@@ -35,6 +35,7 @@ def unpadded(data: bytes) -> str:
     ("doc", "may"),
     [
         pytest.param(token(), True, id="plain"),
+        pytest.param({**token(), "data": {"token-id": "\u00e9", "token-secret": "x"}}, False, id="no base64"),
         pytest.param(token(expiration="2026-01-01T00:00:01Z"), True, id="not over"),
         pytest.param(token(expiration="2026-01-01T01:00:01+01:00"), True, id="not over elsewhere"),
         pytest.param(token(expiration="2026-01-01T00:00:00Z"), False, id="over"),

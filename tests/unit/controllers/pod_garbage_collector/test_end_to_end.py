@@ -16,7 +16,7 @@ from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.nodes import commands
-from tests.unit.controllers.controlling import adds, controllers
+from tests.unit.controllers.controlling import adds, controllers, metric
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
 
@@ -206,6 +206,26 @@ def test_terminating_pods_of_a_node_that_is_out_of_service(play):
             await world.patch(NODES, node, {"spec": {"taints": [taint]}})
             await world.wait(25)
             assert await world.gone("p")
+
+    play(life)
+
+
+def test_a_pod_that_is_gone_already_counts_as_one_that_could_not_be_deleted(play):
+    """As upstream counts it."""
+
+    async def life(world: World) -> None:
+        def answer(request: Request) -> Response | None:
+            return refusal(404, "NotFound") if request.method == "DELETE" else None
+
+        metrics = Registry()
+        await world.pod("q", {"schedulerName": "nobody"})
+        await world.delete(PODS, "q")
+        transport = Rewriting(world.server.transport(), answer=answer)
+        async with running(world, transport, metrics=metrics):
+            await world.wait(5)
+        counted = {"namespace": "default", "reason": "unscheduled"}
+        assert metric(metrics, "pod_gc_collector_force_delete_pods_total", **counted) == 1
+        assert metric(metrics, "pod_gc_collector_force_delete_pod_errors_total", **counted) == 1
 
     play(life)
 

@@ -128,6 +128,23 @@ def test_tokens_go_with_their_account(play, config):
     play(life, nodes=0)
 
 
+def test_a_token_that_cannot_be_deleted_keeps_no_other(play, config):
+    async def life(world: World) -> None:
+        story = Story(world, config)
+        refusing = Refusing(world.server.transport(), lambda r: r.method == "DELETE" and r.path.endswith("/a"))
+        async with story.running(refusing):
+            await story.account()
+            for name in "ab":
+                await story.secret(name)
+            await world.wait(2)
+            await world.delete(ACCOUNTS, "robot")
+            await world.wait(2)
+            assert refusing.refused
+            assert [await story.gone(name) for name in "ab"] == [False, True]
+
+    play(life, nodes=0)
+
+
 @pytest.mark.parametrize("name", ["nobody", "a|b", "robot|x|y", '"'])
 def test_a_token_of_nobody_goes(play, config, name):
     async def life(world: World) -> None:
