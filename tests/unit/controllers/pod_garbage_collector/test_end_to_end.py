@@ -219,6 +219,7 @@ def test_a_pod_that_is_gone_already_counts_as_one_that_could_not_be_deleted(play
 
         metrics = Registry()
         await world.pod("q", {"schedulerName": "nobody"})
+        await world.patch(PODS, "q", HELD)
         await world.delete(PODS, "q")
         transport = Rewriting(world.server.transport(), answer=answer)
         async with running(world, transport, metrics=metrics):
