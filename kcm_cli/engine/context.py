@@ -8,18 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast
 
+from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor, Recorder
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.engine.worker import Sync, Worker
+from kcm_cli.machinery.meta import Object
 from kcm_cli.runtime.expectations import Expectations
-from kcm_cli.runtime.informer import AnyInformer
+from kcm_cli.runtime.informer import AnyInformer, Informer, Scope
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import QueueMetrics, RetryLimiter, WorkQueue
 
 C = TypeVar("C")
+T = TypeVar("T", bound=Object)
 
 
 class Runnable(Protocol):
@@ -45,7 +48,8 @@ class ControllerContext:
     ``client`` is the door to the API server. ``configs`` holds the completed configuration objects by their type;
     ``start_informers`` starts informers that were asked for after the start; ``served`` lists API resources
     (group/version/plural). ``simulated``: the nodes are, so that nothing on this machine is theirs. ``ca_data``: the
-    server's CA (PEM) where the kubeconfig holds it itself.
+    server's CA (PEM) where the kubeconfig holds it itself. ``queues`` are the controller's, in the order in which it
+    declares them; ``expectations`` those that its executor raises and the kinds that it owns fulfil.
     """
 
     name: str
@@ -64,6 +68,13 @@ class ControllerContext:
     debug: dict[str, DebugHandler] = field(default_factory=dict)
     simulated: bool = False
     ca_data: bytes = b""
+    queues: tuple[WorkQueue, ...] = ()
+    scopes: Mapping[GVR, Scope] = field(default_factory=dict)
+    expectations: Expectations = field(default_factory=Expectations)
+
+    def cache(self, resource: Resource[T]) -> Informer[T]:
+        """The cache of a kind that the controller's declaration names. Raises KeyError for another one."""
+        return self.informers.get(resource, self.scopes[resource.gvr])
 
     def config(self, type_: type[C]) -> C:
         """The controller's completed configuration. Raises KeyError for a type that is not configured."""
@@ -75,7 +86,7 @@ class ControllerContext:
 
     def executor(self, expectations: Expectations | None = None) -> Executor:
         """An executor of plans with this controller's client and recorder."""
-        return Executor(self.client, self.recorder, expectations or Expectations(), self.clock)
+        return Executor(self.client, self.recorder, expectations or self.expectations, self.clock)
 
     def worker(
         self,

@@ -34,6 +34,18 @@ def matching_owners(owners: Iterable[Owner], child: Object, selector_of: Callabl
     return found
 
 
+def living_owner(kind: str, owners: Store[Owner], child: Object) -> Owner | None:
+    """The owner of this kind that controls a child, by name and uid; None for another one of its name."""
+    return _resolve(kind, owners, child.namespace, controller_of(child))
+
+
+def _resolve(kind: str, owners: Store[Owner], namespace: str, ref: OwnerReference | None) -> Owner | None:
+    if ref is None or ref.kind != kind:
+        return None
+    owner = owners.get(f"{namespace}/{ref.name}")
+    return owner if owner is not None and owner.uid == ref.uid else None
+
+
 class Dependents(Generic[Owner, Child]):
     """Listens to the children of one kind of owner and queues the owners' keys.
 
@@ -62,14 +74,11 @@ class Dependents(Generic[Owner, Child]):
         children.listen(on_add=self._added, on_update=self._updated, on_delete=self._deleted)
 
     def owner_of(self, child: Object) -> Owner | None:
-        """The living owner that controls this child, by name and uid."""
-        return self._resolve(child.namespace, controller_of(child))
+        """See ``living_owner``."""
+        return living_owner(self._kind, self._owners, child)
 
     def _resolve(self, namespace: str, ref: OwnerReference | None) -> Owner | None:
-        if ref is None or ref.kind != self._kind:
-            return None
-        owner = self._owners.get(f"{namespace}/{ref.name}")
-        return owner if owner is not None and owner.uid == ref.uid else None
+        return _resolve(self._kind, self._owners, namespace, ref)
 
     def _added(self, child: Child) -> None:
         if child.deleting:

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import cast
 
 from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.controller import Controller
 
 Build = Callable[[ControllerContext], Runnable | None]
 """Makes the controller: registers its listeners and returns what to run. None: nothing to do under this
@@ -50,4 +51,6 @@ class Descriptor:
             module = import_module(self.location)
         except ModuleNotFoundError as error:
             raise StartError(f"{self.name}: cannot import {self.location}: {error}") from error
-        return cast(Build, module.build)(context)
+        if hasattr(module, "build"):
+            return cast(Build, module.build)(context)
+        return cast(Controller, module.CONTROLLER).build(context)

@@ -25,7 +25,7 @@ from kcm_cli.planning.replicas import ReplicaOwner, Status
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.expectations import Expectations
-from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class ReplicaController(Generic[T]):
         )
         self._owners = context.informers.get(resource)
         self._pods = context.informers.get(PODS)
-        self._pods.store.add_index(CONTROLLER, by_controller)
+        self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self._owners.listen(on_add=self._queue_owner, on_update=self._owner_updated, on_delete=self._owner_deleted)
         self._dependents: Dependents[T, Pod] = Dependents(
             resource.kind,

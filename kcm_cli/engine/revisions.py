@@ -16,7 +16,7 @@ from kcm_cli.machinery.patches import equal
 from kcm_cli.planning.actions import Delete, Path, Value
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import Informer
-from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 
 Changes = Callable[[ControllerRevision], Mapping[Path, Value]]
 
@@ -28,7 +28,7 @@ class Revisions:
         self._client = client
         self._informer = informer
         self._consistency = consistency
-        informer.store.add_index(CONTROLLER, by_controller)
+        informer.store.add_index(CONTROLLER_UID, by_controller)
 
     def candidates(self, owner: Object) -> list[ControllerRevision]:
         """Those that the owner controls, and those of its namespace that nobody does."""

@@ -37,7 +37,7 @@ def by_node(pod: Pod) -> tuple[str, ...]:
     return (pod.spec.node_name,)
 
 
-CONTROLLER = "controller"
+CONTROLLER_UID = "controller"
 NODE = "node"
 NAMESPACE = "namespace"
 
@@ -185,7 +185,7 @@ def claimable(store: Store[T], owner: Object) -> List[T]:
     unseen = [one.key for one in store.unknown_of(owner) if store.get(one.key) is None]
     if unseen:
         raise UnknownDependents(f"{', '.join(sorted(unseen)[:5])} cannot be decoded: cannot tell what is missing")
-    return store.by_index(CONTROLLER, owner.uid) + store.by_index(CONTROLLER, orphans_of(owner.namespace))
+    return store.by_index(CONTROLLER_UID, owner.uid) + store.by_index(CONTROLLER_UID, orphans_of(owner.namespace))
 
 
 def _controller_uid(obj: Undecodable) -> str:

@@ -36,7 +36,7 @@ from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.expectations import Expectations
-from kcm_cli.runtime.store import CONTROLLER, NODE, by_controller, by_node, claimable
+from kcm_cli.runtime.store import CONTROLLER_UID, NODE, by_controller, by_node, claimable
 
 COLLECT_PERIOD_S = 60.0
 REPORT_PAUSE_S, REPORT_PAUSE_PER_POD_S = 0.25, 0.0005
@@ -90,7 +90,7 @@ class DaemonSetController:
         self._listen()
 
     def _listen(self) -> None:
-        self._pods.store.add_index(CONTROLLER, by_controller)
+        self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self._pods.store.add_index(NODE, by_node)
         self._sets.listen(on_add=self._enqueue, on_update=self._set_updated, on_delete=self._set_deleted)
         pods: Dependents[DaemonSet, Pod] = Dependents(
@@ -165,7 +165,7 @@ class DaemonSetController:
     def _latest(self, daemon_set: DaemonSet, selector: Selector, pods: Sequence[Pod]) -> list[Pod]:
         """The pods as the cache has them by now, those that were adopted just now among them."""
         store = self._pods.store
-        found = {pod.key: pod for pod in store.by_index(CONTROLLER, daemon_set.uid) if selector.matches(pod.labels)}
+        found = {pod.key: pod for pod in store.by_index(CONTROLLER_UID, daemon_set.uid) if selector.matches(pod.labels)}
         for pod in pods:
             if pod.key not in found:
                 known = store.get(pod.key)

@@ -11,30 +11,19 @@ from kcm_cli.controllers.deployment.plan.spec import same_template
 from kcm_cli.controllers.deployment.snapshot import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.dependents import Dependents, matching_owners
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Owns, Queue, Watch
+from kcm_cli.engine.dependents import living_owner
 from kcm_cli.engine.freshness import AGAIN_S, Freshness
-from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Create, Notice, Outcome, Path, Plan, Update, Value, ref_to
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import AlreadyExists, namespace_terminating
-from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 
 MAX_RETRIES = 15
 """A key that fails this often is dropped until its next change, as upstream does."""
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = DeploymentController(context)
-    return context.worker(
-        controller.queue,
-        controller.sync,
-        count=context.config(DeploymentConfig).concurrent_syncs,
-        waits_for=controller.informers,
-        retry=RetryPolicy(MAX_RETRIES),
-    )
 
 
 class DeploymentController:
@@ -46,22 +35,12 @@ class DeploymentController:
         self._recorder = context.recorder
         self._reports_terminating = context.gates.enabled("DeploymentReplicaSetTerminatingReplicas")
         self._executor = context.executor()
-        self.queue = context.queue("deployment")
-        self._deployments = context.informers.get(DEPLOYMENTS)
-        self._replica_sets = context.informers.get(REPLICA_SETS)
+        self._deployments = context.cache(DEPLOYMENTS)
+        self._replica_sets = context.cache(REPLICA_SETS)
+        self._pods = context.cache(PODS)
         self._fresh = Freshness(self._deployments, self._replica_sets)
-        self._pods = context.informers.get(PODS)
-        self.informers = (self._deployments, self._replica_sets, self._pods)
-        self._replica_sets.store.add_index(CONTROLLER, by_controller)
-        self._pods.store.add_index(CONTROLLER, by_controller)
-        self._deployments.listen(
-            on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._enqueue
-        )
-        self._dependents: Dependents[Deployment, ReplicaSet] = Dependents(
-            DEPLOYMENTS.kind, self._deployments.store, self.queue.add, matching=self._matching
-        )
-        self._dependents.listen(self._replica_sets)
-        self._pods.listen(on_delete=self._pod_deleted)
+        self._replica_sets.store.add_index(CONTROLLER_UID, by_controller)
+        self._pods.store.add_index(CONTROLLER_UID, by_controller)
 
     async def sync(self, key: str) -> float | None:
         deployment = self._deployments.store.get(key)
@@ -99,7 +78,7 @@ class DeploymentController:
         running: dict[str, int] = {}
         if deployment.spec.strategy.type == names.RECREATE:
             for replica_set in owned:
-                pods = self._pods.store.by_index(CONTROLLER, replica_set.uid)
+                pods = self._pods.store.by_index(CONTROLLER_UID, replica_set.uid)
                 running[replica_set.uid] = sum(not is_terminal(pod) for pod in pods)
         return Snapshot(deployment, tuple(owned), running, self._reports_terminating)
 
@@ -142,36 +121,39 @@ class DeploymentController:
             await writes.update(self._client, Update(DEPLOYMENTS, deployment, changes, "status"))
 
     def _is_new(self, deployment: Deployment, existing: ReplicaSet) -> bool:
-        owner = self._dependents.owner_of(existing)
+        owner = self._owner_of(existing)
         same = owner is not None and owner.uid == deployment.uid
         return same and same_template(existing.spec.template, deployment.spec.template)
 
-    # -- events
-
-    def _enqueue(self, deployment: Deployment) -> None:
-        self.queue.add(deployment.key)
-
-    def _matching(self, replica_set: ReplicaSet) -> list[Deployment]:
-        deployments = self._deployments.store.list(replica_set.namespace)
-        return matching_owners(deployments, replica_set, _selector)
-
-    def _pod_deleted(self, pod: Pod) -> None:
-        """The last pod of a Recreate Deployment is gone: the new ones may come."""
-        replica_set = self._replica_set_of(pod)
-        deployment = self._dependents.owner_of(replica_set) if replica_set is not None else None
+    def owner_of_last_pod(self, pod: Pod) -> Keys:
+        """A Recreate Deployment whose last pod is gone: the new ones may come."""
+        replica_set = living_owner(REPLICA_SETS.kind, self._replica_sets.store, pod)
+        deployment = self._owner_of(replica_set) if replica_set is not None else None
         if deployment is None or deployment.spec.strategy.type != names.RECREATE:
-            return
-        siblings = self._replica_sets.store.by_index(CONTROLLER, deployment.uid)
-        if not any(self._pods.store.by_index(CONTROLLER, sibling.uid) for sibling in siblings):
-            self._enqueue(deployment)
+            return ()
+        siblings = self._replica_sets.store.by_index(CONTROLLER_UID, deployment.uid)
+        has_pods = any(self._pods.store.by_index(CONTROLLER_UID, sibling.uid) for sibling in siblings)
+        return () if has_pods else (deployment.key,)
 
-    def _replica_set_of(self, pod: Pod) -> ReplicaSet | None:
-        for ref in pod.metadata.owner_references:
-            if ref.controller and ref.kind == REPLICA_SETS.kind:
-                found = self._replica_sets.store.get(f"{pod.namespace}/{ref.name}")
-                return found if found is not None and found.uid == ref.uid else None
-        return None
+    def _owner_of(self, replica_set: ReplicaSet) -> Deployment | None:
+        return living_owner(DEPLOYMENTS.kind, self._deployments.store, replica_set)
 
 
 def _selector(deployment: Deployment) -> Selector:
     return from_label_selector(deployment.spec.selector)
+
+
+CONTROLLER = Controller(
+    make=DeploymentController,
+    queues=(
+        Queue(
+            "deployment",
+            DEPLOYMENTS,
+            owns=(Owns(REPLICA_SETS, selector=_selector),),
+            watches=(Watch(PODS, deleted=DeploymentController.owner_of_last_pod),),
+            sync=DeploymentController.sync,
+            workers=lambda context: context.config(DeploymentConfig).concurrent_syncs,
+            retries=MAX_RETRIES,
+        ),
+    ),
+)

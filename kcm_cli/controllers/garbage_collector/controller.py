@@ -40,8 +40,9 @@ from kcm_cli.controllers.garbage_collector.graph import (
 from kcm_cli.controllers.garbage_collector.monitors import Monitors, Outcome
 from kcm_cli.controllers.garbage_collector.objects import Objects, OwnerOfAnotherScope, owner_identity
 from kcm_cli.controllers.garbage_collector.plan import Disown, Keep, Owner, Remove
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Loop, Together
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Queue
+from kcm_cli.engine.resync import Loop
 from kcm_cli.engine.retry import Pending
 from kcm_cli.machinery.meta import ObjectMeta, OwnerReference, PartialObject
 from kcm_cli.machinery.recent import Recent
@@ -62,40 +63,11 @@ QUEUED_AT_ONCE = 500
 ORPHANED_AT_ONCE = 20
 
 
-def build(context: ControllerContext) -> Runnable | None:
-    config = context.config(GarbageCollectorConfig)
-    if not config.enabled:
-        return None
-    ignored = frozenset(config.ignored_resources)
-    collector = GarbageCollector(context, ignored)
-    context.debug["graph"] = lambda path, query: ("text/vnd.graphviz", dot(collector.graph, query.get("uid", "")))
-    workers = tuple(
-        context.worker(queue, sync, count=config.concurrent_syncs, waits_for=())
-        for queue, sync in (
-            (collector.to_delete, collector.try_delete),
-            (collector.to_orphan, collector.try_orphan),
-        )
-    )
-    discovery = Loop(name=context.name, clock=context.clock, step=collector.refresh, pause_s=lambda: monitors.PERIOD_S)
-    return Together((collector.changes, discovery, _Delayed(collector, workers)))
-
-
-class _Delayed:
-    """The workers, once the graph is complete, or after a while all the same."""
-
-    def __init__(self, collector: "GarbageCollector", workers: tuple[Runnable, ...]) -> None:
-        self._collector = collector
-        self._workers = workers
-
-    async def run(self) -> None:
-        await self._collector.complete(SYNC_TIMEOUT_S)
-        await Together(self._workers).run()
-
-
 class GarbageCollector:
-    """Keys are uids of graph nodes."""
+    """Keys are uids of graph nodes. Its kinds are those that discovery names, so ``Monitors`` follows them."""
 
-    def __init__(self, context: ControllerContext, ignored: frozenset[tuple[str, str]]) -> None:
+    def __init__(self, context: ControllerContext) -> None:
+        ignored = frozenset(context.config(GarbageCollectorConfig).ignored_resources)
         self._clock: Clock = context.clock
         self._recorder = context.recorder
         self._absent = Recent()
@@ -105,8 +77,11 @@ class GarbageCollector:
         self.changes = GraphChanges(context.clock, context.queue_metrics(CHANGES), self._change)
         self._monitors = Monitors(context, ignored, self.changes.put)
         self._asking: dict[str, tuple[Identity, asyncio.Task[PartialObject]]] = {}
-        self.to_delete = context.queue("garbage_collector_attempt_to_delete")
-        self.to_orphan = context.queue("garbage_collector_attempt_to_orphan")
+        self.to_delete, self.to_orphan = context.queues
+        self.discovery = Loop(
+            name=context.name, clock=context.clock, step=self.refresh, pause_s=lambda: monitors.PERIOD_S
+        )
+        context.debug["graph"] = lambda path, query: ("text/vnd.graphviz", dot(self.graph, query.get("uid", "")))
         self._errors = context.metrics.counter(
             "garbagecollector_controller_resources_sync_error_total", "How often following discovery failed."
         ).labels()
@@ -354,3 +329,19 @@ class NotObserved(Pending):
 
 class NotMapped(Pending):
     """An object or an owner is of a kind that is not served."""
+
+
+def _workers(context: ControllerContext) -> int:
+    return context.config(GarbageCollectorConfig).concurrent_syncs
+
+
+CONTROLLER = Controller(
+    make=GarbageCollector,
+    queues=(
+        Queue("garbage_collector_attempt_to_delete", sync=GarbageCollector.try_delete, workers=_workers),
+        Queue("garbage_collector_attempt_to_orphan", sync=GarbageCollector.try_orphan, workers=_workers),
+    ),
+    beside=lambda collector: (collector.changes, collector.discovery),
+    prepare=lambda collector: collector.complete(SYNC_TIMEOUT_S),
+    enabled=lambda context: context.config(GarbageCollectorConfig).enabled,
+)

@@ -8,11 +8,13 @@ upstream: pkg/controller/job/job_controller.go
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from operator import attrgetter
 
 import msgspec
 
 from kcm_cli.api.batch import JOBS, Job, JobStatus
 from kcm_cli.api.core import PODS, Pod
+from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.controllers.job.doubt import Doubt
 from kcm_cli.controllers.job.gangs import Gangs
@@ -31,36 +33,21 @@ from kcm_cli.controllers.job.snapshot import Snapshot
 from kcm_cli.controllers.job.watches import PodWatch, selector_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
 from kcm_cli.engine.freshness import AGAIN_S, Consistency, Freshness
-from kcm_cli.engine.resync import Together
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.actions import Create, Expect, Failed, Mode, Notice, Outcome, Patch, Stage, ref_to
 from kcm_cli.planning.jobs import COMPLETE, is_finished
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import NotFound, namespace_terminating
-from kcm_cli.runtime.expectations import Expectations
-from kcm_cli.runtime.informer import AnyInformer
-from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 from kcm_cli.runtime.workqueue import RetryLimiter
 
 _UNLIMITED = 1_000_000
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = JobController(context)
-    count = context.config(JobConfig).concurrent_syncs
-    waits_for = controller.informers
-    orphans = controller.orphans
-    return Together(
-        (
-            context.worker(controller.queue, controller.sync, count=count, waits_for=waits_for),
-            context.worker(orphans.queue, orphans.sync, count=count, waits_for=waits_for),
-        )
-    )
-
-
-def _limiter() -> RetryLimiter:
+def _limiter(context: ControllerContext) -> RetryLimiter:
     """Each key backs off by itself, 1 s to 1 minute; there is no limit for all together."""
     return RetryLimiter(
         base_s=names.API_BACKOFF_S, maximum_s=names.MAX_API_BACKOFF_S, rate=float(_UNLIMITED), burst=_UNLIMITED
@@ -81,37 +68,30 @@ class JobController:
             replacement=enabled("JobPodReplacementPolicy"),
         )
         self._metrics = JobMetrics(context.metrics)
-        self._expectations = Expectations()
-        self._executor = context.executor(self._expectations)
+        self._expectations = context.expectations
+        self._executor = context.executor()
         self._released = Released()
         self._backoffs: dict[str, Backoff] = {}
-        self.queue = context.queue("job", _limiter())
+        queue, orphan_queue = context.queues
         self._consistency = Consistency(
-            self.queue.add,
+            queue.add,
             context.clock.call_later,
             enabled=enabled("StaleControllerConsistencyJob"),
             skipped=self._metrics.skipped,
         )
-        self._jobs = context.informers.get(JOBS)
-        self._pods = context.informers.get(PODS)
+        self._jobs = context.cache(JOBS)
+        self._pods = context.cache(PODS)
         self._gangs = Gangs(context) if enabled("WorkloadWithJob") else None
-        self.informers: tuple[AnyInformer, ...] = (self._jobs, self._pods)
-        if self._gangs is not None:
-            self.informers += self._gangs.informers
-        self._pods.store.add_index(CONTROLLER, by_controller)
+        self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self._doubt = Doubt(context.client, self._pods.store)
-        orphan_queue = context.queue("job_orphan_pod", _limiter())
         self.orphans = Orphans(orphan_queue, context.executor(), self._jobs.store, self._pods.store, self._features)
-        self._jobs.listen(on_add=self._job_added, on_update=self._job_updated, on_delete=self._job_deleted)
-        watch = PodWatch(
+        self.pods = PodWatch(
             self._jobs.store,
-            self._enqueue_batched,
             expectations=self._expectations,
             released=self._released,
             orphans=self.orphans,
             metrics=self._metrics,
         )
-        watch.listen(self._pods)
         self._fresh = Freshness(self._jobs)
         self._consistency.follow(self._jobs, self._pods)
 
@@ -279,30 +259,25 @@ class JobController:
 
     # -- events
 
-    def _job_added(self, job: Job) -> None:
-        if job.spec.suspend and job.status == JobStatus():
-            self.queue.add_after(job.key, names.SUSPENDED_GRACE_S)
-        else:
-            self.queue.add(job.key)
+    def job_added(self, job: Job) -> Keys:
+        """A Job created suspended may get its scheduling directives before it is looked at."""
         manager = spec.other_manager(job, self._features)
         if manager is not None:
             self._metrics.managed_by(manager)
+        suspended = job.spec.suspend and job.status == JobStatus()
+        return (After(job.key, names.SUSPENDED_GRACE_S) if suspended else job.key,)
 
-    def _job_updated(self, old: Job, new: Job) -> None:
+    def job_updated(self, old: Job, new: Job) -> Keys:
+        """A change of the status alone is put off, as changes of pods are."""
         if is_finished(new):
-            self.orphans.add_pods_of(new)
-        elif old.metadata.generation == new.metadata.generation and old.uid == new.uid:
-            self._enqueue_batched(new.key)
-        else:
-            self.queue.add(new.key)
+            return ()
+        same = old.metadata.generation == new.metadata.generation and old.uid == new.uid
+        return (After(new.key, names.BATCH_PERIOD_S) if same else new.key,)
 
-    def _job_deleted(self, job: Job) -> None:
+    def job_deleted(self, job: Job) -> Keys:
+        """The sync that finds it gone forgets it once more: one under way may have noted something."""
         self._forget(job.key)
-        self.queue.add(job.key)
-        self.orphans.add_pods_of(job)
-
-    def _enqueue_batched(self, key: str) -> None:
-        self.queue.add_after(key, names.BATCH_PERIOD_S)
+        return (job.key,)
 
     def _forget(self, key: str) -> None:
         self._expectations.forget(key)
@@ -341,3 +316,44 @@ def _raise_first(outcome: Outcome) -> None:
 def _soonest(*delays: float | None) -> float | None:
     known: Sequence[float] = [delay for delay in delays if delay is not None]
     return min(known) if known else None
+
+
+def _workers(context: ControllerContext) -> int:
+    return context.config(JobConfig).concurrent_syncs
+
+
+CONTROLLER = Controller(
+    make=JobController,
+    queues=(
+        Queue(
+            "job",
+            Watch(
+                JOBS,
+                added=JobController.job_added,
+                updated=JobController.job_updated,
+                deleted=JobController.job_deleted,
+            ),
+            watches=(
+                Watch(
+                    PODS,
+                    added=PodWatch.added,
+                    updated=PodWatch.updated,
+                    deleted=PodWatch.deleted,
+                    part=attrgetter("pods"),
+                ),
+            ),
+            sync=JobController.sync,
+            workers=_workers,
+            limiter=_limiter,
+        ),
+        Queue(
+            "job_orphan_pod",
+            watches=(Watch(JOBS, updated=Orphans.pods_of_finished, deleted=Orphans.pods_of),),
+            sync=Orphans.sync,
+            workers=_workers,
+            limiter=_limiter,
+            part=attrgetter("orphans"),
+        ),
+    ),
+    reads=(Watch(WORKLOADS, when=gate("WorkloadWithJob")), Watch(POD_GROUPS, when=gate("WorkloadWithJob"))),
+)

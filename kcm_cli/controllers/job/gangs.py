@@ -20,7 +20,7 @@ from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, controller_of
 from kcm_cli.planning.actions import Notice, ref_to
-from kcm_cli.runtime.informer import AnyInformer, Informer
+from kcm_cli.runtime.informer import Informer
 
 log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
@@ -33,12 +33,11 @@ class Gangs:
 
     def __init__(self, context: ControllerContext) -> None:
         self._recorder = context.recorder
-        workloads, groups = context.informers.get(WORKLOADS), context.informers.get(POD_GROUPS)
+        workloads, groups = context.cache(WORKLOADS), context.cache(POD_GROUPS)
         workloads.store.add_index(_OWNER, lambda workload: (gang.job_of(workload),))
         groups.store.add_index(_OWNER, lambda group: (gang.workload_key_of(group),))
         self._workloads = _Known(context.client, WORKLOADS, workloads)
         self._groups = _Known(context.client, POD_GROUPS, groups)
-        self.informers: tuple[AnyInformer, ...] = (workloads, groups)
 
     async def group_of(self, job: Job, pods: Sequence[Pod]) -> str | None:
         """The name of the PodGroup for the Job's pods; None where they are scheduled one by one. Raises ApiError."""

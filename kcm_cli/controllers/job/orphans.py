@@ -11,12 +11,13 @@ from kcm_cli.controllers.job.plan import spec
 from kcm_cli.controllers.job.plan.facts import has_finalizer
 from kcm_cli.controllers.job.plan.features import Features
 from kcm_cli.controllers.job.plan.manage import remove_finalizer
+from kcm_cli.engine.controller import Keys
 from kcm_cli.engine.execute import Executor
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.actions import Stage
 from kcm_cli.planning.jobs import is_finished
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.runtime.store import CONTROLLER, Store
+from kcm_cli.runtime.store import CONTROLLER_UID, Store
 from kcm_cli.runtime.workqueue import WorkQueue
 
 _OF_JOB = "job:"
@@ -28,22 +29,26 @@ class Orphans:
     def __init__(
         self, queue: WorkQueue, executor: Executor, jobs: Store[Job], pods: Store[Pod], features: Features
     ) -> None:
-        self.queue = queue
+        self._queue = queue
         self._executor = executor
         self._features = features
         self._jobs = jobs
         self._pods = pods
 
     def add_pod(self, pod: Pod) -> None:
-        self.queue.add(pod.key)
+        self._queue.add(pod.key)
 
-    def add_pods_of(self, job: Job) -> None:
-        """The Job is over or gone."""
-        self.queue.add(_OF_JOB + job.uid)
+    def pods_of(self, job: Job) -> Keys:
+        """All pods of a Job that is over or gone."""
+        return (_OF_JOB + job.uid,)
+
+    def pods_of_finished(self, old: Job, new: Job) -> Keys:
+        """All pods of a Job if it is over."""
+        return self.pods_of(new) if is_finished(new) else ()
 
     async def sync(self, key: str) -> None:
         if key.startswith(_OF_JOB):
-            pods = self._pods.by_index(CONTROLLER, key.removeprefix(_OF_JOB))
+            pods = self._pods.by_index(CONTROLLER_UID, key.removeprefix(_OF_JOB))
         else:
             pod = self._pods.get(key)
             pods = [] if pod is None else [pod]

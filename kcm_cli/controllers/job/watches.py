@@ -7,21 +7,22 @@ by a second, so that the many changes of a Job's pods cause few of them.
 upstream: pkg/controller/job/job_controller.go#addPod, updatePod, deletePod
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.job.metrics import JobMetrics
 from kcm_cli.controllers.job.orphans import Orphans
+from kcm_cli.controllers.job.plan import names
 from kcm_cli.controllers.job.plan.facts import has_finalizer
 from kcm_cli.controllers.job.released import Released
+from kcm_cli.engine.controller import After, Keys
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, Selector, from_label_selector
 from kcm_cli.machinery.meta import OwnerReference, controller_of
 from kcm_cli.planning.jobs import is_finished
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.runtime.expectations import Expectations
-from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.store import Store
 
 SELECTED_LABEL = "selected label"
@@ -29,12 +30,11 @@ SELECTED_LABEL = "selected label"
 
 
 class PodWatch:
-    """Listens to pods. ``enqueue`` takes the key of a Job whose pods have changed."""
+    """Maps the events of pods to Jobs, and notes what they say of expectations and finalizers."""
 
     def __init__(
         self,
         jobs: Store[Job],
-        enqueue: Callable[[str], None],
         *,
         expectations: Expectations,
         released: Released,
@@ -42,54 +42,49 @@ class PodWatch:
         metrics: JobMetrics,
     ) -> None:
         self._jobs = jobs
-        self._enqueue = enqueue
         self._expectations = expectations
         self._released = released
         self._orphans = orphans
         self._metrics = metrics
         jobs.add_index(SELECTED_LABEL, _selected_label)
 
-    def listen(self, pods: Informer[Pod]) -> None:
-        pods.listen(on_add=self._added, on_update=self._updated, on_delete=self._gone)
-
-    def _added(self, pod: Pod) -> None:
+    def added(self, pod: Pod) -> Keys:
         self._metrics.ended_pod(False, _ended_with_finalizer(pod))
         if pod.deleting:
-            self._deleted(pod, final=False)
-            return
+            return self._deleted(pod, final=False)
         ref = controller_of(pod)
         if ref is None:
-            self._orphan(pod, adoptable=True)
-            return
+            return self._orphan(pod, adoptable=True)
         job = self._resolve(pod.namespace, ref)
-        if job is not None:
-            self._expectations.creation_observed(job.key)
-            self._enqueue(job.key)
+        if job is None:
+            return ()
+        self._expectations.creation_observed(job.key)
+        return (_later(job),)
 
-    def _updated(self, old: Pod, new: Pod) -> None:
+    def updated(self, old: Pod, new: Pod) -> Keys:
         self._metrics.ended_pod(_ended_with_finalizer(old), _ended_with_finalizer(new))
         if new.deleting:
-            self._deleted(new, final=False)
-            return
+            return self._deleted(new, final=False)
         before, after = controller_of(old), controller_of(new)
+        keys: list[After] = []
         if before != after and before is not None:
-            self._changed(new, self._resolve(old.namespace, before))
+            keys += self._changed(new, self._resolve(old.namespace, before))
         if after is not None:
-            self._changed(new, self._resolve(new.namespace, after))
-        else:
-            self._orphan(new, adoptable=before != after or old.metadata.labels != new.metadata.labels)
+            return [*keys, *self._changed(new, self._resolve(new.namespace, after))]
+        return [*keys, *self._orphan(new, adoptable=before != after or old.metadata.labels != new.metadata.labels)]
 
-    def _gone(self, pod: Pod) -> None:
+    def deleted(self, pod: Pod) -> Keys:
         self._metrics.ended_pod(_ended_with_finalizer(pod), False)
-        self._deleted(pod, final=True)
+        return self._deleted(pod, final=True)
 
-    def _changed(self, pod: Pod, job: Job | None) -> None:
-        if job is not None:
-            if not has_finalizer(pod):
-                self._released.observed(job.key, pod.uid)
-            self._enqueue(job.key)
+    def _changed(self, pod: Pod, job: Job | None) -> tuple[After, ...]:
+        if job is None:
+            return ()
+        if not has_finalizer(pod):
+            self._released.observed(job.key, pod.uid)
+        return (_later(job),)
 
-    def _deleted(self, pod: Pod, *, final: bool) -> None:
+    def _deleted(self, pod: Pod, *, final: bool) -> tuple[After, ...]:
         """The pod is going (deletion timestamp) or gone (``final``)."""
         ref = controller_of(pod)
         job = None if ref is None else self._resolve(pod.namespace, ref)
@@ -97,18 +92,16 @@ class PodWatch:
         if job is None or is_finished(job):
             if finalizer:
                 self._orphans.add_pod(pod)
-            return
+            return ()
         self._expectations.deletion_observed(job.key, pod.key)
         if final or not finalizer:
             self._released.observed(job.key, pod.uid)
-        self._enqueue(job.key)
+        return (_later(job),)
 
-    def _orphan(self, pod: Pod, *, adoptable: bool) -> None:
+    def _orphan(self, pod: Pod, *, adoptable: bool) -> tuple[After, ...]:
         if has_finalizer(pod):
             self._orphans.add_pod(pod)
-        if adoptable:
-            for job in self._matching(pod):
-                self._enqueue(job.key)
+        return tuple(_later(job) for job in self._matching(pod)) if adoptable else ()
 
     def _resolve(self, namespace: str, ref: OwnerReference) -> Job | None:
         if ref.kind != JOBS.kind:
@@ -125,6 +118,10 @@ class PodWatch:
             for job in self._jobs.by_index(SELECTED_LABEL, filed):
                 if selector_of(job).matches(pod.labels):
                     yield job
+
+
+def _later(job: Job) -> After:
+    return After(job.key, names.BATCH_PERIOD_S)
 
 
 def selector_of(job: Job) -> Selector:

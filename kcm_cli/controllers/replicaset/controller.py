@@ -11,12 +11,12 @@ from kcm_cli.controllers.replicaset.plan import owner_of
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.replicas import Observers, ReplicaController
 from kcm_cli.machinery.meta import controller_of
-from kcm_cli.runtime.store import CONTROLLER, by_controller
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
 
 
 def build(context: ControllerContext) -> Runnable:
     replica_sets = context.informers.get(REPLICA_SETS)
-    replica_sets.store.add_index(CONTROLLER, by_controller)
+    replica_sets.store.add_index(CONTROLLER_UID, by_controller)
     pods = context.informers.get(PODS)
 
     def related(replica_set: ReplicaSet) -> list[Pod]:
@@ -24,8 +24,8 @@ def build(context: ControllerContext) -> Runnable:
         ref = controller_of(replica_set)
         if ref is None:
             return []
-        siblings = replica_sets.store.by_index(CONTROLLER, ref.uid)
-        return [pod for sibling in siblings for pod in pods.store.by_index(CONTROLLER, sibling.uid)]
+        siblings = replica_sets.store.by_index(CONTROLLER_UID, ref.uid)
+        return [pod for sibling in siblings for pod in pods.store.by_index(CONTROLLER_UID, sibling.uid)]
 
     metrics = ReplicaSetMetrics(context.metrics)
     controller = ReplicaController(

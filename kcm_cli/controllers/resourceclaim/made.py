@@ -14,7 +14,7 @@ from kcm_cli.planning.resource_claims import POD_CLAIM
 from kcm_cli.rest.listing import list_all
 from kcm_cli.rest.transport import TransportError, Unreachable
 from kcm_cli.runtime.informer import Informer
-from kcm_cli.runtime.store import CONTROLLER, by_controller
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
 
 _Place = tuple[str, str]
 """An owner's uid and the name of its entry."""
@@ -28,12 +28,12 @@ class MadeClaims:
         self._claims = claims
         self._made: dict[_Place, ResourceClaim] = {}
         self._doubtful: set[_Place] = set()
-        claims.store.add_index(CONTROLLER, by_controller)
+        claims.store.add_index(CONTROLLER_UID, by_controller)
         claims.listen(on_add=self._shown, on_delete=self._shown)
 
     def known(self, owner: Object, entry: str) -> ResourceClaim | None:
         """The claim, without asking the server."""
-        for claim in self._claims.store.by_index(CONTROLLER, owner.uid):
+        for claim in self._claims.store.by_index(CONTROLLER_UID, owner.uid):
             if claim.annotations.get(POD_CLAIM) == entry:
                 return claim
         made = self._made.get((owner.uid, entry))

@@ -29,7 +29,7 @@ from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.status import status_changes
-from kcm_cli.runtime.store import CONTROLLER, by_controller, claimable
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 
 ALWAYS = ("replicas", "availableReplicas")
 
@@ -74,7 +74,7 @@ class StatefulSetController:
         self._listen()
 
     def _listen(self) -> None:
-        self._pods.store.add_index(CONTROLLER, by_controller)
+        self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self._sets.listen(
             on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._set_deleted
         )
@@ -115,7 +115,7 @@ class StatefulSetController:
             return True
         if not self._going:
             return False
-        own = self._pods.store.by_index(CONTROLLER, set_.uid)
+        own = self._pods.store.by_index(CONTROLLER_UID, set_.uid)
         return any(pod.uid in self._going and not pod.deleting for pod in own)
 
     async def _act(self, snapshot: Snapshot, now: datetime) -> Exception | None:

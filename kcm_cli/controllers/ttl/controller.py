@@ -5,14 +5,10 @@ upstream: pkg/controller/ttl
 
 from kcm_cli.api.core import NODES, Node
 from kcm_cli.controllers.ttl import plan
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 
 WORKERS = 5
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = TTLController(context)
-    return context.worker(controller.queue, controller.sync, count=WORKERS, waits_for=(controller.nodes,))
 
 
 class TTLController:
@@ -20,24 +16,39 @@ class TTLController:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
+        self._nodes = context.cache(NODES).store
         self._step = 0
-        self.queue = context.queue("ttlcontroller")
-        self.nodes = context.informers.get(NODES)
-        self.nodes.listen(
-            on_add=self._changed, on_update=lambda old, new: self._changed(new), on_delete=lambda node: self._count()
-        )
 
     async def sync(self, key: str) -> None:
-        node = self.nodes.store.get(key)
+        node = self._nodes.get(key)
         wanted = plan.seconds(self._step)
         if node is None or not plan.differs(node.annotations.get(plan.ANNOTATION), wanted):
             return
         body = {"metadata": {"annotations": {plan.ANNOTATION: str(wanted)}}}
         await self._client.patch(NODES, "", key, dict(body))
 
-    def _changed(self, node: Node) -> None:
+    def changed(self, node: Node) -> Keys:
+        """The node itself; how many there are decides for all that are looked at from now on."""
         self._count()
-        self.queue.add(node.name)
+        return (node.name,)
+
+    def deleted(self, node: Node) -> Keys:
+        """No node; there is one less."""
+        self._count()
+        return ()
 
     def _count(self) -> None:
-        self._step = plan.next_step(self._step, len(self.nodes.store))
+        self._step = plan.next_step(self._step, len(self._nodes))
+
+
+CONTROLLER = Controller(
+    make=TTLController,
+    queues=(
+        Queue(
+            "ttlcontroller",
+            Watch(NODES, changed=TTLController.changed, deleted=TTLController.deleted),
+            sync=TTLController.sync,
+            workers=WORKERS,
+        ),
+    ),
+)

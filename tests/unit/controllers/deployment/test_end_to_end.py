@@ -1,6 +1,7 @@
 """The controller with that of ReplicaSets in a whole sandbox, on virtual time."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -233,7 +234,7 @@ def test_a_relist_in_the_middle_of_a_sync_is_no_collision(play, monkeypatch):
         made.append(DeploymentController(context))
         return made[-1]
 
-    monkeypatch.setattr(controller, "DeploymentController", make)
+    monkeypatch.setattr(controller, "CONTROLLER", replace(controller.CONTROLLER, make=make))
 
     async def life(world: World) -> None:
         story = Story(world)

@@ -1,0 +1,327 @@
+"""A controller's declaration: what it reconciles, owns and watches, and what works on its queues.
+
+How data flows: a change in a cache is mapped to keys of a queue; a worker takes a key and calls ``sync``, which reads
+the caches, plans and writes; what it wrote comes back as a change of an object that it owns.
+
+The words are controller-runtime's. ``Queue.reconciles`` is its For, ``owns`` its Owns, ``watches`` its Watches with a
+mapper; a mapper may leave out what concerns no key, as its predicates do. Mappers, ``sync`` and steps are functions
+whose first argument is what ``Controller.make`` has made: methods, as a rule.
+
+upstream has no such place: each controller registers its handlers in its constructor.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.dependents import Dependents, matching_owners
+from kcm_cli.engine.resync import Loop, Together
+from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.engine.worker import until_synced
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.machinery.meta import Object
+from kcm_cli.runtime.informer import AnyInformer, Scope
+from kcm_cli.runtime.workqueue import RetryLimiter, WorkQueue
+
+
+class After(NamedTuple):
+    """A key that is to be queued after so many seconds."""
+
+    key: str
+    delay_s: float
+
+
+Keys = Iterable[str | After]
+Mapper = Callable[[Any, Any], Keys]
+"""(controller, object) to keys."""
+UpdateMapper = Callable[[Any, Any, Any], Keys]
+"""(controller, object before, object now) to keys."""
+Condition = Callable[[ControllerContext], bool]
+
+
+def own_key(controller: object, obj: Object) -> Keys:
+    """The object's own key: ``namespace/name``, or its name where it has no namespace."""
+    return (obj.key,)
+
+
+def only(predicate: Callable[[Any], bool]) -> Mapper:
+    """The object's own key, if it satisfies a predicate."""
+
+    def mapper(controller: object, obj: Object) -> Keys:
+        return (obj.key,) if predicate(obj) else ()
+
+    return mapper
+
+
+def itself(made: object) -> object:
+    """What was made, as a whole."""
+    return made
+
+
+def always(context: ControllerContext) -> bool:
+    """No condition."""
+    return True
+
+
+def gate(name: str) -> Condition:
+    """Whether a feature gate is on."""
+    return lambda context: context.gates.enabled(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The events of a kind, mapped to keys.
+
+    keys: of an object that was added, updated or deleted. changed: only of one that was added or updated; added,
+    updated, deleted: of this event, in the place of the former two. scope: which objects are followed. when: whether
+    the kind is followed at all. part: see ``Queue``. Without a mapper its objects are read and their changes concern
+    no key.
+    """
+
+    resource: Resource[Any]
+    keys: Mapper | None = None
+    _: KW_ONLY
+    changed: Mapper | None = None
+    added: Mapper | None = None
+    updated: UpdateMapper | None = None
+    deleted: Mapper | None = None
+    scope: Scope = Scope()
+    when: Condition = always
+    part: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Owns:
+    """A kind whose objects are controlled by those that the queue reconciles: their changes queue the owner.
+
+    selector: that of an owner, for orphans, which queue all owners that might adopt them; FormatError for one that
+    cannot be used. updated: (controller, owner, before, now) to further keys, for changes that take effect later.
+    """
+
+    resource: Resource[Any]
+    _: KW_ONLY
+    selector: Callable[[Any], Selector]
+    updated: Callable[[Any, Any, Any, Any], Keys] | None = None
+
+
+Limiter = Callable[[ControllerContext], RetryLimiter]
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A work queue: which changes fill it and what works on it.
+
+    name: as metrics show it. reconciles: a kind whose every change queues its own key, or a Watch for fewer or others.
+    sync: (controller, key), raises what is to be tried again, returns seconds after which to look again. workers: how
+    many keys at a time. retries: after so many failures a key is given up until it changes; None for never. limiter:
+    its back-off, if not the usual one. measured: whether /metrics shows it. part: the part of what ``Controller.make``
+    has made that sync and mappers are methods of, if not the whole.
+    """
+
+    name: str
+    reconciles: Resource[Any] | Watch | None = None
+    _: KW_ONLY
+    sync: Callable[[Any, str], Awaitable[float | None]]
+    owns: tuple[Owns, ...] = ()
+    watches: tuple[Watch, ...] = ()
+    workers: int | Callable[[ControllerContext], int] = 1
+    retries: int | None = None
+    limiter: Limiter | None = None
+    measured: bool = True
+    part: Callable[[Any], Any] = itself
+
+    @property
+    def followed(self) -> tuple[Watch, ...]:
+        """All kinds that fill it."""
+        own = () if self.reconciles is None else (self.main,)
+        return (*own, *(Watch(owned.resource) for owned in self.owns), *self.watches)
+
+    @property
+    def main(self) -> Watch:
+        """The kind that it reconciles."""
+        if isinstance(self.reconciles, Watch):
+            return self.reconciles
+        if self.reconciles is None:
+            raise TypeError(f"queue {self.name} reconciles no kind, so it can own none")
+        return Watch(self.reconciles, own_key)
+
+
+@dataclass(frozen=True, slots=True)
+class Periodic:
+    """A pass that is made again and again: once caches are full, and ``pause_s`` after each pass has ended.
+
+    delayed: the first one comes after a pause, too. A pause of 0 at the start: no pass at all.
+    """
+
+    step: Callable[[Any], Awaitable[None]]
+    _: KW_ONLY
+    pause_s: Callable[[Any], float]
+    delayed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller:
+    """A controller. See the module, and docs/architecture.md for a whole one.
+
+    make: builds it from its context; ``context.queues`` are its queues in their order here, ``context.cache`` has the
+    kinds that are declared. Raises StartError where it cannot work. enabled: False where it has nothing to do under
+    this configuration. reads: kinds that are read besides those that are watched. prepare: awaited once, when caches
+    are full, before workers and passes. beside: what else runs from the start, caches full or not.
+    """
+
+    make: Callable[[ControllerContext], Any]
+    queues: tuple[Queue, ...] = ()
+    reads: tuple[Resource[Any] | Watch, ...] = ()
+    passes: tuple[Periodic, ...] = ()
+    prepare: Callable[[Any], Awaitable[None]] | None = None
+    beside: Callable[[Any], Iterable[Runnable]] | None = None
+    enabled: Condition = always
+
+    @property
+    def followed(self) -> tuple[Watch, ...]:
+        """All kinds whose caches it needs."""
+        watched = (watch for queue in self.queues for watch in queue.followed)
+        return (*watched, *(read if isinstance(read, Watch) else Watch(read) for read in self.reads))
+
+    def build(self, context: ControllerContext) -> Runnable | None:
+        """Make it, and let its queues follow its kinds. None: it has nothing to do. Raises StartError."""
+        if not self.enabled(context):
+            return None
+        queues = tuple(_queue(context, queue) for queue in self.queues)
+        scopes = {watch.resource.gvr: watch.scope for watch in self.followed if watch.when(context)}
+        context = replace(context, queues=queues, scopes=scopes)
+        made = self.make(context)
+        for queue, work_queue in zip(self.queues, queues, strict=True):
+            _Binding(context, made, queue, work_queue).follow()
+        caches = tuple(context.cache(watch.resource) for watch in self.followed if watch.when(context))
+        return _Running(context, self, made, caches)
+
+
+def _queue(context: ControllerContext, queue: Queue) -> WorkQueue:
+    limiter = queue.limiter(context) if queue.limiter is not None else None
+    if queue.measured:
+        return context.queue(queue.name, limiter)
+    return WorkQueue(queue.name, context.clock, limiter=limiter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    """Registers the mappers of one queue with the caches."""
+
+    context: ControllerContext
+    made: Any
+    declared: Queue
+    queue: WorkQueue
+
+    def follow(self) -> None:
+        declared = self.declared
+        for watch in (() if declared.reconciles is None else (declared.main,)) + declared.watches:
+            if watch.when(self.context):
+                self._watch(watch)
+        for owned in declared.owns:
+            self._own(declared.main.resource, owned)
+
+    def _watch(self, watch: Watch) -> None:
+        part = (watch.part or self.declared.part)(self.made)
+        changed = watch.changed or watch.keys
+        on_add, on_delete = self._on(part, watch.added or changed), self._on(part, watch.deleted or watch.keys)
+        on_update = self._on_new(part, changed) if watch.updated is None else self._on_update(part, watch.updated)
+        if on_add is not None or on_update is not None or on_delete is not None:
+            self.context.cache(watch.resource).listen(on_add=on_add, on_update=on_update, on_delete=on_delete)
+
+    def _own(self, owner: Resource[Any], owned: Owns) -> None:
+        owners, part, updated = self.context.cache(owner).store, self.declared.part(self.made), owned.updated
+
+        def changed(obj: Object, old: Object, new: Object) -> None:
+            if updated is not None:
+                self._add(updated(part, obj, old, new))
+
+        dependents: Dependents[Any, Any] = Dependents(
+            owner.kind,
+            owners,
+            self.queue.add,
+            matching=lambda child: matching_owners(owners.list(child.namespace), child, owned.selector),
+            expectations=self.context.expectations,
+            changed=changed if updated is not None else None,
+        )
+        dependents.listen(self.context.cache(owned.resource))
+
+    def _on(self, part: object, mapper: Mapper | None) -> Callable[[Any], None] | None:
+        if mapper is None:
+            return None
+        queue, add = self.queue, self._add
+        if mapper is own_key:
+            return lambda obj: queue.add(obj.key)
+        return lambda obj: add(mapper(part, obj))
+
+    def _on_new(self, part: object, mapper: Mapper | None) -> Callable[[Any, Any], None] | None:
+        on = self._on(part, mapper)
+        return None if on is None else lambda old, new: on(new)
+
+    def _on_update(self, part: object, mapper: UpdateMapper) -> Callable[[Any, Any], None]:
+        add = self._add
+        return lambda old, new: add(mapper(part, old, new))
+
+    def _add(self, keys: Keys) -> None:
+        queue = self.queue
+        for key in keys:
+            if isinstance(key, After):
+                queue.add_after(key.key, key.delay_s)
+            else:
+                queue.add(key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """The workers and passes of a controller, and what runs beside them."""
+
+    context: ControllerContext
+    declared: Controller
+    made: Any
+    caches: tuple[AnyInformer, ...]
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        beside = tuple(self.declared.beside(self.made)) if self.declared.beside is not None else ()
+        if not beside:
+            await self._work()
+            return
+        async with asyncio.TaskGroup() as group:
+            for part in beside:
+                group.create_task(part.run())
+            group.create_task(self._work())
+
+    async def _work(self) -> None:
+        """Workers and passes, once caches are full and the controller is prepared."""
+        await until_synced(self.caches)
+        if self.declared.prepare is not None:
+            await self.declared.prepare(self.made)
+        workers = [self._worker(*pair) for pair in zip(self.declared.queues, self.context.queues, strict=True)]
+        passes = [loop for one in self.declared.passes if (loop := self._loop(one)) is not None]
+        await Together((*workers, *passes)).run()
+
+    def _worker(self, declared: Queue, queue: WorkQueue) -> Runnable:
+        count = declared.workers(self.context) if callable(declared.workers) else declared.workers
+        return self.context.worker(
+            queue,
+            partial(declared.sync, declared.part(self.made)),
+            count=count,
+            waits_for=(),
+            retry=RetryPolicy(declared.retries) if declared.retries is not None else None,
+        )
+
+    def _loop(self, declared: Periodic) -> Runnable | None:
+        pause_s = partial(declared.pause_s, self.made)
+        if pause_s() <= 0:
+            return None
+        return Loop(
+            name=self.context.name,
+            clock=self.context.clock,
+            step=partial(declared.step, self.made),
+            pause_s=pause_s,
+            delay_s=pause_s() if declared.delayed else 0.0,
+        )
