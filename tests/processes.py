@@ -28,10 +28,12 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
-def insecure() -> ssl.SSLContext:
-    """Trusts whatever answers."""
+def insecure(pair: tuple[Path, Path] | None = None) -> ssl.SSLContext:
+    """Trusts whatever answers. pair: the files of a client certificate and its key."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if pair is not None:
+        context.load_cert_chain(*pair)
     return context
 
 
@@ -53,13 +55,21 @@ class Answer:
         return json.loads(self.text)
 
 
-def ask(url: str, *, token: str = "", method: str = "GET", body: object = None, timeout: float = 10) -> Answer:
-    """One request; redirects are not followed. Raises OSError where nobody answers."""
+def ask(
+    url: str,
+    *,
+    token: str = "",
+    method: str = "GET",
+    body: object = None,
+    timeout: float = 10,
+    pair: tuple[Path, Path] | None = None,
+) -> Answer:
+    """One request; redirects are not followed. pair: as in ``insecure``. Raises OSError where nobody answers."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
     data = None
     if body is not None:
         headers["content-type"], data = "application/json", json.dumps(body).encode()
-    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=insecure()), _NoRedirect)
+    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=insecure(pair)), _NoRedirect)
     request = urllib.request.Request(url, data, headers, method=method)
     try:
         with opener.open(request, timeout=timeout) as answer:

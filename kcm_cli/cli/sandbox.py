@@ -38,6 +38,10 @@ def main(arguments: Sequence[str]) -> int:
         from kcm_cli.cli import sandbox_nodes  # imported here: a sandbox needs no session to start
 
         return sandbox_nodes.main(arguments[1:])
+    if list(arguments[:1]) == ["assets"]:
+        from kcm_cli.cli import sandbox_assets  # imported here: for nobody else
+
+        return sandbox_assets.main(arguments[1:])
     command, problems = sandbox_flags.read(arguments)
     if command.help:
         sys.stdout.write(sandbox_flags.help_text())
@@ -54,7 +58,11 @@ def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:
         from kcm_cli.cli import sandbox_nodes  # imported here: a sandbox needs no session to start
 
         return sandbox_nodes.FLAGS, () if len(arguments) > 1 else sandbox_nodes.VERBS
-    return sandbox_flags.FLAGS, () if arguments else ("nodes",)
+    if list(arguments[:1]) == ["assets"]:
+        from kcm_cli.cli import sandbox_assets  # imported here: for nobody else
+
+        return sandbox_assets.FLAGS, ()
+    return sandbox_flags.FLAGS, () if arguments else ("nodes", "assets")
 
 
 async def _run(command: Command) -> int:

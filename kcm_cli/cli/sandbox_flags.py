@@ -41,7 +41,8 @@ and the controllers. Flags of the controller manager follow after --.
 
 Usage:
   kcm sandbox [flags] [-- manager flags]
-  kcm sandbox nodes add|remove|fail|recover [NAME...]"""
+  kcm sandbox nodes add|remove|fail|recover [NAME...]
+  kcm sandbox assets [flags]       for suites that use envtest"""
 _LAST_PORT = 65535
 
 

@@ -17,7 +17,7 @@ from kcm_cli.runtime.events.counted import EventNames
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.sandbox.events import Events
-from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S
+from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.scheduler.listers import listers
 from kcm_cli.sandbox.scheduler.scheduler import Scheduler

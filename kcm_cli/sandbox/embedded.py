@@ -24,7 +24,7 @@ class EmbeddedServer:
         self._certificates = certificates
         self._clock = clock
         self.store = Store(None)
-        self.api = assemble(self.store, clock, rng, certificates, tokens={}, address="127.0.0.1:6443")
+        self.api = assemble(self.store, clock, rng, certificates, address="127.0.0.1:6443")
 
     async def start(self) -> None:
         """Make the objects that every cluster has."""

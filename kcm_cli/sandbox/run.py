@@ -13,8 +13,9 @@ import random
 import socket
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.machinery.codec import Doc
@@ -23,17 +24,19 @@ from kcm_cli.sandbox.apiserver.assembly import assemble
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.registry.ca_injection import CaInjection
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
-from kcm_cli.sandbox.apiserver.security.certificates import SERVER_ADDRESSES, Certificates
+from kcm_cli.sandbox.apiserver.security.certificates import SERVER_ADDRESSES, Certificates, Keys
 from kcm_cli.sandbox.apiserver.server import ApiServer
+from kcm_cli.sandbox.apiserver.settings import DEFAULTS, Settings
 from kcm_cli.sandbox.apiserver.store import SqliteJournal, Store
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks.routes import service_of
-from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
 from kcm_cli.sandbox.networks import ADVERTISED
-from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S
+from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.probes import healthz
 from kcm_cli.sandbox.transport import InProcessTransport
-from kcm_cli.sandbox.usage.api import MetricsApi
+
+if TYPE_CHECKING:
+    from kcm_cli.sandbox.cluster import Cluster
 
 ADMIN = User("admin", "admin", ("system:masters",))
 """Whose the token is."""
@@ -52,6 +55,7 @@ class SandboxOptions:
     """What ``kcm sandbox`` is told. ``kubeconfig``: without one it is in the data directory, or a private one.
 
     ``routes``: Services as ``name.namespace``, each with ``PORT`` or ``HOST:PORT``; see ``webhooks.routes``.
+    settings: of the API server. keys: those that it does not make for itself.
     """
 
     port: int = 6443
@@ -63,6 +67,8 @@ class SandboxOptions:
     manager: bool = True
     heartbeat_s: float = HEARTBEAT_S
     routes: tuple[tuple[str, str], ...] = ()
+    settings: Settings = DEFAULTS
+    keys: Keys = Keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +110,7 @@ class Sandbox:
         self._listener = taken.enter_context(_bound(options.bind_address, options.port))
         self.port = self._listener.getsockname()[1]
         addresses = (*SERVER_ADDRESSES, *(() if options.bind_address in _ANY else (options.bind_address,)))
-        self.certificates = Certificates.load(data / "pki" if data else None, self.clock.now(), addresses)
+        self.certificates = Certificates.load(data / "pki" if data else None, self.clock.now(), addresses, options.keys)
         self.folder = data or Path(
             taken.enter_context(tempfile.TemporaryDirectory(prefix="kcm-sandbox-", ignore_cleanup_errors=True))
         )
@@ -113,18 +119,28 @@ class Sandbox:
 
     async def serve(self) -> None:
         """Answer requests. When this returns, /readyz answers ok. Raises ValueError for a route that is none."""
-        tokens = {self.options.token: ADMIN} if self.options.token else {}
+        settings = self.options.settings
+        if self.options.token:
+            settings = replace(settings, tokens={**settings.tokens, self.options.token: ADMIN})
         address = self.url.removeprefix("https://")
-        self.api = assemble(self.store, self.clock, self._random, self.certificates, tokens=tokens, address=address)
+        self.api = assemble(self.store, self.clock, self._random, self.certificates, address=address, settings=settings)
         self.api.components.probe = healthz
         CaInjection(self.api.core, self.api.routes, self.certificates.ca.certificate)
         for service, where in self.options.routes:
             self.api.routes.add(service, where)
         ca = self.certificates.ca.certificate.decode()
         today = f"{self.clock.now():%Y-%m-%d}"
-        await self.api.bootstrap(bootstrap_objects(client_ca=ca, address=str(ADVERTISED), port=self.port, today=today))
+        cas = ca + settings.client_cas.decode()
+        first = bootstrap_objects(
+            client_ca=cas,
+            address=str(ADVERTISED),
+            port=self.port,
+            service_ranges=settings.service_ranges,
+            today=today,
+        )
+        await self.api.bootstrap(first)
         self._http = HttpServer(self.api.handle, self.clock)
-        await self._http.start([self._listener], tls_context(self.certificates))
+        await self._http.start([self._listener], tls_context(self.certificates, settings.client_cas))
 
     async def stop(self) -> None:
         """End within a second or so."""
@@ -139,8 +155,12 @@ class Sandbox:
             host = _ANY[host]
         return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
 
-    def cluster(self, *, ranged: bool = True) -> Cluster:
+    def cluster(self, *, ranged: bool = True) -> "Cluster":
         """Simulated nodes, their metrics and the scheduler, to be run. ranged: as in ClusterOptions."""
+        # imported here: a server without nodes is ready sooner
+        from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
+        from kcm_cli.sandbox.usage.api import MetricsApi
+
         self.api.aggregate(MetricsApi(self.store, self.clock))
         self.api.components.running.add("scheduler")
         transport = InProcessTransport(self.api, SIMULATION)

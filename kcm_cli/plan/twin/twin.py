@@ -66,9 +66,7 @@ class Twin:
         self.metrics = FrozenMetrics(self.store, self.clock)
         self._config = config
         certificates = _certificates(snapshot.taken_at)
-        self._api = assemble(
-            self.store, self.clock, self._rng(), certificates, tokens={}, address="127.0.0.1:6443", ratchets=True
-        )
+        self._api = assemble(self.store, self.clock, self._rng(), certificates, address="127.0.0.1:6443", ratchets=True)
         for name, version in self.metrics.groups:
             self._api.aggregate(Discoverable(name, version))
         self.client = self._client(USER, USER)

@@ -1,7 +1,6 @@
 """An API server put together from its parts: the one place that knows all of them."""
 
 import random
-from collections.abc import Mapping
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.sandbox.apiserver.admission import Admission
@@ -14,8 +13,8 @@ from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.server import ApiServer, Parts
+from kcm_cli.sandbox.apiserver.settings import DEFAULTS, Settings
 from kcm_cli.sandbox.apiserver.store import Store
-from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
 
 
@@ -25,15 +24,16 @@ def assemble(
     rng: random.Random,
     certificates: Certificates,
     *,
-    tokens: Mapping[str, User],
     address: str,
+    settings: Settings = DEFAULTS,
     ratchets: bool = False,
 ) -> ApiServer:
-    """tokens: static bearer tokens. address: host:port by which the server calls itself. ratchets: see Core."""
-    security = Security.assemble(store, clock, rng, certificates, tokens=tokens, address=address)
+    """address: host:port by which the server calls itself. ratchets: see Core."""
+    security = Security.assemble(store, clock, rng, certificates, settings, address)
     catalog, schemas = Catalog(), Schemas()
     calls = WebhookCalls(store)
     users = UserDefined(store, Reviewer(calls, rng), security.authorizer, catalog, schemas)
     status = OwnStatus(store, catalog, Patching(schemas), clock)
-    admission = Admission(store, clock, rng, security.authorizer, status, users)
-    return ApiServer(Parts(store, clock, rng, security, catalog, schemas, admission, calls, ratchets))
+    admission = Admission(store, clock, rng, security.authorizer, status, users, settings.disabled_plugins)
+    parts = Parts(store, clock, rng, security, catalog, schemas, admission, calls, settings.service_ranges, ratchets)
+    return ApiServer(parts)

@@ -52,6 +52,7 @@ from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
 from kcm_cli.sandbox.apiserver.registry.versions import KindVersions
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
+from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 from kcm_cli.sandbox.apiserver.store import NotKept, Store
 from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
 from kcm_cli.sandbox.apiserver.tables.media import media
@@ -75,6 +76,7 @@ class Parts:
     schemas: Schemas
     admission: Admission
     calls: WebhookCalls
+    service_ranges: tuple[str, ...] = (SERVICE_RANGE,)
     ratchets: bool = False
 
 
@@ -118,7 +120,7 @@ class ApiServer:
             patching=Patching(parts.schemas, KindVersions(self.catalog, parts.schemas, custom)),
             admission=parts.admission,
             authorizer=security.authorizer,
-            services=ServiceAllocator(parts.store, services.info, parts.random),
+            services=ServiceAllocator(parts.store, services.info, parts.random, parts.service_ranges),
             custom=custom,
             ratchets=parts.ratchets,
         )
@@ -128,7 +130,7 @@ class ApiServer:
         self._verbs = Verbs(self.core, security)
         FlowSchemaStatus(self.core)
         self._flows = FlowClasses(parts.store)
-        DefaultRange(self.core)
+        DefaultRange(self.core, parts.service_ranges)
         CustomApiServices(self.core)
         RemoteApis(self.core)
         self._metrics = ServerMetrics(parts.store)

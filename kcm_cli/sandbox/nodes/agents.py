@@ -20,14 +20,13 @@ from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.events import Events
-from kcm_cli.sandbox.nodes import shape
+from kcm_cli.sandbox.nodes import HEARTBEAT_S, shape
 from kcm_cli.sandbox.nodes.addresses import Addresses
 from kcm_cli.sandbox.nodes.admission import Occupancy
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.views import NODE_LEASES, NODES, SimulatedNode
 from kcm_cli.sandbox.work import work_on
 
-HEARTBEAT_S = 10.0
 STATUS_REPORT_S = 300.0
 WORKERS = 4
 

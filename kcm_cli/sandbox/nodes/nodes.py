@@ -8,8 +8,8 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.events import Events
-from kcm_cli.sandbox.nodes import commands, shape
-from kcm_cli.sandbox.nodes.agents import HEARTBEAT_S, Agents
+from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands, shape
+from kcm_cli.sandbox.nodes.agents import Agents
 from kcm_cli.sandbox.nodes.kubelet import Kubelets
 from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.nodes.obstacles import Obstacles

@@ -10,7 +10,7 @@ upstream: pkg/kubeapiserver/options/plugins.go
 """
 
 import random
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from kcm_cli.component.clock import Clock
@@ -46,10 +46,12 @@ _MAIN = frozenset({""})
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A step and the writes that it is for. operations: initials of CREATE, UPDATE, DELETE, CONNECT with X for
-    the last. kinds, subresources: None for all.
+    """A step of a plugin (by upstream's name), and the writes that it is for.
+
+    operations: initials of CREATE, UPDATE, DELETE, CONNECT with X for the last. kinds, subresources: None for all.
     """
 
+    plugin: str
     step: Step
     operations: str
     kinds: frozenset[Kind] | None = None
@@ -99,6 +101,7 @@ class Admission:
         authorizer: Authorizer,
         status: OwnStatus,
         users: UserDefined,
+        disabled: Collection[str] = (),
     ) -> None:
         self._lifecycle = NamespaceLifecycle(store)
         self._limits = LimitRanger(store)
@@ -113,9 +116,10 @@ class Admission:
         self._quotas = ResourceQuotas(store, clock, status)
         self._escalation = EscalationGuard(authorizer)
         self._users = users
-        self._mutating = Chain(self._mutating_hooks())
-        self._validating = Chain(self._validating_hooks())
-        self._charging = Chain([Hook(self._quotas.validate, "CU", subresources=None)])
+        self._mutating = Chain(hook for hook in self._mutating_hooks() if hook.plugin not in disabled)
+        self._validating = Chain(hook for hook in self._validating_hooks() if hook.plugin not in disabled)
+        charging = [Hook("ResourceQuota", self._quotas.validate, "CU", subresources=None)]
+        self._charging = Chain(hook for hook in charging if hook.plugin not in disabled)
 
     async def mutate(self, attrs: Attributes) -> None:
         """Complete ``attrs.obj`` in place. Raises ApiError."""
@@ -141,35 +145,37 @@ class Admission:
 
     def _mutating_hooks(self) -> Iterable[Hook]:
         accounts, priority, classes = self._accounts, self._priority, self._classes
-        yield Hook(self._lifecycle.admit, "CUD", subresources=None)
-        yield Hook(self._limits.admit, "C", _PODS)
-        yield Hook(self._limits.admit, "U", _PODS, frozenset({"resize"}))
-        yield Hook(accounts.admit, "C", _PODS)
-        yield Hook(nodes.taint, "C", frozenset({("", "nodes")}))
-        yield Hook(priority.admit, "C", _PODS)
-        yield Hook(priority.keep, "U", _PODS)
-        yield Hook(pods.default_tolerations, "CU", _PODS)
-        yield Hook(classes.admit_claim, "C", _CLAIMS)
-        yield Hook(storage.protect, "C", frozenset(storage.PROTECTION))
-        yield Hook(self._runtime_class.admit, "C", _PODS)
-        yield Hook(classes.admit_ingress, "C", frozenset({("networking.k8s.io", "ingresses")}))
-        yield Hook(self._topology.admit_pod, "C", _PODS)
-        yield Hook(self._topology.admit_binding, "C", _PODS, frozenset({"binding"}))
+        yield Hook("NamespaceLifecycle", self._lifecycle.admit, "CUD", subresources=None)
+        yield Hook("LimitRanger", self._limits.admit, "C", _PODS)
+        yield Hook("LimitRanger", self._limits.admit, "U", _PODS, frozenset({"resize"}))
+        yield Hook("ServiceAccount", accounts.admit, "C", _PODS)
+        yield Hook("TaintNodesByCondition", nodes.taint, "C", frozenset({("", "nodes")}))
+        yield Hook("Priority", priority.admit, "C", _PODS)
+        yield Hook("Priority", priority.keep, "U", _PODS)
+        yield Hook("DefaultTolerationSeconds", pods.default_tolerations, "CU", _PODS)
+        yield Hook("DefaultStorageClass", classes.admit_claim, "C", _CLAIMS)
+        yield Hook("StorageObjectInUseProtection", storage.protect, "C", frozenset(storage.PROTECTION))
+        yield Hook("RuntimeClass", self._runtime_class.admit, "C", _PODS)
+        yield Hook("DefaultIngressClass", classes.admit_ingress, "C", frozenset({("networking.k8s.io", "ingresses")}))
+        yield Hook("PodTopologyLabels", self._topology.admit_pod, "C", _PODS)
+        yield Hook("PodTopologyLabels", self._topology.admit_binding, "C", _PODS, frozenset({"binding"}))
 
     def _validating_hooks(self) -> Iterable[Hook]:
         limits, security, certificates = self._limits, self._security, self._certificates
-        yield Hook(limits.validate, "C", _PODS)
-        yield Hook(limits.validate, "U", _PODS, frozenset({"resize"}))
-        yield Hook(limits.validate, "CU", _CLAIMS)
-        yield Hook(self._accounts.validate, "C", _PODS)
-        yield Hook(self._accounts.validate_ephemeral, "U", _PODS, frozenset({"ephemeralcontainers"}))
-        yield Hook(security.validate_pod, "CU", _PODS, POD_SUBRESOURCES)
-        yield Hook(security.validate_template, "CU", TEMPLATED)
-        yield Hook(security.validate_namespace, "CU", frozenset({("", "namespaces")}))
-        yield Hook(self._priority.validate_class, "CU", frozenset({("scheduling.k8s.io", "priorityclasses")}))
-        yield Hook(self._classes.validate_resize, "U", _CLAIMS)
-        yield Hook(self._runtime_class.validate, "C", _PODS)
-        yield Hook(certificates.validate_approval, "U", _CERTIFICATES, frozenset({"approval"}))
-        yield Hook(certificates.validate_signing, "U", _CERTIFICATES, frozenset({"status"}))
-        yield Hook(certificates.validate_subject, "C", _CERTIFICATES)
-        yield Hook(self._resize.validate, "U", _PODS, frozenset({"resize"}))
+        yield Hook("LimitRanger", limits.validate, "C", _PODS)
+        yield Hook("LimitRanger", limits.validate, "U", _PODS, frozenset({"resize"}))
+        yield Hook("LimitRanger", limits.validate, "CU", _CLAIMS)
+        yield Hook("ServiceAccount", self._accounts.validate, "C", _PODS)
+        yield Hook("ServiceAccount", self._accounts.validate_ephemeral, "U", _PODS, frozenset({"ephemeralcontainers"}))
+        yield Hook("PodSecurity", security.validate_pod, "CU", _PODS, POD_SUBRESOURCES)
+        yield Hook("PodSecurity", security.validate_template, "CU", TEMPLATED)
+        yield Hook("PodSecurity", security.validate_namespace, "CU", frozenset({("", "namespaces")}))
+        yield Hook(
+            "Priority", self._priority.validate_class, "CU", frozenset({("scheduling.k8s.io", "priorityclasses")})
+        )
+        yield Hook("PersistentVolumeClaimResize", self._classes.validate_resize, "U", _CLAIMS)
+        yield Hook("RuntimeClass", self._runtime_class.validate, "C", _PODS)
+        yield Hook("CertificateApproval", certificates.validate_approval, "U", _CERTIFICATES, frozenset({"approval"}))
+        yield Hook("CertificateSigning", certificates.validate_signing, "U", _CERTIFICATES, frozenset({"status"}))
+        yield Hook("CertificateSubjectRestriction", certificates.validate_subject, "C", _CERTIFICATES)
+        yield Hook("PodResizeValidator", self._resize.validate, "U", _PODS, frozenset({"resize"}))

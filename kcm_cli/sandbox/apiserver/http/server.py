@@ -18,13 +18,13 @@ LIMITS = Limits(1024, all_head_bytes=24 << 20, sweep_s=5.0)
 """Bodies count among the heads: they are kept until they are whole, and before it is known whose they are."""
 
 
-def tls_context(certificates: Certificates) -> ssl.SSLContext:
-    """Serves with the cluster's certificate; a client may show one that the same CA signed."""
+def tls_context(certificates: Certificates, client_cas: bytes = b"") -> ssl.SSLContext:
+    """Serves with the cluster's certificate; a client may show one that the same CA signed, or one of these (PEM)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     context.verify_mode = ssl.CERT_OPTIONAL
-    context.load_verify_locations(cadata=certificates.ca.certificate.decode())
+    context.load_verify_locations(cadata=(certificates.ca.certificate + client_cas).decode())
     with tempfile.TemporaryDirectory() as directory:
         pair = Path(directory, "pair.pem")
         pair.touch(mode=0o600)

@@ -4,6 +4,7 @@ upstream: pkg/controlplane/controller/defaultservicecidr/default_servicecidr_con
 """
 
 import asyncio
+from collections.abc import Sequence
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
@@ -21,7 +22,8 @@ _MESSAGE = "Kubernetes default Service CIDR is ready"
 class DefaultRange:
     """Keeps the default ServiceCIDR, which a start makes: makes it again when it is gone, and says that it is ready."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, ranges: Sequence[str]) -> None:
+        self._ranges = ranges
         self._core = core
         core.store.subscribe(SERVICE_CIDRS, self._written)
         self._settle()
@@ -34,7 +36,7 @@ class DefaultRange:
     def _make(self) -> None:
         # atomic: no await
         if self._core.store.get(SERVICE_CIDRS, "", _NAME) is None:
-            create(self._core, SERVICE_CIDRS, dict(service_cidr()))
+            create(self._core, SERVICE_CIDRS, dict(service_cidr(self._ranges)))
 
     def _settle(self) -> None:
         # atomic: no await

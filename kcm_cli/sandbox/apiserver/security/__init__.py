@@ -1,13 +1,12 @@
 """Who asks, and what they may do (see ``security.assembly``)."""
 
-from kcm_cli.sandbox.apiserver.security.assembly import ISSUER, Security
+from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, Decision, refusal
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates, KeyPair
 
 __all__ = [
-    "ISSUER",
     "Authenticator",
     "Authorizer",
     "Certificates",

@@ -1,7 +1,6 @@
 """All of security, put together for one server."""
 
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kcm_cli.component.clock import Clock
@@ -14,11 +13,9 @@ from kcm_cli.sandbox.apiserver.security.openid import OpenIdMetadata
 from kcm_cli.sandbox.apiserver.security.reviews import Reviews
 from kcm_cli.sandbox.apiserver.security.service_accounts import ServiceAccountTokens
 from kcm_cli.sandbox.apiserver.security.token_requests import TokenRequests
-from kcm_cli.sandbox.apiserver.security.tokens import TokenSigner, TokenVerifier
+from kcm_cli.sandbox.apiserver.security.tokens import TokenSigner, TokenVerifier, TrustedKey
+from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.apiserver.store import Store
-from kcm_cli.sandbox.apiserver.types import User
-
-ISSUER = "https://kubernetes.default.svc"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +37,29 @@ class Security:
         clock: Clock,
         rng: random.Random,
         certificates: Certificates,
-        *,
-        tokens: Mapping[str, User],
+        settings: Settings,
         address: str,
-        issuer: str = ISSUER,
     ) -> "Security":
-        """tokens: static bearer tokens. address: host:port by which the server calls itself."""
-        signer = TokenSigner.from_pem(certificates.service_account_key, issuer)
-        accounts = ServiceAccountTokens(
-            store, TokenVerifier([signer.public]), clock, issuer=issuer, audiences=(issuer,)
+        """address: host:port by which the server calls itself. Raises ValueError for keys that are none."""
+        issuers = settings.issuers
+        audiences = settings.audiences or issuers
+        signer = TokenSigner.from_pem(certificates.service_account_key, issuers[0])
+        keys = [key for pem in settings.token_keys for key in TrustedKey.all_of(pem)] or [signer.public]
+        accounts = ServiceAccountTokens(store, TokenVerifier(keys), clock, issuers=issuers, audiences=audiences)
+        authenticator = Authenticator(
+            clock,
+            accounts,
+            tokens=settings.tokens,
+            client_cas=certificates.ca.certificate + settings.client_cas,
+            anonymous=settings.anonymous,
         )
-        authenticator = Authenticator(clock, accounts, tokens=tokens, client_cas=certificates.ca.certificate)
-        authorizer = Authorizer(store)
+        authorizer = Authorizer(store, settings.authorization)
         return cls(
             authenticator=authenticator,
             impersonator=Impersonator(authorizer),
             authorizer=authorizer,
             escalation=EscalationGuard(authorizer),
             reviews=Reviews(authorizer, authenticator, clock),
-            token_requests=TokenRequests(store, signer, clock, rng, audiences=(issuer,)),
-            openid=OpenIdMetadata(signer, address),
+            token_requests=TokenRequests(store, signer, clock, rng, audiences=audiences),
+            openid=OpenIdMetadata(signer, address, tuple(keys)),
         )

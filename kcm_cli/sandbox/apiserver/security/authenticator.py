@@ -52,10 +52,12 @@ class Authenticator:
         *,
         tokens: Mapping[str, User],
         client_cas: bytes = b"",
+        anonymous: bool = True,
     ) -> None:
         self._clock = clock
         self._accounts = accounts
         self._tokens = {token: _authenticated(user) for token, user in tokens.items()}
+        self._anonymous = anonymous
         self._cas = x509.load_pem_x509_certificates(client_cas) if client_cas else []
         self._certificates: dict[bytes, tuple[User, float, float]] = {}
 
@@ -78,7 +80,7 @@ class Authenticator:
         verdict = self._of_header(headers.get("authorization"), [] if warnings is None else warnings)
         if verdict is not None and verdict.found is not None:
             return verdict.found.user
-        if verdict is not None or failure is not None:
+        if verdict is not None or failure is not None or not self._anonymous:
             raise unauthorized()
         return ANONYMOUS
 

@@ -5,10 +5,14 @@ Documents without server-set metadata: the server creates those that are missing
 upstream: pkg/controlplane, pkg/registry/{rbac,scheduling,flowcontrol}/rest
 """
 
+from collections.abc import Sequence
+from ipaddress import ip_network
+
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.security.bootstrap_flows import flow_objects
 from kcm_cli.sandbox.apiserver.security.bootstrap_roles import rbac_objects
 from kcm_cli.sandbox.apiserver.security.bootstrap_services import api_service_objects
+from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 
 NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
 _PRIORITIES = (
@@ -30,26 +34,26 @@ def bootstrap_objects(
     client_ca: str = "",
     address: str = "",
     port: int = 443,
-    service_ip: str = "10.0.0.1",
+    service_ranges: Sequence[str] = (SERVICE_RANGE,),
     today: str = "",
     gates: frozenset[str] = frozenset(),
 ) -> list[Doc]:
     """In the order in which they can be created.
 
     client_ca: PEM, for the authentication ConfigMap. address, port: where the server is reached; without an
-    address there are no endpoints. today: the date from which uses of old tokens are recorded. gates: those of the
-    server that are on.
+    address there are no endpoints. service_ranges: as in ``Settings``. today: the date from which uses of old tokens
+    are recorded. gates: those of the server that are on.
     """
     docs = [_namespace(name) for name in NAMESPACES]
     docs += rbac_objects(gates)
     docs += [_priority_class(*each) for each in _PRIORITIES]
     docs += flow_objects()
-    docs.append(service_cidr())
+    docs.append(service_cidr(service_ranges))
     docs += api_service_objects()
     docs.append(_authentication(client_ca))
     if today:
         docs.append(_token_tracking(today))
-    docs.append(_service(service_ip, port))
+    docs.append(_service(str(ip_network(service_ranges[0])[1]), port))
     if address:
         docs += [_endpoints(address, port), _endpoint_slice(address, port)]
     return docs
@@ -69,13 +73,13 @@ def _priority_class(name: str, value: int, description: str) -> Doc:
     }
 
 
-def service_cidr() -> Doc:
-    """The range of service addresses that the server is told."""
+def service_cidr(ranges: Sequence[str]) -> Doc:
+    """The ranges of service addresses that the server is told."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "ServiceCIDR",
         "metadata": {"name": "kubernetes"},
-        "spec": {"cidrs": ["10.0.0.0/16"]},
+        "spec": {"cidrs": list(ranges)},
     }
 
 

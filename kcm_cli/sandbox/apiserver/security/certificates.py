@@ -43,6 +43,14 @@ class KeyPair:
     key: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What somebody else has made: the pair to serve with, the key (PEM) that signs service account tokens."""
+
+    serving: KeyPair | None = None
+    service_account: bytes = b""
+
+
 class Certificates:
     """See the module. Made by ``load``."""
 
@@ -54,10 +62,16 @@ class Certificates:
         self._issuer = _Issuer(ca, now)
 
     @classmethod
-    def load(cls, directory: Path | None, now: datetime, addresses: Sequence[str] = SERVER_ADDRESSES) -> "Certificates":
+    def load(
+        cls,
+        directory: Path | None,
+        now: datetime,
+        addresses: Sequence[str] = SERVER_ADDRESSES,
+        keys: Keys | None = None,
+    ) -> "Certificates":
         """Read what the directory has, make the rest and write it there. Without one, all is in memory.
 
-        addresses: names and IPs beyond SERVER_NAMES that the server is reached by.
+        addresses: names and IPs beyond SERVER_NAMES that the server is reached by. keys: used as they are.
         Raises OSError, ValueError.
         """
         ca = _read(directory, "ca")
@@ -65,13 +79,16 @@ class Certificates:
             ca = _write(directory, "ca", _new_ca(now))
         issuer = _Issuer(ca, now)
         names = [*SERVER_NAMES, *(a for a in addresses if a not in SERVER_NAMES)]
-        serving = _read(directory, "apiserver")
-        if serving is None or not issuer.vouches(serving) or not set(names) <= _names_of(serving):
-            serving = _write(directory, "apiserver", issuer.server("kube-apiserver", names))
+        keys = keys or Keys()
+        serving = keys.serving
+        if serving is None:
+            serving = _read(directory, "apiserver")
+            if serving is None or not issuer.vouches(serving) or not set(names) <= _names_of(serving):
+                serving = _write(directory, "apiserver", issuer.server("kube-apiserver", names))
         admin = _read(directory, "admin")
         if admin is None or not issuer.vouches(admin):
             admin = _write(directory, "admin", issuer.client(ADMIN_NAME, ADMIN_GROUPS))
-        return cls(ca, serving, admin, _service_account_key(directory), now)
+        return cls(ca, serving, admin, keys.service_account or _service_account_key(directory), now)
 
     def client(self, name: str, groups: Sequence[str] = ()) -> KeyPair:
         """A new client certificate for a user."""
@@ -85,6 +102,11 @@ class Certificates:
         """The same as the files tls.crt and tls.key, with the ca.crt that vouches for it, as in a Secret for TLS."""
         _write(directory, "tls", self.server(*names))
         _write_file(directory / "ca.crt", self.ca.certificate)
+
+    @staticmethod
+    def write_pair(directory: Path, stem: str, pair: KeyPair) -> None:
+        """Put STEM.crt and STEM.key into a directory."""
+        _write(directory, stem, pair)
 
     def write(self, directory: Path) -> None:
         """Put all files into a directory (made with mode 0700), for those who need paths."""

@@ -75,12 +75,12 @@ class ServiceAccountTokens:
     """
 
     def __init__(
-        self, store: Store, verifier: TokenVerifier, clock: Clock, *, issuer: str, audiences: Sequence[str]
+        self, store: Store, verifier: TokenVerifier, clock: Clock, *, issuers: Sequence[str], audiences: Sequence[str]
     ) -> None:
         self._store = store
         self._verifier = verifier
         self._clock = clock
-        self.issuer = issuer
+        self._issuers = frozenset([*issuers, LEGACY_ISSUER])
         self.audiences = tuple(audiences)
 
     def authenticate(self, token: str, issuer: str, wanted: Sequence[str], warnings: list[str]) -> Authenticated | None:
@@ -88,7 +88,7 @@ class ServiceAccountTokens:
 
         wanted: the audiences that will do. Raises TokenError.
         """
-        if issuer not in (self.issuer, LEGACY_ISSUER):
+        if issuer not in self._issuers:
             return None
         claims: Tree = self._verifier.claims(token)
         audiences = self._common_audiences(claims, wanted)

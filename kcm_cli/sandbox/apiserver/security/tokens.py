@@ -6,9 +6,11 @@ upstream: pkg/serviceaccount/jwt.go, pkg/serviceaccount/openidmetadata.go
 import base64
 import binascii
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
@@ -20,6 +22,7 @@ from kcm_cli.machinery.codec import Doc
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
+_BLOCK = re.compile(rb"-----BEGIN [^-]*-----.*?-----END [^-]*-----", re.DOTALL)
 _CURVES: Mapping[str, tuple[str, str, hashes.HashAlgorithm]] = {
     "secp256r1": ("ES256", "P-256", hashes.SHA256()),
     "secp384r1": ("ES384", "P-384", hashes.SHA384()),
@@ -83,6 +86,14 @@ class TrustedKey:
             raise ValueError("unknown private key curve, must be 256, 384, or 521")
         return cls(key, key_id, _CURVES[key.curve.name][0])
 
+    @classmethod
+    def all_of(cls, pem: bytes) -> "list[TrustedKey]":
+        """Of the blocks of a PEM file: private keys, public keys and certificates. Raises ValueError."""
+        found = [cls.of(key) for key in map(_public_key, _BLOCK.findall(pem)) if key is not None]
+        if not found:
+            raise ValueError("data does not contain any valid RSA or ECDSA public keys")
+        return found
+
     def verify(self, data: bytes, signature: bytes) -> bool:
         """Whether the signature over the data is this key's."""
         try:
@@ -139,6 +150,20 @@ class TokenVerifier:
             self._good.clear()
         self._good[token] = claims
         return claims
+
+
+def _public_key(block: bytes) -> PublicKey | None:
+    """None for a block of another kind. Raises ValueError."""
+    if b" CERTIFICATE-----" in block:
+        key: object = x509.load_pem_x509_certificate(block).public_key()
+    elif b" PUBLIC KEY-----" in block:
+        key = serialization.load_pem_public_key(block)
+    elif b"PRIVATE KEY-----" in block:
+        private = serialization.load_pem_private_key(block, None)
+        key = private.public_key() if isinstance(private, (ec.EllipticCurvePrivateKey, rsa.RSAPrivateKey)) else None
+    else:
+        return None
+    return key if isinstance(key, (ec.EllipticCurvePublicKey, rsa.RSAPublicKey)) else None
 
 
 def unverified_issuer(token: str) -> str | None:

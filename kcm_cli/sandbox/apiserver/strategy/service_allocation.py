@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.refusals import plain
+from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Event, NotFound, Store
 from kcm_cli.sandbox.apiserver.strategy import service_families as families
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree, invalid
@@ -75,7 +76,7 @@ class ServiceAllocator:
     """Hands out addresses from ``ranges`` (one per family, the cluster's default family first)."""
 
     def __init__(
-        self, store: Store, resource: ResourceInfo, rng: random.Random, ranges: tuple[str, ...] = ("10.0.0.0/16",)
+        self, store: Store, resource: ResourceInfo, rng: random.Random, ranges: tuple[str, ...] = (SERVICE_RANGE,)
     ) -> None:
         self._store = store
         self._resource = resource

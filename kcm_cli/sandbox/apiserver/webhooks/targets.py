@@ -6,6 +6,7 @@ upstream: staging/src/k8s.io/apiserver/pkg/util/{webhook/client,proxy/proxy}.go
 """
 
 import base64
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ def target_of(config: Tree) -> Target:
     service: Tree | None = config.get("service")
     if service is not None:
         namespace, name = service.get("namespace") or "", service.get("name") or ""
-        port, path = service.get("port") or _HTTPS_PORT, service.get("path") or "/"
+        port, path = service.get("port") or _HTTPS_PORT, _cleaned(service.get("path") or "/")
         host = f"{name}.{namespace}.svc"
         return Target(f"https://{host}:{port}{path}", path, host, port, ca, (namespace, name))
     text = config.get("url") or ""
@@ -64,8 +65,13 @@ def target_of(config: Tree) -> Target:
 
 
 def _by_url(url: SplitResult, port: int, ca: str) -> Target:
-    path = url.path or "/"
+    path = _cleaned(url.path)
     return Target(f"{url.scheme}://{url.netloc}{path}", path, url.hostname or "", port, ca)
+
+
+def _cleaned(path: str) -> str:
+    """Without empty parts, such as envtest writes: ``//validate``."""
+    return posixpath.normpath(f"/./{path}")
 
 
 def _certificates(bundle: str) -> str:

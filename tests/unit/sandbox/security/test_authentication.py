@@ -13,9 +13,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.sandbox.apiserver.security.assembly import ISSUER, Security
+from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.apiserver.security.tokens import TokenError, TokenSigner, TokenVerifier
+from kcm_cli.sandbox.apiserver.settings import ISSUER, Settings
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import ANONYMOUS, ApiError, User
 
@@ -46,7 +47,7 @@ class World:
     def __post_init__(self) -> None:
         self.security = Security.assemble(
             self.store, self.clock, random.Random(1), self.certificates,
-            tokens={"static": User("someone", groups=("people",))}, address="localhost:6443",
+            Settings(tokens={"static": User("someone", groups=("people",))}), "localhost:6443",
         )  # fmt: skip
         self.put(ACCOUNTS, "robot", "u1")
 

@@ -180,7 +180,7 @@ def test_what_is_charged_to_a_quota_is_the_servers_own(served: Any) -> None:
 
 def test_a_start_makes_up_for_what_is_missing(tmp_path: Path, certificates: Certificates) -> None:
     async def start(store: Store) -> None:
-        server = assemble(store, LoopClock(EPOCH), random.Random(1), certificates, tokens={}, address="127.0.0.1:1")
+        server = assemble(store, LoopClock(EPOCH), random.Random(1), certificates, address="127.0.0.1:1")
         await server.bootstrap(bootstrap_objects())
 
     def opened() -> Store:

@@ -1,0 +1,156 @@
+"""``kube-apiserver`` of the folder that ``kcm sandbox assets`` makes: a sandbox, told by kube-apiserver's flags.
+
+envtest starts it, asks /healthz every 100 ms, and ends it with SIGTERM. Nodes and controllers follow once requests are
+answered. The sandbox's own flags are in the variable KCM_SANDBOX_FLAGS.
+"""
+
+import asyncio
+import contextlib
+import gc
+import importlib
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kcm_cli.cli.kube_apiserver_options import Command
+    from kcm_cli.cli.sandbox_assets import Cluster
+    from kcm_cli.cli.sandbox_manager import SandboxManager
+    from kcm_cli.sandbox.run import Sandbox
+
+_HELP = ("--help", "-h")
+_NAME = "kube-apiserver"
+_ALONE = ("--leader-elect=false", "--secure-port=0")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code. What is wrong is one line each on standard error."""
+    if any(word in _HELP for word in arguments):
+        return _help()
+    if any(word in ("--version", "--version=true") for word in arguments):
+        # imported here, as all below: envtest asks for --help before each start
+        from kcm_cli.component.version import GIT_VERSION
+
+        sys.stdout.write(f"Kubernetes {GIT_VERSION}\n")
+        return 0
+    gc.disable()  # while modules are loaded there is no garbage, and looking for it takes a tenth of the time
+    from kcm_cli.cli.kube_apiserver_options import read
+    from kcm_cli.cli.sandbox_assets import read_flags
+    from kcm_cli.component.loops import new_event_loop
+    from kcm_cli.sandbox.assets.folder import FLAGS
+
+    command = read(arguments)
+    cluster, problems = read_flags(shlex.split(os.environ.get(FLAGS, "")))
+    for note in command.notes:
+        sys.stderr.write(f"{_NAME}: {note}\n")
+    wrong = [*command.problems, *(f"{FLAGS}: {problem}" for problem in problems)]
+    if wrong:
+        return _fail(wrong)
+    gc.enable()
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(_run(command, cluster))
+
+
+def _help() -> int:
+    from kcm_cli.cli import usage
+    from kcm_cli.cli.kube_apiserver_flags import ABOUT, flags
+
+    sys.stdout.write("\n".join([ABOUT, *usage.sections(flags(), usage.width())]) + "\n")
+    return 0
+
+
+def _fail(problems: Sequence[str]) -> int:
+    for problem in problems:
+        sys.stderr.write(f"Error: {_NAME}: {' '.join(problem.split())}\n")
+    return 1 if problems else 0
+
+
+async def _run(command: "Command", cluster: "Cluster") -> int:
+    from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop.set)
+    options = SandboxOptions(
+        port=command.port,
+        bind_address=command.address,
+        nodes=cluster.nodes,
+        routes=cluster.routes,
+        settings=command.settings,
+        keys=command.keys,
+    )
+    sandbox = Sandbox(options)
+    try:
+        problem = _prepare(sandbox, command)
+        if problem:
+            return _fail([problem])
+        await sandbox.serve()
+        return await _accompany(sandbox, cluster, command, stop)
+    finally:
+        await sandbox.stop()
+
+
+def _prepare(sandbox: "Sandbox", command: "Command") -> str:
+    """What is wrong, if anything."""
+    try:
+        sandbox.prepare()
+    except OSError as error:
+        return f"cannot listen on {command.address}:{command.port}: {error.strerror}"
+    except ValueError as error:
+        return f"the certificates or keys cannot be used: {error}"
+    if command.certificates is not None:
+        try:
+            sandbox.certificates.write_pair(command.certificates, "apiserver", sandbox.certificates.serving)
+        except OSError as error:
+            return f"--cert-dir: cannot write {command.certificates}: {error.strerror}"
+    return ""
+
+
+async def _accompany(sandbox: "Sandbox", cluster: "Cluster", command: "Command", stop: asyncio.Event) -> int:
+    """Nodes and controllers, while requests are answered: their modules are loaded on a thread."""
+    from kcm_cli.runtime.tasks import Tasks, innermost
+
+    problems: list[str] = []
+
+    def failed(name: str, error: BaseException) -> None:
+        problems.append(f"{name}: {innermost(error)}")
+        stop.set()
+
+    async with contextlib.AsyncExitStack() as running:
+        tasks = Tasks(failed)
+        running.push_async_callback(tasks.stop)
+        manager = None
+        if cluster.manager:
+            await asyncio.to_thread(importlib.import_module, "kcm_cli.cli.sandbox_manager")
+            manager, problems = _manager(sandbox, cluster, command)
+        if cluster.nodes and not problems:
+            await asyncio.to_thread(importlib.import_module, "kcm_cli.sandbox.cluster")
+            ranged = manager is None or not manager.gives_ranges
+            tasks.start("nodes and scheduler", sandbox.cluster(ranged=ranged).run())
+        if manager is not None:
+            return await manager.accompany(stop, lambda: None) or _fail(problems)
+        if not problems:
+            await stop.wait()
+    return _fail(problems)
+
+
+def _manager(sandbox: "Sandbox", cluster: "Cluster", command: "Command") -> "tuple[SandboxManager | None, list[str]]":
+    """The manager, and what is wrong with its flags."""
+    from kcm_cli.cli.sandbox_manager import SandboxManager
+    from kcm_cli.manager.config import ConfigError
+    from kcm_cli.sandbox.assets.folder import FLAGS
+
+    gates = [f"--feature-gates={gate}" for gate in command.gates]
+    try:
+        return SandboxManager(sandbox, (*_ALONE, *gates, *cluster.manager_flags)), []
+    except ConfigError as error:
+        return None, [f"{FLAGS}: {problem}" for problem in error.problems]
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    gc.freeze()  # the process ends: its objects need not be collected one by one
+    sys.exit(code)

@@ -1,0 +1,130 @@
+"""The flags of the sandbox's kube-apiserver: which are done, which have no effect here, and which are refused.
+
+``options`` reads them. This module is quick to import: envtest asks for --help before each start.
+
+upstream: cmd/kube-apiserver/app/options, pkg/kubeapiserver/options, pkg/controlplane/apiserver/options (v1.36)
+"""
+
+from collections.abc import Iterator
+
+from kcm_cli.component.flagset import Flag, FlagSet
+from kcm_cli.component.kinds import BOOL, INT, IP, MULTIMAP, STRING, STRING_MAP, STRINGS, Kind
+from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
+
+ABOUT = """kube-apiserver of kcm's sandbox serves the Kubernetes API, with simulated nodes, a scheduler and the
+controllers behind it. The sandbox's own flags are in KCM_SANDBOX_FLAGS; kcm sandbox assets --help lists them.
+
+Usage:
+  kube-apiserver [flags]"""
+DONE = (
+    Flag("bind-address", IP, "127.0.0.1", "The address on which to listen.", "Served"),
+    Flag("secure-port", INT, 6443, "The port on which to serve HTTPS.", "Served"),
+    Flag("cert-dir", STRING, "", "Where apiserver.crt and apiserver.key are, or are put.", "Served"),
+    Flag("tls-cert-file", STRING, "", "The certificate to serve with.", "Served"),
+    Flag("tls-private-key-file", STRING, "", "Its private key.", "Served"),
+    Flag("client-ca-file", STRING, "", "The CAs that vouch for client certificates.", "Served"),
+    Flag("token-auth-file", STRING, "", 'Static tokens: lines of token,user,uid,"group1,group2".', "Served"),
+    Flag("anonymous-auth", BOOL, True, "Whether requests without credentials are those of a user.", "Served"),
+    Flag("authorization-mode", STRINGS, ("RBAC",), "RBAC, Node, AlwaysAllow or AlwaysDeny.", "Served"),
+    Flag("service-account-issuer", STRING, "", "The issuer of service account tokens; may be repeated.", "Served"),
+    Flag("service-account-key-file", STRING, "", "Keys whose tokens are good; may be repeated.", "Served"),
+    Flag("service-account-signing-key-file", STRING, "", "The key that signs tokens.", "Served"),
+    Flag("api-audiences", STRINGS, (), "The audiences of service account tokens.", "Served"),
+    Flag("service-cluster-ip-range", STRING, SERVICE_RANGE, "Ranges of Services' addresses.", "Served"),
+    Flag("disable-admission-plugins", STRINGS, (), "Admission plugins to turn off.", "Served"),
+    Flag("enable-admission-plugins", STRINGS, (), "Admission plugins that are on by default.", "Served"),
+    Flag("runtime-config", STRING_MAP, (), "API versions that are served.", "Served"),
+    Flag("feature-gates", MULTIMAP, (), "Feature gates; the controllers are told as well.", "Served"),
+    Flag("etcd-servers", STRINGS, (), "Required, and not connected to.", "Served"),
+    Flag("version", BOOL, False, "Print the version and exit.", "Served"),
+    Flag("help", BOOL, False, "Show this text.", "Served", shorthand="h"),
+)
+_TUNING = """
+advertise-address allow-privileged:b audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait
+audit-log-batch-throttle-burst audit-log-batch-throttle-enable:b audit-log-batch-throttle-qps audit-log-compress:b
+audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-truncate-enabled:b
+audit-log-truncate-max-batch-size audit-log-truncate-max-event-size audit-log-version audit-webhook-batch-buffer-size
+audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
+audit-webhook-batch-throttle-enable:b audit-webhook-batch-throttle-qps audit-webhook-initial-backoff
+audit-webhook-mode audit-webhook-truncate-enabled:b audit-webhook-truncate-max-batch-size
+audit-webhook-truncate-max-event-size audit-webhook-version authentication-token-webhook-cache-ttl
+authentication-token-webhook-version authorization-webhook-cache-authorized-ttl
+authorization-webhook-cache-unauthorized-ttl authorization-webhook-version contention-profiling:b
+coordinated-leadership-lease-duration coordinated-leadership-renew-deadline coordinated-leadership-retry-period
+delete-collection-workers disable-http2-serving:b disabled-metrics enable-aggregator-routing:b
+enable-garbage-collector:b enable-logs-handler:b enable-priority-and-fairness:b
+encryption-provider-config-automatic-reload:b endpoint-reconciler-type etcd-cafile etcd-certfile
+etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout
+etcd-keyfile etcd-prefix etcd-readycheck-timeout etcd-servers-overrides external-hostname goaway-chance
+http2-max-streams-per-connection kubelet-certificate-authority kubelet-client-certificate kubelet-client-key
+kubelet-preferred-address-types kubelet-timeout lease-reuse-duration-seconds livez-grace-period log-flush-frequency
+log-json-info-buffer-size log-json-split-stream:b log-text-info-buffer-size log-text-split-stream:b logging-format
+logtostderr:b max-connection-bytes-per-sec max-mutating-requests-inflight max-requests-inflight min-request-timeout
+aggregator-reject-forwarding-redirect:b peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing:b
+permit-port-sharing:b profiling:b proxy-client-cert-file proxy-client-key-file request-timeout
+send-retry-after-while-not-ready-once:b service-account-extend-token-expiration:b service-account-lookup:b
+shutdown-delay-duration shutdown-send-retry-after:b shutdown-watch-termination-grace-period storage-backend
+storage-initialization-timeout storage-media-type strict-transport-security-directives tls-cipher-suites
+tls-curve-preferences tls-min-version v vmodule watch-cache:b watch-cache-sizes allow-metric-labels
+allow-metric-labels-manifest show-hidden-metrics-for-version default-watch-cache-size
+emulation-forward-compatible:b runtime-config-emulation-forward-compatible:b
+"""
+"""How etcd, caches, queues, logs and other servers are used: there are none here, or nobody can tell the difference."""
+WITHOUT_EFFECT = """
+audit-log-path audit-policy-file audit-webhook-config-file cors-allowed-origins debug-socket-path
+default-not-ready-toleration-seconds default-unreachable-toleration-seconds enable-bootstrap-token-auth:b
+encryption-provider-config event-ttl kubernetes-service-node-port requestheader-allowed-names
+requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers
+requestheader-username-headers service-account-jwks-uri service-account-max-token-expiration
+service-node-port-range tls-sni-cert-key tracing-config-file
+"""
+"""What somebody may wait for in vain: they are named on standard error."""
+REFUSED = {
+    "admission-control": "use --enable-admission-plugins and --disable-admission-plugins",
+    "admission-control-config-file": "admission plugins have their defaults here",
+    "authentication-config": "there are client certificates, service account tokens and --token-auth-file here",
+    "authentication-token-webhook-config-file": "there are no token webhooks here; --token-auth-file has static tokens",
+    "authorization-config": "use --authorization-mode",
+    "authorization-policy-file": "there is no mode ABAC here; use RBAC",
+    "authorization-webhook-config-file": "there is no mode Webhook here; use RBAC",
+    "egress-selector-config-file": "there are no proxies here",
+    "insecure-bind-address": "there is no plain HTTP here, nor in any Kubernetes since 1.24",
+    "oidc-issuer-url": "there is no OIDC here; --token-auth-file has static tokens",
+    "service-account-signing-endpoint": "use --service-account-signing-key-file",
+}
+REFUSED_TOO = """oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-required-claim
+oidc-signing-algs oidc-username-claim oidc-username-prefix"""
+VERSIONS = ("emulated-version", "min-compatibility-version")
+_REPEATED = ("service-account-issuer", "service-account-key-file")
+
+
+def flags() -> FlagSet:
+    """All flags of kube-apiserver that are known, those that are done first."""
+    found = [*(_repeatable(flag) for flag in DONE), *_named(_TUNING, "Without a difference")]
+    found += [*_named(WITHOUT_EFFECT, "Without effect"), *_named(" ".join(VERSIONS), "Without effect")]
+    return FlagSet([*found, *_named(" ".join(["insecure-port", *REFUSED, REFUSED_TOO]), "")])
+
+
+def _repeatable(flag: Flag) -> Flag:
+    if flag.name not in _REPEATED:
+        return flag
+    return Flag(flag.name, _REPEATABLE, (), flag.help, flag.section)
+
+
+def _once(text: str) -> tuple[str, ...]:
+    return (text,)
+
+
+_REPEATABLE = Kind("stringArray", _once, STRINGS.show, list, STRINGS.from_doc, join=STRINGS.join, zero=())
+
+
+def names_of(words: str) -> list[str]:
+    return [word.partition(":")[0] for word in words.split()]
+
+
+def _named(words: str, section: str) -> Iterator[Flag]:
+    """Flags of which only the name counts. ``:b`` marks truth values."""
+    for word in words.split():
+        name, _, kind = word.partition(":")
+        letter = "v" if name == "v" else ""
+        yield Flag(name, BOOL if kind == "b" else STRING, "", "", section, shorthand=letter, hidden=not section)

@@ -1,0 +1,240 @@
+"""The command line of the sandbox's kube-apiserver: what it asks for, and what is wrong with it.
+
+upstream: pkg/kubeapiserver/options, pkg/controlplane/apiserver/options (v1.36)
+"""
+
+import csv
+import io
+import ipaddress
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kcm_cli.cli.kube_apiserver_flags import DONE, REFUSED, REFUSED_TOO, VERSIONS, WITHOUT_EFFECT, flags, names_of
+from kcm_cli.component.featuregates import resolve
+from kcm_cli.component.flagset import Parsed
+from kcm_cli.component.version import BINARY
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
+from kcm_cli.sandbox.apiserver.security.certificates import KeyPair, Keys
+from kcm_cli.sandbox.apiserver.settings import PLUGINS, Settings
+from kcm_cli.sandbox.apiserver.types import User
+
+_OFF_BY_DEFAULT_WORDS = """
+AlwaysAdmit AlwaysDeny AlwaysPullImages DenyServiceExternalIPs EventRateLimit ExtendedResourceToleration
+ImagePolicyWebhook LimitPodHardAntiAffinityTopology NamespaceAutoProvision NamespaceExists NodeRestriction
+OwnerReferencesPermissionEnforcement PodNodeSelector PodTolerationRestriction
+"""
+_OFF_BY_DEFAULT = frozenset(_OFF_BY_DEFAULT_WORDS.split())
+_ALWAYS_ON_WORDS = """
+ClusterTrustBundleAttest JobValidation MutatingAdmissionPolicy MutatingAdmissionWebhook NodeDeclaredFeatureValidator
+PodGroupProtection PodGroupWorkloadExists ValidatingAdmissionPolicy ValidatingAdmissionWebhook
+"""
+_ALWAYS_ON = frozenset(_ALWAYS_ON_WORDS.split())
+_HARMLESS = frozenset({"AlwaysAdmit", "NamespaceExists", "NodeRestriction"})
+"""Without them nothing is refused that would be allowed with them, but to nodes."""
+_MODES = ("RBAC", "Node", "AlwaysAllow", "AlwaysDeny")
+_STAGES = ("api/all", "api/ga", "api/beta", "api/alpha", "api/legacy")
+_LAST_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What the command line says. notes: what has no effect; problems: what is wrong; each a line."""
+
+    address: str = "127.0.0.1"
+    port: int = 6443
+    settings: Settings = Settings()
+    keys: Keys = Keys()
+    certificates: Path | None = None
+    """Where to put the pair to serve with, if there is none yet."""
+    gates: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def read(arguments: Iterable[str]) -> Command:
+    """Never raises."""
+    reader = _Reader(flags().parse(list(arguments)))
+    try:
+        command = reader.command()
+    except _Wrong as error:
+        return Command(problems=(*reader.problems, str(error)))
+    return command
+
+
+class _Wrong(Exception):
+    """A file that cannot be read, or says nothing of use."""
+
+
+class _Reader:
+    def __init__(self, parsed: Parsed) -> None:
+        self._given = parsed.values
+        self._defaults = {flag.name: flag.default for flag in DONE}
+        self.problems = [*parsed.problems, *(f'unknown command "{word}" for "kube-apiserver"' for word in parsed.rest)]
+        self.notes = [f"--{name} has no effect" for name in self._given if name in names_of(WITHOUT_EFFECT)]
+
+    def command(self) -> Command:
+        """Raises _Wrong."""
+        self._refuse()
+        port = self._given.get("secure-port", 6443)
+        assert isinstance(port, int)
+        if not 1 <= port <= _LAST_PORT:
+            self.problems.append(f"--secure-port {port} must be between 1 and {_LAST_PORT}, inclusive")
+        keys, folder = self._keys()
+        settings = self._settings()
+        gates = self._gates()
+        self._apis()
+        return Command(
+            address=self._text("bind-address"),
+            port=port,
+            settings=settings,
+            keys=keys,
+            certificates=folder,
+            gates=gates,
+            notes=tuple(self.notes),
+            problems=tuple(self.problems),
+        )
+
+    def _refuse(self) -> None:
+        for name in self._given:
+            if name in REFUSED:
+                self.problems.append(f"--{name}: {REFUSED[name]}")
+            elif name in names_of(REFUSED_TOO):
+                self.problems.append(f"--{name}: {REFUSED['oidc-issuer-url']}")
+            elif name in VERSIONS and str(self._given[name]).removeprefix("kube=") != str(BINARY):
+                self.problems.append(f"--{name}: the sandbox is {BINARY}")
+        if self._given.get("insecure-port", "0") != "0":
+            self.problems.append(f"--insecure-port: {REFUSED['insecure-bind-address']}")
+        if self._given.get("allow-privileged") is False:
+            self.notes.append("--allow-privileged=false has no effect: privileged containers are allowed")
+        if not self._texts("etcd-servers"):
+            self.problems.append("--etcd-servers must be specified")
+
+    def _keys(self) -> tuple[Keys, Path | None]:
+        certificate, key = self._text("tls-cert-file"), self._text("tls-private-key-file")
+        if bool(certificate) != bool(key):
+            self.problems.append("--tls-cert-file and --tls-private-key-file must be specified together")
+        signing = self._text("service-account-signing-key-file")
+        signs = self._file("service-account-signing-key-file", signing) if signing else b""
+        if certificate and key:
+            pair = KeyPair(self._file("tls-cert-file", certificate), self._file("tls-private-key-file", key))
+            return Keys(pair, signs), None
+        folder = self._text("cert-dir")
+        if not folder:
+            return Keys(None, signs), None
+        first, second = Path(folder, "apiserver.crt"), Path(folder, "apiserver.key")
+        if not (first.exists() and second.exists()):
+            return Keys(None, signs), Path(folder)
+        return Keys(KeyPair(self._file("cert-dir", str(first)), self._file("cert-dir", str(second))), signs), None
+
+    def _settings(self) -> Settings:
+        modes = self._texts("authorization-mode")
+        for mode in modes:
+            if mode not in _MODES:
+                self.problems.append(f"--authorization-mode: {quote(mode)} is not one of {', '.join(_MODES)}")
+        if "Node" in modes:
+            self.notes.append("--authorization-mode: Node has no effect, nodes have the rights that RBAC gives them")
+        ca = self._text("client-ca-file")
+        issuers = self._texts("service-account-issuer") or Settings().issuers
+        key_files = self._texts("service-account-key-file")
+        return Settings(
+            tokens=self._tokens(),
+            client_cas=self._file("client-ca-file", ca) if ca else b"",
+            anonymous=self._given.get("anonymous-auth", True) is True and "AlwaysAllow" not in modes,
+            authorization=modes,
+            issuers=issuers,
+            audiences=self._texts("api-audiences"),
+            token_keys=tuple(self._file("service-account-key-file", path) for path in key_files),
+            disabled_plugins=self._disabled(),
+            service_ranges=self._ranges(),
+        )
+
+    def _tokens(self) -> Mapping[str, User]:
+        path = self._text("token-auth-file")
+        if not path:
+            return {}
+        found: dict[str, User] = {}
+        text = self._file("token-auth-file", path).decode("utf-8", "replace")
+        for number, row in enumerate(csv.reader(io.StringIO(text), skipinitialspace=True), 1):
+            if not row or row[0].startswith("#"):
+                continue
+            if len(row) < 3:
+                raise _Wrong(f"--token-auth-file: line {number} of {path} needs token, user name and user uid")
+            token, name, uid, *rest = row
+            if token:
+                groups = tuple(group.strip() for group in rest[0].split(",")) if rest and rest[0] else ()
+                found[token] = User(name, uid, groups)
+        return found
+
+    def _disabled(self) -> frozenset[str]:
+        enabled, disabled = self._texts("enable-admission-plugins"), self._texts("disable-admission-plugins")
+        for flag, names in (("enable", enabled), ("disable", disabled)):
+            for name in names:
+                if name not in PLUGINS | _OFF_BY_DEFAULT | _ALWAYS_ON:
+                    self.problems.append(f"--{flag}-admission-plugins plugin {quote(name)} is unknown")
+        for name in enabled:
+            if name in disabled:
+                self.problems.append(f"{name} in enable-admission-plugins and disable-admission-plugins overlapped")
+            elif name in _HARMLESS:
+                self.notes.append(f"--enable-admission-plugins: {name} has no effect")
+            elif name in _OFF_BY_DEFAULT:
+                self.problems.append(f"--enable-admission-plugins: the sandbox has no {name}")
+        for name in disabled:
+            if name in _ALWAYS_ON:
+                self.notes.append(f"--disable-admission-plugins: {name} cannot be turned off")
+        return PLUGINS.intersection(disabled)
+
+    def _ranges(self) -> tuple[str, ...]:
+        found = []
+        for text in self._text("service-cluster-ip-range").split(","):
+            try:
+                network = ipaddress.ip_network(text.strip(), strict=False)
+            except ValueError:
+                raise _Wrong("--service-cluster-ip-range: expected a CIDR, or two of different families") from None
+            if network.num_addresses < 2:
+                raise _Wrong("--service-cluster-ip-range: it must have two addresses at least")
+            found.append(network)
+        if len(found) > 2 or len({network.version for network in found}) != len(found):
+            raise _Wrong("--service-cluster-ip-range: expected a CIDR, or two of different families")
+        return tuple(map(str, found))
+
+    def _gates(self) -> tuple[str, ...]:
+        pairs = self._given.get("feature-gates", ())
+        assert isinstance(pairs, tuple)
+        found = resolve(pairs)
+        self.problems += found.problems
+        names = {setting.partition("=")[0].strip() for _, setting in pairs} & set(found.gates)
+        for name in sorted(names):
+            if found.gates[name].enabled != found.gates[name].default:
+                self.notes.append(
+                    f"--feature-gates: {name} is told to the controllers; the API server keeps its default"
+                )
+        return tuple(f"{component}:{setting}" if component else setting for component, setting in pairs)
+
+    def _apis(self) -> None:
+        served = {each.info.gvr.group_version for each in Catalog()}
+        pairs = self._given.get("runtime-config", ())
+        assert isinstance(pairs, tuple)
+        for name, value in pairs:
+            wanted = value.lower() not in ("false", "0", "f")
+            if name in _STAGES:
+                if wanted != (name in ("api/ga", "api/all")):
+                    self.notes.append(f"--runtime-config: {name}={value} has no effect")
+            elif (name in served) != wanted:
+                why = "is not served" if wanted else "cannot be turned off"
+                self.problems.append(f"--runtime-config: {name} {why} by the sandbox")
+
+    def _text(self, name: str) -> str:
+        return str(self._given.get(name, self._defaults[name]))
+
+    def _texts(self, name: str) -> tuple[str, ...]:
+        value = self._given.get(name, self._defaults[name]) or ()
+        assert isinstance(value, tuple)
+        return value
+
+    def _file(self, flag: str, path: str) -> bytes:
+        try:
+            return Path(path).read_bytes()
+        except OSError as error:
+            raise _Wrong(f"--{flag}: cannot read {path}: {error.strerror}") from None

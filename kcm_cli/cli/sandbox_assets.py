@@ -1,0 +1,107 @@
+"""``kcm sandbox assets``: the folder that envtest's KUBEBUILDER_ASSETS names."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kcm_cli.component.flagset import Flag, FlagSet
+from kcm_cli.component.kinds import BOOL, INT, STRING, STRINGS
+from kcm_cli.sandbox.apiserver.webhooks.routes import service_of, where_of
+from kcm_cli.sandbox.assets import folder
+from kcm_cli.sandbox.networks import MOST_NODES
+
+_CLUSTER = (
+    Flag("nodes", INT, 3, "How many nodes are simulated; with 0 there is no scheduler, either.", "Cluster"),
+    Flag("no-manager", BOOL, False, "Leave the controllers out, as envtest does.", "Cluster"),
+    Flag("route", STRINGS, (), "As of kcm sandbox: NAME.NAMESPACE=PORT or =HOST:PORT.", "Cluster"),
+)
+FLAGS = FlagSet(
+    (
+        *_CLUSTER,
+        Flag("dir", STRING, "", "Where to put the folder; without it, in the user's cache.", "Assets"),
+        Flag("help", BOOL, False, "Show this text.", "Assets", shorthand="h"),
+    )
+)
+_ABOUT = f"""kcm sandbox assets makes a folder with kube-apiserver, etcd and kubectl for suites that use envtest, and
+prints its path: each kube-apiserver that is started there is a sandbox. The flags below hold for all of them; those in
+{folder.FLAGS} take their place.
+
+Usage:
+  export KUBEBUILDER_ASSETS=$(kcm sandbox assets [flags] [-- manager flags])"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What is around the API server. routes: as in ``SandboxOptions``."""
+
+    nodes: int = 3
+    manager: bool = True
+    routes: tuple[tuple[str, str], ...] = ()
+    manager_flags: tuple[str, ...] = ()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make the folder; the exit code."""
+    # imported here: a kube-apiserver that starts needs neither
+    from kcm_cli.cli import usage
+    from kcm_cli.cli.manager import fail
+
+    words, _ = _split(arguments)
+    parsed = FLAGS.parse(words)
+    if parsed.values.get("help"):
+        sys.stdout.write("\n".join([_ABOUT, *usage.sections(FLAGS, usage.width())]) + "\n")
+        return 0
+    _, problems = read_flags(arguments)
+    if parsed.values.get("dir") == "":
+        problems.append("--dir: name a path")
+    if problems:
+        return fail(problems)
+    target = str(parsed.values.get("dir", ""))
+    try:
+        made = folder.write(_without_dir(arguments), Path(target) if target else None)
+    except OSError as error:
+        return fail([f"cannot write {error.filename or target}: {error.strerror}"])
+    sys.stdout.write(f"{made}\n")
+    return 0
+
+
+def read_flags(arguments: Sequence[str]) -> tuple[Cluster, list[str]]:
+    """What these flags say, and all that is wrong with them."""
+    words, manager_flags = _split(arguments)
+    parsed = FLAGS.parse(words)
+    problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
+    nodes, routes = parsed.values.get("nodes", 3), parsed.values.get("route", ())
+    assert isinstance(nodes, int)
+    assert isinstance(routes, tuple)
+    if not 0 <= nodes <= MOST_NODES - 1:
+        problems.append(f"--nodes: there can be 0 to {MOST_NODES - 1} nodes, not {nodes}")
+    pairs = tuple((service, where) for service, _, where in (text.partition("=") for text in routes))
+    for service, where in pairs:
+        try:
+            service_of(service)
+            where_of(where)
+        except ValueError as error:
+            problems.append(f"--route: {error}")
+    cluster = Cluster(nodes, not parsed.values.get("no-manager", False), pairs, tuple(manager_flags))
+    if manager_flags and not cluster.manager:
+        problems.append("--no-manager: there is no manager to take the flags after --")
+    return cluster, problems
+
+
+def _without_dir(arguments: Sequence[str]) -> list[str]:
+    """The flags that a kube-apiserver is to know, written in one way."""
+    words, manager_flags = _split(arguments)
+    values = FLAGS.parse(words).values
+    known: list[str] = []
+    for flag in _CLUSTER:
+        if flag.name in values:
+            value = values[flag.name]
+            known.append(f"--{flag.name}={','.join(value) if isinstance(value, tuple) else flag.kind.show(value)}")
+    return [*known, "--", *manager_flags] if manager_flags else known
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    words = list(arguments)
+    cut = words.index("--") if "--" in words else len(words)
+    return words[:cut], words[cut + 1 :]

@@ -1,0 +1,76 @@
+"""The folder that ``KUBEBUILDER_ASSETS`` names: kube-apiserver, etcd and kubectl as small scripts.
+
+A folder is made once for each interpreter and choice of flags, under the user's cache directory, and stays.
+"""
+
+import hashlib
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+FLAGS = "KCM_SANDBOX_FLAGS"
+"""The variable with the sandbox's flags; what it says takes the place of what the folder was made with."""
+_APISERVER = """#!/bin/sh
+# kube-apiserver of kcm's sandbox, written by: kcm sandbox assets
+: "${{{variable}={flags}}}"
+export {variable}
+exec {python} -P -m kcm_cli.cli.kube_apiserver "$@"
+"""
+_ETCD = """#!/bin/sh
+# etcd of kcm's sandbox, written by: kcm sandbox assets
+exec {python} -ISE {etcd} "$@"
+"""
+_NO_KUBECTL = """#!/bin/sh
+echo 'Error: kubectl is not on PATH; install it, then run kcm sandbox assets again' >&2
+exit 1
+"""
+
+
+def write(flags: Sequence[str], target: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder with these flags of the sandbox in it; its path. target: where, else in the cache. Raises OSError."""
+    scripts = {
+        "kube-apiserver": _APISERVER.format(
+            variable=FLAGS, flags=_in_quotes(shlex.join(flags)), python=shlex.quote(sys.executable)
+        ),
+        "etcd": _ETCD.format(
+            python=shlex.quote(sys.executable), etcd=shlex.quote(str(Path(__file__).with_name("etcd.py")))
+        ),
+    }
+    kubectl = shutil.which("kubectl", path=environ.get("PATH"))
+    scripts["kubectl"] = f'#!/bin/sh\nexec {shlex.quote(kubectl)} "$@"\n' if kubectl else _NO_KUBECTL
+    folder = (target or _cache(environ) / _digest(scripts)).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in scripts.items():
+        _put(folder / name, text)
+    return folder
+
+
+def _cache(environ: Mapping[str, str]) -> Path:
+    home = environ.get("XDG_CACHE_HOME", "")
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "kcm" / "assets"
+
+
+def _digest(scripts: Mapping[str, str]) -> str:
+    return hashlib.sha256(repr(sorted(scripts.items())).encode()).hexdigest()[:16]
+
+
+def _in_quotes(text: str) -> str:
+    """As it may stand in double quotes, in a parameter expansion."""
+    return "".join(f"\\{letter}" if letter in '\\"$`}' else letter for letter in text)
+
+
+def _put(path: Path, text: str) -> None:
+    """Whole or not at all: another process may run the script at this moment. As it is, it stays untouched."""
+    try:
+        if path.read_text() == text and os.access(path, os.X_OK):
+            return
+    except (OSError, UnicodeDecodeError):
+        pass  # it is written anew
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        file.write(text)
+    os.chmod(file.name, 0o755)
+    os.replace(file.name, path)

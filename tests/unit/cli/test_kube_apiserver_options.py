@@ -1,0 +1,123 @@
+"""What the flags of kube-apiserver mean to the sandbox."""
+
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.cli.kube_apiserver_flags import flags
+from kcm_cli.cli.kube_apiserver_options import Command, read
+from kcm_cli.sandbox.apiserver.types import User
+
+ETCD = "--etcd-servers=http://127.0.0.1:1"
+
+
+def asked(*arguments: str) -> Command:
+    return read([ETCD, *arguments])
+
+
+def test_what_envtest_says(tmp_path: Path) -> None:
+    for name in ("apiserver.crt", "apiserver.key", "sa-signer.crt", "sa-signer.key", "client-cert-auth-ca.crt"):
+        (tmp_path / name).write_text(name)
+    command = asked(
+        "--allow-privileged=true",
+        "--authorization-mode=RBAC",
+        "--bind-address=127.0.0.1",
+        f"--cert-dir={tmp_path}",
+        f"--client-ca-file={tmp_path}/client-cert-auth-ca.crt",
+        "--disable-admission-plugins=ServiceAccount",
+        "--insecure-port=0",
+        "--secure-port=41234",
+        "--service-account-issuer=https://127.0.0.1:41234/",
+        f"--service-account-key-file={tmp_path}/sa-signer.crt",
+        f"--service-account-signing-key-file={tmp_path}/sa-signer.key",
+        "--service-cluster-ip-range=10.0.0.0/24",
+    )
+    assert (command.problems, command.notes, command.certificates) == ((), (), None)
+    assert (command.address, command.port) == ("127.0.0.1", 41234)
+    assert command.keys.serving is not None
+    assert (command.keys.serving.certificate, command.keys.serving.key) == (b"apiserver.crt", b"apiserver.key")
+    assert command.keys.service_account == b"sa-signer.key"
+    settings = command.settings
+    assert (settings.client_cas, settings.token_keys) == (b"client-cert-auth-ca.crt", (b"sa-signer.crt",))
+    assert settings.issuers == ("https://127.0.0.1:41234/",)
+    assert settings.disabled_plugins == {"ServiceAccount"}
+    assert settings.service_ranges == ("10.0.0.0/24",)
+
+
+def test_a_folder_without_a_pair_is_given_one(tmp_path: Path) -> None:
+    command = asked(f"--cert-dir={tmp_path}")
+    assert command.certificates == tmp_path
+    assert command.keys.serving is None
+
+
+def test_static_tokens_and_issuers_that_are_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    file.write_text('abc,me,u1,"a,b"\n\ndef,you,u2\n')
+    issuers = ("--service-account-issuer=https://a", "--service-account-issuer=https://b,c")
+    settings = asked(f"--token-auth-file={file}", *issuers).settings
+    assert settings.tokens == {"abc": User("me", "u1", ("a", "b")), "def": User("you", "u2")}
+    assert settings.issuers == ("https://a", "https://b,c")
+
+
+@pytest.mark.parametrize(
+    ("argument", "note"),
+    [
+        ("--audit-log-path=-", "--audit-log-path has no effect"),
+        ("--allow-privileged=false", "--allow-privileged=false has no effect: privileged containers are allowed"),
+        ("--enable-admission-plugins=NodeRestriction", "--enable-admission-plugins: NodeRestriction has no effect"),
+        (
+            "--disable-admission-plugins=ValidatingAdmissionWebhook",
+            "--disable-admission-plugins: ValidatingAdmissionWebhook cannot be turned off",
+        ),
+        ("--runtime-config=api/alpha=true", "--runtime-config: api/alpha=true has no effect"),
+        (
+            "--feature-gates=MutablePodResourcesForSuspendedJobs=true,AllBeta=true,APIServerTracing=true",
+            "--feature-gates: AllBeta is told to the controllers; the API server keeps its default",
+        ),
+    ],
+)
+def test_what_has_no_effect_is_said(argument: str, note: str) -> None:
+    command = asked(argument)
+    assert command.problems == ()
+    assert note in command.notes
+
+
+@pytest.mark.parametrize(
+    "argument",
+    ["--v=4", "-v=2", "--watch-cache", "--event-ttl=1h", "--profiling=false", "--runtime-config=api/all=true,apps/v1"],
+)
+def test_what_makes_no_difference_is_taken(argument: str) -> None:
+    assert asked(argument).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("argument", "problem"),
+    [
+        ("--no-such-flag", "unknown flag: --no-such-flag"),
+        ("word", 'unknown command "word" for "kube-apiserver"'),
+        ("--secure-port=0", "--secure-port 0 must be between 1 and 65535, inclusive"),
+        ("--insecure-port=8080", "--insecure-port: there is no plain HTTP here, nor in any Kubernetes since 1.24"),
+        ("--oidc-client-id=a", "--oidc-client-id: there is no OIDC here; --token-auth-file has static tokens"),
+        ("--authorization-mode=RBAC,Webhook", '"Webhook" is not one of RBAC, Node, AlwaysAllow, AlwaysDeny'),
+        ("--enable-admission-plugins=PodNodeSelector", "the sandbox has no PodNodeSelector"),
+        ("--enable-admission-plugins=Nothing", '--enable-admission-plugins plugin "Nothing" is unknown'),
+        ("--runtime-config=batch/v2alpha1=true", "--runtime-config: batch/v2alpha1 is not served by the sandbox"),
+        ("--runtime-config=batch/v1=false", "--runtime-config: batch/v1 cannot be turned off by the sandbox"),
+        ("--feature-gates=NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
+        ("--service-cluster-ip-range=10.0.0.0/24,10.1.0.0/24", "expected a CIDR, or two of different families"),
+        ("--service-cluster-ip-range=here", "expected a CIDR, or two of different families"),
+        ("--client-ca-file=/no/such/file", "--client-ca-file: cannot read /no/such/file: No such file or directory"),
+        ("--tls-cert-file=a", "--tls-cert-file and --tls-private-key-file must be specified together"),
+        ("--emulated-version=1.33", "--emulated-version: the sandbox is 1.36"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(argument: str, problem: str) -> None:
+    assert any(problem in found for found in asked(argument).problems), asked(argument).problems
+
+
+def test_etcd_has_to_be_named() -> None:
+    assert read([]).problems == ("--etcd-servers must be specified",)
+
+
+def test_help_does_not_offer_what_envtest_would_use() -> None:
+    assert not [flag.name for flag in flags() if flag.name.startswith("insecure") and not flag.hidden]

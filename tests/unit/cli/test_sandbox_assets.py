@@ -1,0 +1,68 @@
+"""The folder for envtest, and the flags of the sandboxes that start there."""
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.cli import sandbox_assets
+from kcm_cli.cli.sandbox_assets import Cluster, read_flags
+from kcm_cli.sandbox.assets import folder
+
+
+def baked(made: Path, **environ: str) -> str:
+    """The flags that a kube-apiserver of this folder gets."""
+    script = (made / "kube-apiserver").read_text().replace("exec ", "echo ").rpartition("\n")[0]
+    shell = "\n".join(line for line in script.splitlines() if not line.startswith("echo "))
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'{shell}\nprintf %s "${folder.FLAGS}"'],
+        capture_output=True,
+        text=True,
+        env=environ,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_flags_hold_for_all_that_start_there_unless_the_environment_says_otherwise(tmp_path: Path) -> None:
+    flags = ["--nodes=0", "--", "--controllers=*,-cronjob", '--cluster-name=it\'s "$HOME" `id` \\ {a}']
+    made = folder.write(flags, tmp_path / "a", {"PATH": ""})
+    assert shlex.split(baked(made)) == flags
+    assert baked(made, KCM_SANDBOX_FLAGS="") == ""
+    assert baked(made, KCM_SANDBOX_FLAGS="--no-manager") == "--no-manager"
+
+
+def test_each_choice_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    environ = {"XDG_CACHE_HOME": str(tmp_path), "PATH": ""}
+    first, second = folder.write([], environ=environ), folder.write(["--nodes=0"], environ=environ)
+    assert first != second
+    assert first == folder.write([], environ=environ)
+    assert first.parent == tmp_path / "kcm" / "assets"
+    assert sorted(each.name for each in first.iterdir()) == ["etcd", "kube-apiserver", "kubectl"]
+
+
+def test_kubectl_is_the_installed_one_or_says_that_there_is_none(tmp_path: Path) -> None:
+    made = folder.write([], tmp_path / "none", {"PATH": ""})
+    done = subprocess.run([made / "kubectl"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    installed = tmp_path / "kubectl"
+    installed.write_text('#!/bin/sh\necho "$@"\n')
+    installed.chmod(0o755)
+    made = folder.write([], tmp_path / "some", {"PATH": str(tmp_path)})
+    done = subprocess.run([made / "kubectl", "get", "a b"], capture_output=True, text=True, check=True)
+    assert done.stdout == "get a b\n"
+
+
+def test_the_command_prints_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = str(tmp_path / "it")
+    assert sandbox_assets.main(["--dir", target, "--route", "a.b=1,c.d=h:2", "--nodes", "1"]) == 0
+    assert capsys.readouterr().out == f"{target}\n"
+    cluster, problems = read_flags(shlex.split(baked(Path(target))))
+    assert (cluster, problems) == (Cluster(1, True, (("a.b", "1"), ("c.d", "h:2")), ()), [])
+
+
+def test_what_is_wrong_is_said_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sandbox_assets.main(["--dir", str(tmp_path), "--nodes=-1", "--route=a=1", "x"]) == 1
+    assert capsys.readouterr().err.count("Error: ") == 3
+    assert not list(tmp_path.iterdir())
