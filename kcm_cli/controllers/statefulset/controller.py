@@ -14,6 +14,7 @@ from kcm_cli.controllers.statefulset.metrics import StatefulSetMetrics
 from kcm_cli.controllers.statefulset.plan import Decision, decide, differs, status
 from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
 from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
+from kcm_cli.controllers.statefulset.plan.decide import held
 from kcm_cli.controllers.statefulset.plan.identity import is_member, ordinal_of, ordinals_at_hand
 from kcm_cli.controllers.statefulset.plan.update import ON_DELETE, max_unavailable, unavailable
 from kcm_cli.controllers.statefulset.pods import STEP_ERRORS, PodControl
@@ -161,7 +162,7 @@ class StatefulSetController:
         if not names:
             return {}
         taken = {ordinal_of(pod) for pod in pods}
-        ordinals = taken.union(ordinals_at_hand(set_, taken)[0])
+        ordinals = taken.union(ordinals_at_hand(set_, taken))
         wanted = (claim_name(set_, name, ordinal) for ordinal in ordinals for name in names)
         found = ((name, self._claims.store.get(f"{set_.namespace}/{name}")) for name in wanted)
         return {name: one for name, one in found if one is not None}
@@ -191,8 +192,7 @@ class StatefulSetController:
         policy = set_.spec.pod_management_policy
         self._metrics.allowed(set_, policy, max_unavailable(set_))
         if set_.spec.update_strategy.type != ON_DELETE:
-            held = [(slot.pod, slot.revision) for slot in decision.slots]
-            self._metrics.down(set_, policy, unavailable(snapshot, held, now))
+            self._metrics.down(set_, policy, unavailable(snapshot, held(decision.slots), now))
 
     # -- events
 

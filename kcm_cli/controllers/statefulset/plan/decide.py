@@ -30,7 +30,7 @@ from kcm_cli.controllers.statefulset.plan.identity import (
     revision_of,
 )
 from kcm_cli.controllers.statefulset.plan.pod import new_pod, new_revision, storage_matches
-from kcm_cli.controllers.statefulset.plan.update import outdated
+from kcm_cli.controllers.statefulset.plan.update import Held, outdated
 from kcm_cli.controllers.statefulset.snapshot import Snapshot
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.pods import is_available, is_ready, is_terminal
@@ -117,7 +117,7 @@ class Decision:
 
 def decide(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False) -> Decision:
     """The steps of one sync. ``counts_unavailable``: gate MaxUnavailableStatefulSet."""
-    (slots, complete), condemned = _slots(snapshot), _condemned(snapshot)
+    slots, condemned = _slots(snapshot), _condemned(snapshot)
     if snapshot.set.deleting:
         return Decision(slots, condemned)
     if snapshot.set.spec.pod_management_policy == PARALLEL:
@@ -125,16 +125,20 @@ def decide(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = Fals
     else:
         phases, through = _in_order(snapshot, slots, condemned, now)
     updating: tuple[Pod, ...] = ()
-    if through and complete:
+    if through:
         steps = (step for phase in phases for group in phase.groups for step in group)
         gone = {step.pod.uid for step in steps if isinstance(step, DeletePod)}
-        held = [(slot.pod, slot.revision) for slot in slots]
-        updating = outdated(snapshot, held, gone, now, counts_unavailable=counts_unavailable)
+        updating = outdated(snapshot, held(slots), gone, now, counts_unavailable=counts_unavailable)
     return Decision(slots, condemned, tuple(phase for phase in phases if phase.groups), updating)
 
 
-def _slots(snapshot: Snapshot) -> tuple[tuple[Slot, ...], bool]:
-    """The wanted ordinals that are looked at now, and whether these are all.
+def held(slots: Sequence[Slot]) -> Held:
+    """The wanted pods that there are."""
+    return [(slot.ordinal, slot.pod, slot.revision) for slot in slots if slot.pod is not None]
+
+
+def _slots(snapshot: Snapshot) -> tuple[Slot, ...]:
+    """The wanted ordinals that are looked at now: all that have a pod, and so many that have none.
 
     Of several pods of one ordinal (``db-1``, ``db-01``) the one named rightly counts.
     """
@@ -145,12 +149,12 @@ def _slots(snapshot: Snapshot) -> tuple[tuple[Slot, ...], bool]:
         if in_range(set_, ordinal) and (ordinal not in found or pod.name == pod_name(set_, ordinal)):
             found[ordinal] = pod
     slots: list[Slot] = []
-    near, complete = ordinals_at_hand(set_, found)
+    near = ordinals_at_hand(set_, found)
     for ordinal in (*near, *sorted(ordinal for ordinal in found if ordinal >= near.stop)):
-        held = found.get(ordinal)
-        revision = revision_of(held) if held is not None else new_revision(snapshot, ordinal).name
-        slots.append(Slot(ordinal, held, revision))
-    return tuple(slots), complete
+        own = found.get(ordinal)
+        revision = revision_of(own) if own is not None else new_revision(snapshot, ordinal).name
+        slots.append(Slot(ordinal, own, revision))
+    return tuple(slots)
 
 
 def _condemned(snapshot: Snapshot) -> tuple[Pod, ...]:

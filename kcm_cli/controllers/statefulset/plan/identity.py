@@ -46,8 +46,8 @@ def start_of(set_: StatefulSet) -> int:
     return set_.spec.ordinals.start if set_.spec.ordinals is not None else 0
 
 
-def ordinals_at_hand(set_: StatefulSet, taken: Collection[int]) -> tuple[range, bool]:
-    """The wanted ordinals from the lowest up to the MAX_MISSING-th that is not ``taken``; and whether these are all.
+def ordinals_at_hand(set_: StatefulSet, taken: Collection[int]) -> range:
+    """The wanted ordinals from the lowest up to the MAX_MISSING-th that is not ``taken``.
 
     However many replicas are asked for, a sync looks at so many more than there are.
     """
@@ -57,8 +57,8 @@ def ordinals_at_hand(set_: StatefulSet, taken: Collection[int]) -> tuple[range, 
     for ordinal in range(start, end):
         missing += ordinal not in taken
         if missing == MAX_MISSING:
-            return range(start, ordinal + 1), ordinal + 1 == end
-    return range(start, end), True
+            return range(start, ordinal + 1)
+    return range(start, end)
 
 
 def in_range(set_: StatefulSet, ordinal: int) -> bool:

@@ -13,15 +13,15 @@ from datetime import datetime
 
 from kcm_cli.api.apps import StatefulSet
 from kcm_cli.api.core import Pod
-from kcm_cli.controllers.statefulset.plan.identity import replicas_of
+from kcm_cli.controllers.statefulset.plan.identity import replicas_of, start_of
 from kcm_cli.controllers.statefulset.snapshot import Snapshot
 from kcm_cli.planning.pods import is_available
 from kcm_cli.planning.rollout import at_least_one
 
 ON_DELETE = "OnDelete"
 
-Held = Sequence[tuple[Pod | None, str]]
-"""By ordinal: the pod, and the revision that it has or will have."""
+Held = Sequence[tuple[int, Pod, str]]
+"""The wanted pods that there are, in order: ordinal, pod, revision."""
 
 
 def outdated(
@@ -48,12 +48,17 @@ def max_unavailable(set_: StatefulSet) -> int:
 
 def unavailable(snapshot: Snapshot, held: Held, now: datetime) -> int:
     """How many of the wanted pods are missing, going, or not available."""
-    return sum(_unavailable(snapshot, pod, now) for pod, _ in held)
+    return replicas_of(snapshot.set) - sum(not _unavailable(snapshot, pod, now) for _, pod, _ in held)
 
 
 def _one(snapshot: Snapshot, held: Held, gone: AbstractSet[str], now: datetime) -> tuple[Pod, ...]:
-    for pod, revision in reversed(held[partition_of(snapshot.set) :]):
-        if pod is not None and revision != snapshot.update.name and not pod.deleting:
+    lowest = _lowest(snapshot.set)
+    expected = start_of(snapshot.set) + replicas_of(snapshot.set)
+    for ordinal, pod, revision in reversed(held):
+        expected -= 1
+        if ordinal < max(lowest, expected):
+            return ()  # the rest stays, or one is missing
+        if revision != snapshot.update.name and not pod.deleting:
             return (pod,) if pod.uid not in gone else ()
         if _unavailable(snapshot, pod, now):
             return ()
@@ -64,13 +69,19 @@ def _as_many_as_allowed(snapshot: Snapshot, held: Held, gone: AbstractSet[str], 
     room = max_unavailable(snapshot.set) - unavailable(snapshot, held, now)
     if room <= 0:
         return ()
+    lowest = _lowest(snapshot.set)
     candidates = [
         pod
-        for pod, revision in reversed(held[partition_of(snapshot.set) :])
-        if pod is not None and revision != snapshot.update.name and not pod.deleting
+        for ordinal, pod, revision in reversed(held)
+        if ordinal >= lowest and revision != snapshot.update.name and not pod.deleting
     ]
     return tuple(pod for pod in candidates[:room] if pod.uid not in gone)
 
 
-def _unavailable(snapshot: Snapshot, pod: Pod | None, now: datetime) -> bool:
-    return pod is None or pod.deleting or not is_available(pod, snapshot.set.spec.min_ready_seconds, now)
+def _lowest(set_: StatefulSet) -> int:
+    """The first ordinal that is updated."""
+    return start_of(set_) + partition_of(set_)
+
+
+def _unavailable(snapshot: Snapshot, pod: Pod, now: datetime) -> bool:
+    return pod.deleting or not is_available(pod, snapshot.set.spec.min_ready_seconds, now)

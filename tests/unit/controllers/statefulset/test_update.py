@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.controllers.statefulset.plan import decide
+from kcm_cli.controllers.statefulset.plan import decide, identity
 from tests.unit.controllers.statefulset.conftest import NOW, pod_of, set_of, take_snapshot
 
 ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
@@ -52,6 +52,27 @@ def test_one_after_the_other_from_the_highest(updating, pods, expected):
 )
 def test_a_parallel_set_waits_only_for_updated_pods(updating, pods, expected):
     assert updating(*pods, policy="Parallel") == expected
+
+
+@pytest.mark.parametrize(
+    ("pods", "partition", "expected"),
+    [
+        ([None, None, None, OLD, OLD], 0, ["db-4"]),
+        ([None, None, None, OLD, NEW], 0, ["db-3"]),
+        ([None, None, None, OLD, NEW], 4, []),
+        ([OLD, OLD, None, None, None], 0, []),
+        ([None, None, OLD, None, NEW], 0, []),
+    ],
+)
+def test_a_parallel_set_that_lacks_more_than_one_sync_makes_is_updated(
+    updating, monkeypatch, pods, partition, expected
+):
+    monkeypatch.setattr(identity, "MAX_MISSING", 2)
+    rolling = {"partition": partition}
+    assert updating(*pods, policy="Parallel", strategy={**ROLLING, "rollingUpdate": rolling}) == expected
+    allowed = {**ROLLING, "rollingUpdate": {**rolling, "maxUnavailable": 4}}
+    named = [f"db-{n}" for n, pod in enumerate(pods) if pod == OLD and n >= partition]
+    assert updating(*pods, policy="Parallel", strategy=allowed, gate=True) == named[::-1][:1]
 
 
 def test_pods_below_the_partition_stay(updating):
