@@ -44,6 +44,11 @@ from kcm_cli.runtime.store import NODE, by_node
 from kcm_cli.runtime.workqueue import WorkQueue
 
 T = TypeVar("T", bound=Object)
+FLEX = "FlexVolumes that pods describe"
+
+
+def _describes_flex(pod: Pod) -> tuple[str, ...]:
+    return ("",) if any(volume.flex_volume is not None for volume in pod.spec.volumes) else ()
 
 
 class World:
@@ -72,6 +77,7 @@ class World:
         self.informers = (self._pods, self.nodes, self._claims, self._volumes, self._drivers, self.attachments)
         self.statuses = NodeStatuses(context.client, self.nodes.store, self.actual)
         self._pods.store.add_index(CLAIM, claims_of)
+        self._pods.store.add_index(FLEX, _describes_flex)
         self._pods.store.add_index(NODE, by_node)
 
     def listen(self) -> None:
@@ -229,7 +235,7 @@ class World:
     def _flex_drivers(self) -> None:
         """FlexVolume drivers have come or gone: their volumes can be attached from now on, or not any more.
 
-        In one piece: while the pods are not read again, what they need looks as if nobody needed it.
+        In one piece: while their pods are not read again, what they need looks as if nobody needed it.
         """
         if not self._populated:
             return
@@ -237,12 +243,19 @@ class World:
             if wanted.volume.options is not None and not self.is_attached(wanted.volume):
                 self.desired.remove_volume(wanted.volume.unique_name)
                 self.volumes.add(wanted.volume.unique_name)
-        for pod in self._pods.store.list():
-            if any(volume.options is not None for volume in self._attachable(pod)):
-                self._pod(pod)
+        for pod in {pod.uid: pod for pod in self._flex_pods()}.values():
+            self._pod(pod)
         self._look_at(found.name for found in self.actual if plugin_of(found.name)[0] not in PLUGINS)
 
     # -- parts
+
+    def _flex_pods(self) -> Iterator[Pod]:
+        """The pods that may have a volume of a FlexVolume driver."""
+        yield from self._pods.store.by_index(FLEX, "")
+        for volume in self._volumes.store:
+            ref = volume.spec.claim_ref
+            if volume.spec.flex_volume is not None and ref is not None:
+                yield from self._pods.store.by_index(CLAIM, f"{ref.namespace}/{ref.name}")
 
     def _manage(self, node: Node) -> bool:
         """Look after a node that asks for it; whether that is new."""

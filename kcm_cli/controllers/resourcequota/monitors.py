@@ -23,6 +23,7 @@ from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota.devices import BY_POD, CLAIM_KIND, DeviceClasses, by_pod, device_classes
 from kcm_cli.planning.quota.scopes import Requirement
 from kcm_cli.rest.mapper import Mapper, NoMatch
+from kcm_cli.rest.served import ServedResource
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import AnyInformer, Informer
 from kcm_cli.runtime.store import NAMESPACE
@@ -36,6 +37,8 @@ _MEASURED: dict[GroupResource, Resource[Any]] = {
 _CLASS_KIND: GroupResource = (DEVICE_CLASSES.gvr.group, DEVICE_CLASSES.plural)
 _VERBS = ("create", "list", "watch", "delete")
 """What a kind must allow for quotas to count it."""
+ABSENT_S = 30.0
+"""So long a kind that is not served is not looked for again: every look is a discovery of all that is."""
 _AT_ONCE = 50
 """So many objects are measured before the loop turns."""
 
@@ -51,6 +54,7 @@ class Monitors:
         self._changed = changed
         self._followed: dict[GroupResource, AnyInformer] = {}
         self._since: dict[GroupResource, float] = {}
+        self._absent: dict[tuple[GroupResource, str], float] = {}
         self._filled: set[tuple[GroupResource, str]] = set()
         self._filling = asyncio.Lock()
         self._classes: Informer[DeviceClass] | None = None
@@ -62,9 +66,7 @@ class Monitors:
         if not self._features.extended_resources:
             return True
         if self._classes is None:
-            try:
-                await self._mapper.resource(*_CLASS_KIND)
-            except NoMatch:
+            if await self._served(_CLASS_KIND) is None:
                 return True
             if self._classes is None:
                 self._classes = self._context.informers.get(DEVICE_CLASSES)
@@ -138,17 +140,24 @@ class Monitors:
             return False
         gvr = self._followed[kind].resource.gvr
         try:
-            await self._mapper.resource(*kind, gvr.version)
-        except NoMatch:
-            return True
+            return await self._served(kind, gvr.version) is None
         except RequestError:  # discovery has nothing to say now: what is followed goes on
             return False
-        return False
+
+    async def _served(self, kind: GroupResource, version: str = "") -> ServedResource | None:
+        """The resource of a kind; None for one that is not served, or was not within ABSENT_S. Raises RequestError."""
+        now = self._context.clock.monotonic()
+        if now < self._absent.get((kind, version), now):
+            return None
+        try:
+            return await self._mapper.resource(*kind, version)
+        except NoMatch:
+            self._absent[kind, version] = now + ABSENT_S
+            return None
 
     async def _follow(self, kind: GroupResource, now: float) -> None:
-        try:
-            served = await self._mapper.resource(*kind)
-        except NoMatch:
+        served = await self._served(kind)
+        if served is None:
             return
         known = self._followed.get(kind)
         if known is not None and (kind in _MEASURED or known.resource.gvr == served.gvr):

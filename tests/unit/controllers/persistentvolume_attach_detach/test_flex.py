@@ -3,16 +3,20 @@
 import asyncio
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kcm_cli.api.core import Pod
 from kcm_cli.controllers.persistentvolume_attach_detach import flex as flex_module
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_attach_detach.flex import FlexDrivers, FlexError
+from kcm_cli.controllers.persistentvolume_attach_detach.world import World as AttachDetachWorld
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
+from kcm_cli.planning.volumes.attachable import AttachableVolume
 from tests.unit.controllers.controlling import controllers
-from tests.unit.controllers.persistentvolume_attach_detach.storage import told, using
+from tests.unit.controllers.persistentvolume_attach_detach.storage import bound, told, using
 from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
 
 __all__ = ["certificates", "play"]
@@ -174,6 +178,37 @@ def test_what_was_attached_before_its_driver_came_is_detached_by_it(play, tmp_pa
                 return calls.exists() and "detach d node-1" in calls.read_text().splitlines()
 
             await until(world, detached)
+
+    play(life)
+
+
+def test_only_pods_that_may_use_a_driver_are_looked_at_when_it_comes(play, tmp_path, monkeypatch):
+    looked: list[str] = []
+    look = AttachDetachWorld._attachable
+
+    def counted(self: AttachDetachWorld, pod: Pod) -> Iterator[AttachableVolume]:
+        looked.append(pod.name)
+        return look(self, pod)
+
+    monkeypatch.setattr(AttachDetachWorld, "_attachable", counted)
+    disk = {"flexVolume": {"driver": "example.com/disk"}}
+
+    async def life(world: World) -> None:
+        await world.pod("plain", using("none"))
+        await world.pod("own", using("", volumes=[{"name": "d", **disk}]))
+        await bound(world, "c", source=disk)
+        await world.pod("bound", using("c"))
+        configs = (AttachDetachConfig(), PersistentVolumeBinderConfig(flex_volume_plugin_dir=os.fspath(tmp_path)))
+        async with controllers(world, *configs, names=["persistentvolume-attach-detach-controller"]):
+            await world.wait(5)
+            looked.clear()
+            install(tmp_path, "example.com/disk", GOOD)
+
+            async def attached() -> bool:
+                return len(await told(world)) == 2
+
+            await until(world, attached)
+        assert set(looked) == {"bound", "own"}
 
     play(life)
 

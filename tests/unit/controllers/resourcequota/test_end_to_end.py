@@ -95,6 +95,33 @@ def test_custom_resources_whose_version_is_no_longer_served_are_counted_in_anoth
     play(life)
 
 
+def test_a_kind_that_is_not_served_is_not_looked_for_with_every_change(play):
+    async def life(world: World) -> None:
+        asked: list[str] = []
+
+        def watch(request: Request) -> bool:
+            if request.path in ("/api", "/apis"):
+                asked.append(request.path)
+            return False
+
+        story = Story(world)
+        async with story.running(Refusing(world.server.transport(), watch)):
+            await story.quota(
+                {"pods": "9", "count/nothing.example.com": "3", "requests.deviceclass.resource.k8s.io/x": "1"}
+            )
+            await world.wait(10)
+            before = len(asked)
+            for number in range(20):
+                await story.pod(f"p{number % 5}")
+                await world.wait(1)
+                await world.delete(PODS, f"p{number % 5}", grace_s=0)
+                await world.wait(2)
+            assert (await story.used())["pods"] == "0"
+            assert len(asked) - before <= 2 * 2 * 3  # two documents, two looks for a kind, three half minutes
+
+    play(life)
+
+
 def test_pods_that_cannot_be_decoded_go_on_being_charged(play):
     """What they use is not known to a manager that has never seen them otherwise; it is not less than it was."""
 
