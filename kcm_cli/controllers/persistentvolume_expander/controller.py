@@ -34,6 +34,7 @@ class ExpandController:
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
         self._clock = context.clock
+        self._recovers = context.gates.enabled("RecoverVolumeExpansionFailure")
         self._recorder = context.recorder_for(plan.SOURCE)
         self._operations = StorageOperations(context.metrics)
         self.queue = context.queue("volume_expand")
@@ -74,19 +75,22 @@ class ExpandController:
 
     async def _grow(self, claim: PersistentVolumeClaim, volume: PersistentVolume, source: FlexSource) -> None:
         """One write after another, each on what the one before has made."""
-        growth, now, key = flex.growth(claim, volume), self._clock.now(), claim.key
+        now, key, recovers = self._clock.now(), claim.key, self._recovers
+        growth = flex.growth(claim, volume, recovers=recovers)
         failure = f"error marking pvc {key} for node expansion"
         if growth.step is Step.ALL:
-            action = flex.started(claim, source.driver, growth.size, now)
+            action = flex.started(claim, source.driver, growth.size, now, recovers=recovers)
             begun = await self._write(claim, action, f"error updating pvc {key} with resize in progress")
-            await self._write(claim, flex.resized(volume, growth.size), f"error updating pv for pvc {key}")
+            larger = flex.resized(volume, growth.size, recovers=recovers)
+            await self._write(claim, larger, f"error updating pv for pvc {key}")
             claim = begun if isinstance(begun, PersistentVolumeClaim) else claim
         if growth.step is Step.ALL and volume.spec.volume_mode == "Block":
-            await self._write(claim, flex.finished(claim, growth.size), f"error marking pvc {key} as resized")
+            done = flex.finished(claim, growth.size, recovers=recovers)
+            await self._write(claim, done, f"error marking pvc {key} as resized")
             self._recorder.emit(flex.succeeded(claim))
             return
         if growth.step is not Step.NOTHING:
-            await self._write(claim, flex.waiting_for_node(claim, now), failure)
+            await self._write(claim, flex.waiting_for_node(claim, now, recovers=recovers), failure)
         await self._write(claim, flex.remembered(claim, volume), failure)
 
     async def _write(self, claim: PersistentVolumeClaim, action: Patch | None, failure: str) -> Object | None:

@@ -3,7 +3,10 @@
 The claim says that it grows and to what, the volume gets its new size, and the claim waits for the node to grow the
 file system. Each write is decided from the objects as they are: what was begun before and broke off goes on.
 
-upstream: pkg/volume/util/operationexecutor/operation_generator.go#expandAndRecoverFunction,
+``recovers`` (gate RecoverVolumeExpansionFailure): the claim also says to what size it grows and how far that is, so
+that a growth that cannot be done can be given up. Without it, it grows to what it asks for.
+
+upstream: pkg/volume/util/operationexecutor/operation_generator.go#expandAndRecoverFunction, #GenerateExpandVolumeFunc,
 pkg/volume/util/resize_util.go
 """
 
@@ -45,8 +48,10 @@ class Growth:
     size: str
 
 
-def growth(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Growth:
+def growth(claim: PersistentVolumeClaim, volume: PersistentVolume, *, recovers: bool = True) -> Growth:
     """What there is to do for a claim that is to grow; what has been begun is ended before a new size is looked at."""
+    if not recovers:
+        return Growth(Step.ALL, str(requested(claim)))
     state = (claim.status.allocated_resource_statuses or {}).get("storage", "")
     allocated = (claim.status.allocated_resources or {}).get("storage")
     wanted = str(requested(claim))
@@ -68,31 +73,36 @@ def is_complete(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
 # -- what is written
 
 
-def started(claim: PersistentVolumeClaim, driver: str, size: str, now: datetime) -> Patch:
+def started(claim: PersistentVolumeClaim, driver: str, size: str, now: datetime, *, recovers: bool = True) -> Patch:
     """The claim says that it grows."""
-    status: Doc = {"allocatedResources": {"storage": size}, "allocatedResourceStatuses": {"storage": IN_PROGRESS}}
+    status: Doc = {}
+    if recovers:
+        status = {"allocatedResources": {"storage": size}, "allocatedResourceStatuses": {"storage": IN_PROGRESS}}
     return _claim(claim, {**status, **_conditions(claim, RESIZING, now)}, {RESIZER: driver})
 
 
-def resized(volume: PersistentVolume, size: str) -> Patch | None:
-    """The volume says how big it is; None where it does already."""
-    if quantity.parse(_size(volume)) == quantity.parse(size):
+def resized(volume: PersistentVolume, size: str, *, recovers: bool = True) -> Patch | None:
+    """The volume says how big it is; None where it does already, or is bigger and nothing is given up."""
+    known, wanted = quantity.parse(_size(volume)), quantity.parse(size)
+    if known == wanted or (known > wanted and not recovers):
         return None
     return _volume(volume, {"spec": {"capacity": {"storage": size}}})
 
 
-def waiting_for_node(claim: PersistentVolumeClaim, now: datetime) -> Patch:
+def waiting_for_node(claim: PersistentVolumeClaim, now: datetime, *, recovers: bool = True) -> Patch:
     """The claim waits for a node to grow the file system."""
-    status: Doc = {"allocatedResourceStatuses": {"storage": NODE_PENDING}}
+    status: Doc = {"allocatedResourceStatuses": {"storage": NODE_PENDING}} if recovers else {}
     return _claim(claim, {**status, **_conditions(claim, PENDING, now, message=_WAITS, keep=True)})
 
 
-def finished(claim: PersistentVolumeClaim, size: str) -> Patch:
+def finished(claim: PersistentVolumeClaim, size: str, *, recovers: bool = True) -> Patch:
     """The claim has grown: there is no file system."""
     gone: list[object] = [
         {"type": one.type, "$patch": "delete"} for one in claim.status.conditions if _is_ours(one.type)
     ]
-    status: Doc = {"capacity": {"storage": size}, "allocatedResourceStatuses": {"storage": None}}
+    status: Doc = {"capacity": {"storage": size}}
+    if recovers:
+        status["allocatedResourceStatuses"] = {"storage": None}
     return _claim(claim, {**status, "conditions": gone} if gone else status)
 
 

@@ -111,6 +111,25 @@ def test_a_volume_that_its_node_grows(play):
     play(life)
 
 
+def test_without_recovery_nothing_is_said_of_what_was_allocated(play):
+    """The gate can be switched off in 1.33."""
+
+    async def life(world: World) -> None:
+        await storage_class(world)
+        await bound(world, "f", FLEX)
+        gates = [("", "RecoverVolumeExpansionFailure=false")]
+        async with controllers(world, names=[NAME], gates=gates, emulated="1.33"):
+            await grow(world, "f")
+            await world.wait(3)
+            made, volume = await world.get(CLAIMS, "f"), await world.get(VOLUMES, "v-f")
+            assert [one["type"] for one in made["status"]["conditions"]] == ["Resizing", "FileSystemResizePending"]
+            assert not {"allocatedResources", "allocatedResourceStatuses"} & made["status"].keys()
+            assert volume["spec"]["capacity"] == {"storage": "2Gi"}
+            assert volume["metadata"]["annotations"][PRE_RESIZE] == "1Gi"
+
+    play(life)
+
+
 def test_a_block_volume_is_done_at_once(play):
     async def life(world: World) -> None:
         await storage_class(world)
