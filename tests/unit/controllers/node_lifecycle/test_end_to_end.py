@@ -14,11 +14,11 @@ from kcm_cli.controllers.node_lifecycle import controller
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
 from kcm_cli.controllers.node_lifecycle.controller import NodeLifecycleController
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.planning.actions import MERGE
+from kcm_cli.planning.actions import MERGE, STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.nodes import commands
 from tests.unit.controllers.controlling import controllers, metric
-from tests.unit.controllers.faults import Refusing, Rewriting, refusal
+from tests.unit.controllers.faults import Held, Refusing, Rewriting, refusal
 from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play, resource
 
 __all__ = ["certificates", "play"]
@@ -199,6 +199,31 @@ def test_pods_of_a_silent_node_are_not_ready_even_if_it_cannot_be_tainted(play):
             assert transport.refused
             assert (await world.condition("p", "Ready"))["status"] == "False"
             assert ("NodeNotReady", "Node is not ready") in await world.events("p")
+
+    play(life)
+
+
+def test_what_is_said_of_a_pod_meanwhile_is_not_written_over(play):
+    """The cache lags behind: the pod was given another status. It is marked once the cache has caught up."""
+
+    async def life(world: World) -> None:
+        await world.pod("p")
+        await world.wait(10)
+        name = await world.node_of("p")
+        held = Held(world.server.transport(), world.clock, "/api/v1/pods", lambda request: False)
+        async with running(world, held):
+            await world.wait(10)
+            held.hold()
+            await commands.fail(world.client, name)
+            condition = {"type": "Ready", "status": "Unknown", "reason": "Mine"}
+            said = {"status": {"conditions": [condition]}}
+            await world.client.patch(PODS, "default", "p", said, content_type=STRATEGIC_MERGE, subresource="status")
+            await world.wait(70)
+            assert (await world.condition("p", "Ready"))["status"] == "Unknown"
+            assert ("NodeNotReady", "Node is not ready") in await world.events("p")
+            held.release()
+            await world.wait(10)
+            assert (await world.condition("p", "Ready"))["status"] == "False"
 
     play(life)
 
