@@ -495,6 +495,18 @@ def test_kubelets_tell_of_their_nodes(play):
     play(run, 1)
 
 
+def test_nodes_are_never_under_pressure(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"containers": [{"name": "c", "image": "i"}]}, memory="300Gi")
+        await world.wait(120)
+        node = await world.get(NODES, await world.node_of("a"))
+        pressure = {c["type"]: c["status"] for c in node["status"]["conditions"] if c["type"].endswith("Pressure")}
+        assert pressure == {"MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False"}
+        assert (await world.status("a"))["phase"] == "Running"
+
+    play(run)
+
+
 def test_a_node_is_as_big_as_it_asks(play):
     async def run(world: World) -> None:
         size = {"sandbox.kcm.dev/simulated": "true", "sandbox.kcm.dev/capacity": "cpu=2, pods=3,example.com/gpu=4,x=?"}
@@ -609,6 +621,20 @@ def test_a_volume_of_a_missing_object_keeps_a_pod_from_starting(play):
         assert (await world.status("a"))["phase"] == "Running"
 
     play(run, 1)
+
+
+def test_a_pod_does_not_wait_for_its_volumes_to_be_attached(play):
+    """No controller runs here that would attach them."""
+
+    async def life(world: World) -> None:
+        disk = {"name": "d", "flexVolume": {"driver": "example.com/disk"}}
+        await world.pod("p", {"volumes": [disk], "containers": [{"name": "c", "image": "i"}]})
+        await world.wait(5)
+        assert (await world.status("p"))["phase"] == "Running"
+        node = await world.get(NODES, await world.node_of("p"))
+        assert not node["status"].get("volumesAttached")
+
+    play(life)
 
 
 def test_an_image_that_cannot_be_pulled_backs_off(play):
