@@ -1,41 +1,69 @@
-"""The pytest plugin: the sandbox's fixtures, with the controllers in it, and twins of clusters."""
+"""Fixtures for tests against a whole control plane in this process (docs/testing-operators.md).
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+pytest loads this module in every project that has kcm installed, so it imports nothing of it before a fixture is used.
+"""
+
+import importlib
+import logging
+import os
+import secrets
+import sys
+from collections.abc import Generator, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kcm_cli.sandbox.pytest_plugin import (
-    kcm_kubeconfig,
-    kcm_namespace,
-    kcm_options,
-    kcm_sandbox,
-    kcm_start,
-    pytest_runtest_makereport,
-)
-
 if TYPE_CHECKING:
     from kcm_cli.plan.testing import TwinOf
-    from kcm_cli.sandbox.hosted import Companion
-    from kcm_cli.sandbox.run import Sandbox
+    from kcm_cli.testing import HostOptions, Sandbox
 
-__all__ = [
-    "kcm_companion",
-    "kcm_kubeconfig",
-    "kcm_namespace",
-    "kcm_options",
-    "kcm_sandbox",
-    "kcm_start",
-    "kcm_twin",
-    "pytest_runtest_makereport",
-]
+_READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config")
+"""Modules that look at KUBECONFIG once and for all."""
 
 
 @pytest.fixture(scope="session")
-def kcm_companion() -> "Companion | None":
-    """The controllers."""
-    return _run_controllers
+def kcm_options() -> "HostOptions":
+    """What the sandbox is made of; override it in a conftest.py."""
+    options: HostOptions = _testing().HostOptions()
+    return options
+
+
+@pytest.fixture(scope="session")
+def kcm_sandbox(kcm_options: "HostOptions", pytestconfig: pytest.Config) -> "Iterator[Sandbox]":
+    """A fresh cluster for this session. KUBECONFIG names it, so that clients find it by themselves."""
+    _show_fields(pytestconfig)
+    with _testing().Sandbox(kcm_options) as sandbox, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KUBECONFIG", sandbox.kubeconfig)
+        for name in _READ_AT_IMPORT:
+            if name in sys.modules:
+                patch.setattr(sys.modules[name], "KUBE_CONFIG_DEFAULT_LOCATION", sandbox.kubeconfig)
+        yield sandbox
+
+
+@pytest.fixture
+def kcm_namespace(kcm_sandbox: "Sandbox") -> Iterator[str]:
+    """The name of a fresh namespace; it is deleted after the test."""
+    name = f"test-{os.getpid()}-{secrets.token_hex(4)}"
+    try:
+        kcm_sandbox.make_namespace(name)
+        yield name
+    finally:
+        kcm_sandbox.drop_namespace(name)
+
+
+@pytest.fixture
+def kcm_kubeconfig(kcm_sandbox: "Sandbox") -> str:
+    """The path of the administrator's kubeconfig."""
+    return kcm_sandbox.kubeconfig
+
+
+@pytest.fixture
+def kcm_reset(kcm_sandbox: "Sandbox") -> Iterator[None]:
+    """After the test all objects of the cluster are again what they were before it."""
+    before = kcm_sandbox.snapshot()
+    yield
+    kcm_sandbox.reset(before)
 
 
 @pytest.fixture(scope="session")
@@ -46,10 +74,66 @@ def kcm_twin() -> "type[TwinOf]":
     return TwinOf
 
 
-def _run_controllers(
-    sandbox: "Sandbox", stop: asyncio.Event, flags: tuple[str, ...], ready: Callable[[], object]
-) -> Awaitable[int]:
-    from kcm_cli.cli.sandbox_manager import SandboxManager  # imported here: pytest loads this module everywhere
+class Starter:
+    """Starts clusters."""
 
-    alone = ("--leader-elect=false", "--secure-port=0")
-    return SandboxManager(sandbox, (*alone, *flags)).accompany(stop, ready)
+    def __init__(self) -> None:
+        self.clusters: list[Sandbox] = []
+
+    def __call__(self, options: "HostOptions | None" = None) -> "Sandbox":
+        """Start one. Raises SandboxError, ManifestError."""
+        sandbox: Sandbox = _testing().Sandbox(options)
+        sandbox.start()
+        self.clusters.append(sandbox)
+        return sandbox
+
+
+@pytest.fixture
+def kcm_start(pytestconfig: pytest.Config) -> Iterator[Starter]:
+    """Starts clusters of the test's own, as ``kcm_start(HostOptions(nodes=1))``; they end with it."""
+    _show_fields(pytestconfig)
+    starter = Starter()
+    try:
+        yield starter
+    finally:
+        for sandbox in starter.clusters:
+            sandbox.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that has failed tells what is in its cluster."""
+    report = yield
+    if report.failed and call.when != "teardown":
+        fixtures: dict[str, Any] = getattr(item, "funcargs", {})
+        sandbox: Sandbox | None = fixtures.get("kcm_sandbox")
+        if sandbox is not None:
+            report.sections.append(("kcm sandbox", sandbox.report(fixtures.get("kcm_namespace", "default"))))
+        starter: Starter | None = fixtures.get("kcm_start")
+        for own in starter.clusters if starter is not None else ():
+            report.sections.append((f"kcm sandbox {own.url}", own.report()))
+    return report
+
+
+def _show_fields(config: pytest.Config) -> None:
+    """What the controllers log is shown with its fields."""
+    from kcm_cli.component.logs import WithFields  # imported here: pytest loads this module in every project
+
+    plugin = config.pluginmanager.get_plugin("logging-plugin")
+    for handler in vars(plugin).values() if plugin is not None else ():
+        formatter = handler.formatter if isinstance(handler, logging.Handler) else None
+        if formatter is not None and not isinstance(formatter, WithFields):
+            handler.setFormatter(WithFields(formatter))
+
+
+def _testing() -> ModuleType:
+    """kcm_cli.testing, imported when it is needed."""
+    try:
+        return importlib.import_module("kcm_cli.testing")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("kcm_cli"):
+            raise
+        why = f"kcm's fixtures need the package {error.name}, which is not installed: pip install kcm-cli"
+        return pytest.fail(why, pytrace=False)

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
 
 from kcm_cli.cli import usage
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.component.kinds import BOOL, INT, IP, STRING, STRINGS
 from kcm_cli.manager.options import flag_set
+from kcm_cli.sandbox.apiserver.entry.fault import Fault, faults_of
 from kcm_cli.sandbox.apiserver.webhooks.routes import service_of, where_of
 from kcm_cli.sandbox.networks import MOST_NODES
 from kcm_cli.sandbox.run import SandboxOptions
@@ -30,6 +34,13 @@ _FLAGS = (
         STRINGS,
         (),
         "Lead calls of a webhook's Service elsewhere: NAME.NAMESPACE=PORT of this machine, or =HOST:PORT.",
+        "Sandbox",
+    ),
+    Flag(
+        "faults",
+        STRING,
+        "",
+        "A file (YAML) with faults of the served API, for clients under test: docs/sandbox.md.",
         "Sandbox",
     ),
     Flag("no-manager", BOOL, False, "Leave the controllers out.", "Sandbox"),
@@ -79,6 +90,7 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     words, manager_flags = _split(arguments)
     parsed = FLAGS.parse(words)
     problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
+    faults, broken = _faults(parsed.values.get("faults"))
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
     options = SandboxOptions(
         port=_whole(values["port"]),
@@ -89,9 +101,10 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
         nodes=_whole(values["nodes"]),
         manager=not values["no-manager"],
         routes=tuple(_pair(text) for text in _texts(values["route"])),
+        faults=faults,
     )
     command = Command(options, not values["no-view"], tuple(manager_flags), bool(values["help"]))
-    return command, [*problems, *_problems(command, parsed.values)]
+    return command, [*problems, *broken, *_problems(command, parsed.values)]
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -100,6 +113,18 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         return words, []
     cut = words.index("--")
     return words[:cut], words[cut + 1 :]
+
+
+def _faults(path: object) -> tuple[tuple[Fault, ...], list[str]]:
+    """Those of a file, and what is wrong with it."""
+    if not isinstance(path, str):
+        return (), []
+    try:
+        return faults_of(yaml.safe_load(Path(path).read_text(encoding="utf-8"))), []
+    except OSError as error:
+        return (), [f"--faults: cannot read {path}: {error.strerror}"]
+    except (ValueError, yaml.YAMLError) as error:
+        return (), [f"--faults: {path}: {error}"]
 
 
 def _problems(command: Command, given: Mapping[str, object]) -> Iterator[str]:

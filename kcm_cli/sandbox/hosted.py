@@ -5,12 +5,12 @@ For tests in this process: any client, synchronous or not, on any loop, can talk
 
 import asyncio
 import contextlib
-import os
+import itertools
 import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,18 +18,26 @@ from typing import Any, Self, TypeVar
 
 from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import MERGE
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
-from kcm_cli.rest.transport import RequestError
+from kcm_cli.rest.transport import Request, RequestError
 from kcm_cli.runtime.tasks import innermost
+from kcm_cli.sandbox import snapshots
+from kcm_cli.sandbox.apiserver.entry.entrance import Interceptor
+from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
+from kcm_cli.sandbox.apiserver.entry.faults import Injected
+from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest, Recorder
+from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.cluster import Cluster
 from kcm_cli.sandbox.manifests import Manifest, apply
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
 from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
 from kcm_cli.sandbox.report import report
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
+from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.sandbox.views import POD_METADATA
 from kcm_cli.sandbox.waiting import Errors, wait, wait_async
 from kcm_cli.sandbox.warp import PATIENCE_S, WarpLoop
@@ -39,17 +47,22 @@ Companion = Callable[[Sandbox, asyncio.Event, tuple[str, ...], Callable[[], obje
 """Something that runs with a sandbox until the event is set: the controllers, with these flags. They call the last one
 when all of them run. Bad flags are an error of the call, not of the work that it returns."""
 START_S, STOP_S = 60.0, 10.0
+_TOKEN_S = 10 * 365 * 24 * 3600
+_RESETS, _TOLD = 20, 10
+_READS = ("GET", "HEAD", "OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
     """What a hosted sandbox is made of.
 
-    ``flags``: of the controllers, as after ``--`` on the command line. ``heartbeat_s``: how often nodes renew their
-    Leases; most of what happens in a long time is that. ``manifests``: what is there from the start, as for ``apply``.
+    ``controllers``: whether they run. ``flags``: of theirs, as after ``--`` on the command line. ``heartbeat_s``: how
+    often nodes renew their Leases; most of what happens in a long time is that. ``manifests``: what is there from the
+    start, as for ``apply``.
     """
 
     nodes: int = 3
+    controllers: bool = True
     flags: tuple[str, ...] = ()
     heartbeat_s: float = HEARTBEAT_S
     manifests: tuple[Manifest, ...] = ()
@@ -60,11 +73,20 @@ class SandboxError(Exception):
 
 
 class HostedSandbox:
-    """See the module. ``start``, use from any thread, ``stop``; a ``with`` statement does both."""
+    """See the module. ``start``, use from any thread, ``stop``; a ``with`` statement does both.
+
+    It has no controllers but those that ``companion`` brings: ``kcm_cli.testing.Sandbox`` is one with all of them.
+    """
 
     def __init__(self, options: HostOptions, companion: Companion | None = None) -> None:
+        """Raises ValueError for flags of controllers that there are not."""
+        if not options.controllers:
+            companion = None
+        if options.flags and companion is None:
+            raise ValueError(f"there are no controllers here to take {' '.join(options.flags)}: see kcm_cli.testing")
         self._options = options
         self._companion = companion
+        self._numbers = itertools.count(1)
         self._folder = Path()
         self._thread = threading.Thread(target=self._serve, name="kcm sandbox", daemon=True)
         self._started = threading.Event()
@@ -78,6 +100,11 @@ class HostedSandbox:
         self._sandbox: Sandbox
         self.token = secrets.token_urlsafe(24)
         self.url = ""
+
+    @property
+    def clock(self) -> LoopClock:
+        """The cluster's clock."""
+        return self._clock
 
     @property
     def kubeconfig(self) -> str:
@@ -176,6 +203,61 @@ class HostedSandbox:
             return self.call(self._report(namespace))
         except (RequestError, SandboxError) as error:
             return f"no report can be given: {error}"
+
+    # -- who asks
+
+    def add_user(self, name: str, groups: Iterable[str] = (), *, namespace: str = "") -> str:
+        """The path of a new kubeconfig of a user in these groups; RBAC says what they may.
+
+        ``groups=["system:masters"]`` may do everything. namespace: the default one of its context.
+        """
+        self._check()
+        path = self._folder / f"user-{next(self._numbers)}.kubeconfig"
+        token = secrets.token_urlsafe(24)
+        self.call(self._add_token(token, User(name, groups=tuple(groups))))
+        self._sandbox.write_user_kubeconfig(path, name, token, namespace)
+        return str(path)
+
+    def add_service_account(self, name: str, namespace: str = "default") -> str:
+        """The path of a new kubeconfig of a service account, which is made where it is missing. Raises NotFound for
+        a namespace that is not there."""
+        self._check()
+        path = self._folder / f"user-{next(self._numbers)}.kubeconfig"
+        token = self.call(self._account_token(name, namespace))
+        self._sandbox.write_user_kubeconfig(path, name, token, namespace)
+        return str(path)
+
+    # -- what is asked, and what goes wrong
+
+    def record(self, user: str = "", user_agent: str = "") -> "Recording":
+        """Keep the requests of whoever fits these patterns (``*``, ``?``) from now on; in a ``with`` statement, until
+        it ends."""
+        return Recording(self, user, user_agent)
+
+    def inject(self, fault: Fault) -> "Injection":
+        """Begin with a fault; in a ``with`` statement, it goes at its end."""
+        return Injection(self, self.call(self._inject(fault)))
+
+    # -- back to what was
+
+    def snapshot(self) -> Snapshot:
+        """All objects as they are now."""
+        return self.call(self._snapshot())
+
+    def reset(self, snapshot: Snapshot) -> None:
+        """Make all objects what they were, whatever finalizers say, and end all faults; time does not go back.
+
+        Returns when the controllers have nothing to add. Leases, and what nodes say of themselves, go on as they are.
+        Raises SandboxError where somebody (an operator that still runs) makes others again and again.
+        """
+        for _ in range(_RESETS):
+            writes = self.call(self._restore(snapshot))
+            self.advance(0)
+            if not writes:
+                return
+        left = sorted(self.call(self._differences(snapshot)))
+        if left:
+            raise SandboxError(f"what was reset changes again and again: {', '.join(left[:_TOLD])}")
 
     # -- webhooks
 
@@ -340,6 +422,44 @@ class HostedSandbox:
     async def _report(self, namespace: str) -> str:
         return await report(self._client, namespace)
 
+    async def _add_token(self, token: str, user: User) -> None:
+        self._sandbox.api.authenticator.add_token(token, user)
+
+    async def _account_token(self, name: str, namespace: str) -> str:
+        account: Doc = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+        with contextlib.suppress(AlreadyExists):
+            await self._client.create(SERVICE_ACCOUNTS, namespace, account)
+        path = f"{SERVICE_ACCOUNTS.gvr.path(namespace, name)}/token"
+        body: Doc = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}
+        body["spec"] = {"expirationSeconds": _TOKEN_S}
+        headers = {"content-type": "application/json"}
+        made: Any = codec.decode_doc(await self._client.call(Request("POST", path, (), headers, codec.encode(body))))
+        return str(made["status"]["token"])
+
+    async def _inject(self, fault: Fault) -> Injected:
+        return self._sandbox.api.faults.add(fault)
+
+    async def _eject(self, number: int) -> None:
+        self._sandbox.api.faults.remove(number)
+
+    async def _intercept(self, interceptor: Interceptor) -> None:
+        self._sandbox.api.interceptors.append(interceptor)
+
+    async def _leave(self, interceptor: Interceptor) -> None:
+        with contextlib.suppress(ValueError):
+            self._sandbox.api.interceptors.remove(interceptor)
+
+    async def _snapshot(self) -> Snapshot:
+        return snapshots.take(self._sandbox.store)
+
+    async def _differences(self, snapshot: Snapshot) -> list[str]:
+        return list(snapshots.differences(self._sandbox.store, snapshot))
+
+    async def _restore(self, snapshot: Snapshot) -> int:
+        self._sandbox.api.faults.clear()
+        self._cluster.nodes.restore_images()
+        return snapshots.restore(self._sandbox.store, snapshot)
+
     async def _route(self, service: str, to: int | str) -> None:
         self._sandbox.api.routes.add(service, to)
 
@@ -365,6 +485,54 @@ class HostedSandbox:
             raise SandboxError("the sandbox is not running")
 
 
-def unique_name(prefix: str) -> str:
-    """A name that no other test has."""
-    return f"{prefix}-{os.getpid()}-{secrets.token_hex(4)}"
+class Recording:
+    """Requests that are kept."""
+
+    def __init__(self, sandbox: HostedSandbox, user: str, user_agent: str) -> None:
+        self._sandbox = sandbox
+        self._kept: list[RecordedRequest] = []
+        self._recorder = Recorder(sandbox.clock, self._kept.append, user, user_agent).intercept
+        sandbox.call(sandbox._intercept(self._recorder))
+
+    @property
+    def requests(self) -> list[RecordedRequest]:
+        """Those that were answered so far, in order; watches count once they have begun."""
+        return list(self._kept)
+
+    @property
+    def writes(self) -> list[RecordedRequest]:
+        """Those that are not get, list or watch, of resources."""
+        return [one for one in self._kept if one.resource and one.method not in _READS]
+
+    def stop(self) -> None:
+        """Keep no more. May be called twice."""
+        self._sandbox.call(self._sandbox._leave(self._recorder))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class Injection:
+    """A fault of a sandbox."""
+
+    def __init__(self, sandbox: HostedSandbox, injected: Injected) -> None:
+        self._sandbox = sandbox
+        self._injected = injected
+
+    @property
+    def happened(self) -> list[Happening]:
+        """The requests that it has hit so far, in order."""
+        return list(self._injected.happened)
+
+    def remove(self) -> None:
+        """End it. May be called twice."""
+        self._sandbox.call(self._sandbox._eject(self._injected.number))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()

@@ -15,12 +15,13 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox import kubeconfig
 from kcm_cli.sandbox.apiserver.assembly import assemble
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.http.server import HttpServer, tls_context
 from kcm_cli.sandbox.apiserver.registry.ca_injection import CaInjection
 from kcm_cli.sandbox.apiserver.security.bootstrap import bootstrap_objects
@@ -69,6 +70,7 @@ class SandboxOptions:
     routes: tuple[tuple[str, str], ...] = ()
     settings: Settings = DEFAULTS
     keys: Keys = Keys()
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ class Sandbox:
         self.api = assemble(self.store, self.clock, self._random, self.certificates, address=address, settings=settings)
         self.api.components.probe = healthz
         CaInjection(self.api.core, self.api.routes, self.certificates.ca.certificate)
+        for fault in self.options.faults:
+            self.api.faults.add(fault)
         for service, where in self.options.routes:
             self.api.routes.add(service, where)
         ca = self.certificates.ca.certificate.decode()
@@ -178,6 +182,13 @@ class Sandbox:
         token = self.options.token
         user: Doc = {"token": token} if token else kubeconfig.identity(self.certificates.admin)
         kubeconfig.join(self.kubeconfig, self._document(kubeconfig.CLUSTER, user))
+
+    def write_user_kubeconfig(self, path: Path, user: str, token: str, namespace: str = "") -> None:
+        """Write a kubeconfig of somebody with a bearer token. ``namespace``: of the context. Raises OSError."""
+        doc: Any = self._document(user, {"token": token})
+        if namespace:
+            doc["contexts"][0]["context"]["namespace"] = namespace
+        kubeconfig.write(path, doc)
 
     @property
     def webhook_certificates(self) -> Path:

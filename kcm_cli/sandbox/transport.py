@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any
 
-from kcm_cli.rest.transport import Request, Response, Stream, TransportError
+from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError, Unreachable
 from kcm_cli.sandbox.apiserver.server import ApiServer
-from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.apiserver.types import Dropped, User
 
 
 class InProcessTransport:
@@ -53,20 +53,27 @@ class InProcessTransport:
             yield Stream(answer.status, _plain(answer.headers), self._until_closed(chunks))
 
     async def _until_closed(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        async for chunk in chunks:
-            if self._closed:
-                raise TransportError("the transport is closed")
-            yield chunk
+        try:
+            async for chunk in chunks:
+                if self._closed:
+                    raise TransportError("the transport is closed")
+                yield chunk
+        except Dropped as error:
+            raise ConnectionLost(str(error)) from None
 
     async def _ask(self, request: Request) -> Response | Stream:
         if self._closed:
             raise TransportError("the transport is closed")
-        if self._user is not None:
-            return await self._server.handle_as(self._user, request)
-        headers = {**request.headers, "authorization": f"Bearer {self._token}"} if self._token else request.headers
-        return await self._server.handle(
-            Request(request.method, request.path, request.query, headers, request.body, request.timeout_s)
-        )
+        try:
+            if self._user is not None:
+                return await self._server.handle_as(self._user, request)
+            headers = {**request.headers, "authorization": f"Bearer {self._token}"} if self._token else request.headers
+            return await self._server.handle(
+                Request(request.method, request.path, request.query, headers, request.body, request.timeout_s)
+            )
+        except Dropped as error:
+            lost = f"{request.method} {request.path}: {error}"
+            raise (ConnectionLost(lost) if error.effect else Unreachable(lost)) from None
 
 
 async def _once(body: bytes) -> AsyncIterator[bytes]:

@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import suppress
 
-from kcm_cli.rest.faults import Chance, Faults, Outage
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from tests.simulation.workload import Workload, unsettled
 from tests.simulation.world import World, simulate
 
@@ -24,21 +24,22 @@ class NotSettled(AssertionError):
     """Something is still wrong long after the last fault."""
 
 
-def random_faults(world: World) -> Faults:
+def random_faults(world: World) -> list[Fault]:
     rng = world.rng
-    outage = (Outage(rng.uniform(5, 30), rng.uniform(1, 20)),) if rng.random() < 0.5 else ()
-    return Faults(
+    faults = [
         # Never nothing: while a watch waits to be opened again, what a stale cache makes and the collector takes away
         # would go on within one moment of virtual time for ever.
-        latency_s=(0.001, rng.choice((0.001, 0.02, 0.2))),
-        outages=outage,
-        throttle=Chance(rng.choice((0.0, 0.05))),
-        conflict=Chance(rng.choice((0.0, 0.1, 0.5))),
-        lost=Chance(rng.choice((0.0, 0.02, 0.1))),
-        expire=Chance(rng.choice((0.0, 0.05))),
-        cut_s=rng.choice((0.0, 1.0, 10.0)),
-        cut_breaks=Chance(0.5),
-    )
+        Fault("delay", delay_s=(0.001, rng.choice((0.001, 0.02, 0.2)))),
+        Fault("throttle", chance=rng.choice((0.0, 0.05))),
+        Fault("conflict", chance=rng.choice((0.0, 0.1, 0.5))),
+        Fault("lose", chance=rng.choice((0.0, 0.02, 0.1))),
+        Fault("expire", chance=rng.choice((0.0, 0.05))),
+    ]
+    if cut_s := rng.choice((0.0, 1.0, 10.0)):
+        faults += [Fault("cut", after_s=cut_s, broken=True, chance=0.5), Fault("cut", after_s=cut_s)]
+    if rng.random() < 0.5:
+        faults.append(Fault("away", start_s=rng.uniform(5, 30), for_s=rng.uniform(1, 20)))
+    return faults
 
 
 async def story(world: World) -> int:
@@ -52,7 +53,7 @@ async def story(world: World) -> int:
             await _kill(manager)
             manager = world.manager(random_faults(world))
     await _kill(manager)
-    manager = world.manager(Faults())
+    manager = world.manager()
     try:
         await settle(world, work)
     finally:

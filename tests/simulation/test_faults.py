@@ -11,7 +11,7 @@ import pytest
 
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.planning.actions import MERGE
-from kcm_cli.rest.faults import Every, Faults, Outage
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from tests.simulation.run import settle, story
 from tests.simulation.workload import Workload, deployment, template
 from tests.simulation.world import NAMESPACE, World, simulate
@@ -19,18 +19,18 @@ from tests.simulation.world import NAMESPACE, World, simulate
 SIZE = 10
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = [
-    pytest.param(Faults(), "", id="nothing"),
-    pytest.param(Faults(outages=(Outage(1, 60),)), "outage", id="the-server-is-away-for-a-minute"),
-    pytest.param(Faults(cut_s=1.0), "cut", id="watches-are-cut-every-second"),
-    pytest.param(Faults(cut_s=1.0, cut_breaks=Every(2)), "cut", id="watches-break-every-second"),
-    pytest.param(Faults(expire=Every(2), cut_s=3.0), "expire", id="every-other-watch-is-too-old"),
-    pytest.param(Faults(throttle=Every(3), retry_after_s=2), "throttle", id="429-with-retry-after"),
-    pytest.param(Faults(conflict=Every(2)), "conflict", id="every-other-write-conflicts"),
-    pytest.param(Faults(latency_s=(0.05, 0.5)), "", id="everything-is-slow"),
+    pytest.param([], id="nothing"),
+    pytest.param([Fault("away", start_s=1, for_s=60)], id="the-server-is-away-for-a-minute"),
+    pytest.param([Fault("cut", after_s=1)], id="watches-are-cut-every-second"),
+    pytest.param([Fault("cut", after_s=1, broken=True)], id="watches-break-every-second"),
+    pytest.param([Fault("expire", every=2), Fault("cut", after_s=3)], id="every-other-watch-is-too-old"),
+    pytest.param([Fault("throttle", every=3, retry_after_s=2)], id="429-with-retry-after"),
+    pytest.param([Fault("conflict", every=2)], id="every-other-write-conflicts"),
+    pytest.param([Fault("delay", delay_s=(0.05, 0.5))], id="everything-is-slow"),
 ]
 
 
-async def roll_out(world: World, faults: Faults, *, kill: tuple[float, ...] = ()) -> Workload:
+async def roll_out(world: World, faults: list[Fault], *, kill: tuple[float, ...] = ()) -> Workload:
     """Create a Deployment and roll it out anew; ``kill``: after so many seconds the manager is replaced."""
     work = Workload(world, world.rng)
     manager = world.manager(faults)
@@ -51,7 +51,7 @@ async def _replaced(manager: "asyncio.Task[None]", world: World | None) -> "asyn
     manager.cancel()
     with suppress(asyncio.CancelledError):
         await manager
-    return manager if world is None else world.manager(Faults())
+    return manager if world is None else world.manager()
 
 
 def created(world: World) -> list[str]:
@@ -60,12 +60,11 @@ def created(world: World) -> list[str]:
     return sorted(str(e["involvedObject"]["name"]) for e in events if e["reason"] == "Scheduled")  # type: ignore[index,call-overload]
 
 
-@pytest.mark.parametrize(("faults", "counter"), FAULTS)
-def test_a_rollout_ends_the_same_under(faults: Faults, counter: str) -> None:
+@pytest.mark.parametrize("faults", FAULTS)
+def test_a_rollout_ends_the_same_under(faults: list[Fault]) -> None:
     async def told(world: World) -> None:
         await roll_out(world, faults)
-        assert world.faults is not None
-        assert not counter or any(counter in name for name in world.faults.injected), world.faults.injected
+        assert world.server.api.faults.counts().keys() == {fault.kind for fault in faults}
         # Old and new pods once each: none was made twice, none for nothing.
         pods = created(world)
         assert len(pods) == len(set(pods)) == 2 * SIZE
@@ -77,7 +76,7 @@ def test_a_rollout_ends_the_same_under(faults: Faults, counter: str) -> None:
 def test_a_manager_killed_at_any_moment_makes_no_pod_twice(seed: int) -> None:
     async def told(world: World) -> None:
         moments = tuple(world.rng.uniform(0, 0.5) for _ in range(3))
-        await roll_out(world, Faults(latency_s=(0.001, 0.05)), kill=moments)
+        await roll_out(world, [Fault("delay", delay_s=(0.001, 0.05))], kill=moments)
         assert len(created(world)) == 2 * SIZE
 
     simulate(seed, told)

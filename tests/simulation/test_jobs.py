@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.component.virtual import run
-from kcm_cli.rest.faults import Chance, Every, Faults, Outage
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from tests.simulation.workload import job
 from tests.simulation.world import NAMESPACE, World, simulate
 
@@ -17,14 +17,14 @@ FINALIZER = "batch.kubernetes.io/job-tracking"
 LIMIT_S = 1800.0
 WEEK_S = 7 * 24 * 3600.0
 FAULTS = [
-    pytest.param(Faults(), id="nothing"),
-    pytest.param(Faults(outages=(Outage(4, 60),)), id="the-server-is-away-for-a-minute"),
-    pytest.param(Faults(cut_s=1.0, cut_breaks=Every(2)), id="watches-break-every-second"),
-    pytest.param(Faults(expire=Every(2), cut_s=3.0), id="every-other-watch-is-too-old"),
-    pytest.param(Faults(throttle=Every(3), retry_after_s=2), id="429-with-retry-after"),
-    pytest.param(Faults(conflict=Every(2)), id="every-other-write-conflicts"),
-    pytest.param(Faults(lost=Chance(0.1), conflict=Chance(0.1)), id="answers-are-lost"),
-    pytest.param(Faults(latency_s=(0.05, 0.5)), id="everything-is-slow"),
+    pytest.param([], id="nothing"),
+    pytest.param([Fault("away", start_s=4, for_s=60)], id="the-server-is-away-for-a-minute"),
+    pytest.param([Fault("cut", after_s=1, broken=True)], id="watches-break-every-second"),
+    pytest.param([Fault("expire", every=2), Fault("cut", after_s=3)], id="every-other-watch-is-too-old"),
+    pytest.param([Fault("throttle", every=3, retry_after_s=2)], id="429-with-retry-after"),
+    pytest.param([Fault("conflict", every=2)], id="every-other-write-conflicts"),
+    pytest.param([Fault("lose", chance=0.1), Fault("conflict", chance=0.1)], id="answers-are-lost"),
+    pytest.param([Fault("delay", delay_s=(0.05, 0.5))], id="everything-is-slow"),
 ]
 
 
@@ -56,7 +56,7 @@ def check_counted(world: World, status: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("faults", FAULTS)
-def test_each_pod_is_counted_once_under(faults: Faults) -> None:
+def test_each_pod_is_counted_once_under(faults: list[Fault]) -> None:
     async def story(world: World) -> None:
         manager = world.manager(faults)
         await world.create("batch/v1/jobs", job("work", COMPLETIONS))
@@ -69,7 +69,7 @@ def test_each_pod_is_counted_once_under(faults: Faults) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_each_pod_is_counted_once_by_managers_that_are_killed(seed: int) -> None:
     async def story(world: World) -> None:
-        faults = Faults(latency_s=(0.001, 0.05))
+        faults = [Fault("delay", delay_s=(0.001, 0.05))]
         manager = world.manager(faults)
         await world.create("batch/v1/jobs", job("work", COMPLETIONS))
         for _ in range(12):
@@ -87,8 +87,8 @@ def test_no_work_is_done_twice_when_answers_are_lost(seed: int) -> None:
     """A creation that may have taken effect is not repeated before the cache shows whether it did."""
 
     async def story(world: World) -> None:
-        away = tuple(Outage(3 + 9 * count, 2) for count in range(20))
-        manager = world.manager(Faults(lost=Chance(0.3), outages=away))
+        away = [Fault("away", start_s=3 + 9 * count, for_s=2) for count in range(20)]
+        manager = world.manager([Fault("lose", chance=0.3), *away])
         await world.create("batch/v1/jobs", job("work", COMPLETIONS))
         check_counted(world, await ended(world, "work"))
         await stopped(manager)
@@ -106,7 +106,7 @@ def failing(name: str, **spec: Any) -> dict[str, Any]:
 
 def test_failures_are_tried_again_ever_more_slowly() -> None:
     async def story(world: World) -> None:
-        manager = world.manager(Faults())
+        manager = world.manager()
         await world.create("batch/v1/jobs", failing("work", backoffLimit=3))
         status = await ended(world, "work")
         assert status["failed"] == 4
@@ -119,7 +119,7 @@ def test_failures_are_tried_again_ever_more_slowly() -> None:
 
 def test_each_index_has_its_own_tries() -> None:
     async def story(world: World) -> None:
-        manager = world.manager(Faults())
+        manager = world.manager()
         limits = {"completionMode": "Indexed", "completions": 4, "backoffLimitPerIndex": 1}
         await world.create("batch/v1/jobs", failing("work", **limits))
         status = await ended(world, "work")
@@ -156,7 +156,7 @@ def test_a_week_of_runs_every_five_minutes() -> None:
     }
 
     async def story(world: World) -> None:
-        manager = world.manager(Faults(), ("cronjob", "job"))
+        manager = world.manager(only=("cronjob", "job"))
         await world.create("batch/v1/cronjobs", doc)
         while world.clock.monotonic() < WEEK_S:
             await world.clock.sleep(290.0)

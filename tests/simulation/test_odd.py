@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from kcm_cli.rest.faults import Faults
 from kcm_cli.rest.transport import Transport
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from tests.simulation.odd import OddTransport
 from tests.simulation.run import settle
 from tests.simulation.workload import Workload
@@ -29,7 +29,7 @@ def test_work_settles_beside_odd_objects_of_every_kind(seed: int, caplog: pytest
 
     async def told(world: World) -> None:
         work = Workload(world, world.rng)
-        manager = world.manager(Faults(latency_s=(0.001, 0.01)), through=through)
+        manager = world.manager([Fault("delay", delay_s=(0.001, 0.01))], through=through)
         for _ in range(10):
             await work.step()
             await world.clock.sleep(3)

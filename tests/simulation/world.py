@@ -6,11 +6,13 @@ server's own store.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
@@ -21,9 +23,9 @@ from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import CONTROLLERS
 from kcm_cli.manager.controllers import RunContext, choose, run_controllers
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.faults import Faults, FaultyTransport
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Transport
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
 from kcm_cli.sandbox.embedded import EmbeddedServer
@@ -64,7 +66,6 @@ class World:
         self.client = Client(self.server.transport(), limiter=Unlimited(), user_agent="sim", clock=self.clock)
         self._cluster = Cluster(self.server.transport(), self.clock, random.Random(seed + 2), ClusterOptions(nodes))
         self._tasks: list[asyncio.Task[None]] = []
-        self.faults: FaultyTransport | None = None
 
     async def start(self) -> None:
         self.clock.now()
@@ -80,7 +81,7 @@ class World:
 
     def manager(
         self,
-        faults: Faults,
+        faults: Sequence[Fault] = (),
         only: tuple[str, ...] = (),
         through: Callable[[Transport], Transport] = lambda transport: transport,
     ) -> "asyncio.Task[None]":
@@ -90,8 +91,10 @@ class World:
         ``through``: what stands between it and the server.
         """
         rng = random.Random(self.rng.random())
-        self.faults = FaultyTransport(through(self.server.transport()), faults, self.clock, rng)
-        clients = _Clients(self.faults, self.clock)
+        self.server.api.faults.clear()
+        for fault in faults:
+            self.server.api.faults.add(replace(fault, user_agent="kcm/*", seed=rng.getrandbits(32)))
+        clients = _Clients(through(self.server.transport()), self.clock)
         config = _config()
         names = {d.name for d in CONTROLLERS if not only or d.alias in only}
         chosen = choose(CONTROLLERS, names, config.gates, frozenset())

@@ -7,19 +7,22 @@ may they, and the verb that does it.
 import logging
 import random
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.crd.controller import DefinitionController
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources
 from kcm_cli.sandbox.apiserver.discovery.serve import Discovery, check_route
+from kcm_cli.sandbox.apiserver.entry import served as served_faults
+from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Interceptor
+from kcm_cli.sandbox.apiserver.entry.faults import Faults, OpenWatch
 from kcm_cli.sandbox.apiserver.metrics import ServerMetrics
 from kcm_cli.sandbox.apiserver.openapi import OpenApi
 from kcm_cli.sandbox.apiserver.openapi.serve import answer as answer_openapi
@@ -52,6 +55,7 @@ from kcm_cli.sandbox.apiserver.registry.verbs import Verbs
 from kcm_cli.sandbox.apiserver.registry.versions import KindVersions
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
+from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator
 from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 from kcm_cli.sandbox.apiserver.store import NotKept, Store
 from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocator
@@ -60,8 +64,6 @@ from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
 from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
 
 _log = logging.getLogger(__name__)
-
-Answer = Response | Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +83,14 @@ class Parts:
 
 
 @dataclass(slots=True)
-class _Asked:
-    """A request, what it means, and what is told about its place in the queues."""
+class _Work:
+    """A request, what its path has after the subresource, which revision a read shows (None: the newest), and what is
+    told about its place in the queues."""
 
-    request: Request
-    info: RequestInfo
+    asked: Asked
     rest: str
     query: Mapping[str, str]
+    at: int | None
     flow: Mapping[str, str] | None = None
 
 
@@ -134,8 +137,17 @@ class ApiServer:
         CustomApiServices(self.core)
         RemoteApis(self.core)
         self._metrics = ServerMetrics(parts.store)
+        self.interceptors: list[Interceptor] = []
+        """They stand between each request and its answer, the first one outside; inside of them are the faults."""
+        self.faults = Faults(self, parts.clock)
+        self._verbs.watching.opened = self.faults.opened
         self._discovery = Discovery(self.catalog)
         self._openapi = OpenApi(self.catalog, parts.schemas.builtin, custom)
+
+    @property
+    def authenticator(self) -> Authenticator:
+        """Who knows who asks."""
+        return self._security.authenticator
 
     @property
     def components(self) -> Components:
@@ -146,6 +158,14 @@ class ApiServer:
         """Serve a group that is not kept in the store, as an aggregated API server would."""
         self.catalog.add_aggregated(api.group, api.resources)
         self._aggregated.update(((api.group.group, version), api) for version in api.group.versions)
+
+    def open_watches(self) -> Iterable[OpenWatch]:
+        """The watches that clients have open."""
+        return self._verbs.watching.running
+
+    def revision(self) -> int:
+        """Of the last write."""
+        return self.core.store.revision
 
     async def handle(self, request: Request, peer_cert: bytes | None = None) -> Answer:
         """Answer a request of whoever its credentials (or the client certificate, DER) say."""
@@ -162,14 +182,34 @@ class ApiServer:
 
     async def handle_as(self, user: User, request: Request, warnings: list[str] | None = None) -> Answer:
         """Answer a request of a known user."""
-        clock = self.core.clock
-        start = clock.monotonic()
         notes: list[str] = [] if warnings is None else warnings
         query = _first_values(request.query)
         info, rest = resolve(request.method, request.path, query)
-        asked = _Asked(request, info, rest, query)
+        asked = Asked(user, request, info)
+        if not (self.interceptors or self.faults.all) or served_faults.serves(request.path):
+            return await self._handled(_Work(asked, rest, query, None), notes)
         try:
-            answer = await self._answer(asked, user, notes)
+            return await self._intercepted([*self.interceptors, self.faults.intercept], asked, rest, notes, None)
+        except ApiError as error:
+            return _refused(request, error, notes)
+
+    async def _intercepted(
+        self, left: Sequence[Interceptor], asked: Asked, rest: str, notes: list[str], at: int | None
+    ) -> Answer:
+        if not left:
+            return await self._handled(_Work(asked, rest, _first_values(asked.request.query), at), notes)
+
+        async def proceed(request: Request, shown: int | None) -> Answer:
+            return await self._intercepted(left[1:], replace(asked, request=request), rest, notes, shown)
+
+        return await left[0](asked, proceed)
+
+    async def _handled(self, asked: _Work, notes: list[str]) -> Answer:
+        clock = self.core.clock
+        start = clock.monotonic()
+        request, info, query = asked.asked.request, asked.asked.info, asked.query
+        try:
+            answer = await self._answer(asked, notes)
         except ApiError as error:
             answer = _refused(request, error, notes)
         except NoSuchGroup:
@@ -189,8 +229,9 @@ class ApiServer:
             answer = with_headers(answer, asked.flow)
         return with_warnings(answer, notes) if notes else answer
 
-    async def _answer(self, asked: _Asked, user: User, warnings: list[str]) -> Answer:
-        request, info, query = asked.request, asked.info, asked.query
+    async def _answer(self, asked: _Work, warnings: list[str]) -> Answer:
+        entered, query = asked.asked, asked.query
+        request, info, user = entered.request, entered.info, entered.user
         if "timeout" in query:
             check_timeout(query["timeout"])
         user = self._security.impersonator.impersonate(user, request.headers, info)
@@ -211,13 +252,16 @@ class ApiServer:
         reads = info.verb in _TYPED_BODY and info.subresource not in KUBELET
         if reads or (request.body and info.verb in _DELETIONS):
             request = negotiation.readable(request, custom=served.info.custom)
-        return await self._verbs.run(Call(request, info, served, hub, user, query, form, asked.rest, warnings))
+        call = Call(request, info, served, hub, user, query, form, entered, asked.rest, asked.at, warnings)
+        return await self._verbs.run(call)
 
     def _hub(self, served: Served) -> Served:
         found = self.catalog.by_gvr(served.storage)
         return served if found is None else found
 
     def _plain(self, request: Request, info: RequestInfo) -> Response:
+        if served_faults.serves(info.path):
+            return served_faults.answer(self.faults, request)
         if info.path == "/metrics":
             return Response(200, _METRICS_HEADERS, self._metrics.registry.expose())
         if info.path.startswith("/openapi/"):

@@ -114,6 +114,14 @@ class ApiError(Exception):
         self.headers: dict[str, str] = {}
 
 
+class Dropped(Exception):
+    """The connection ends without an answer, or in the middle. ``effect``: whether the request was carried out."""
+
+    def __init__(self, *, effect: bool) -> None:
+        super().__init__("injected: the connection was broken")
+        self.effect = effect
+
+
 def invalid(resource: ResourceInfo, name: str, errors: Sequence[FieldError]) -> ApiError:
     """422 Invalid with its causes, worded as upstream's NewInvalid."""
     texts = list(dict.fromkeys(f"{e.field}: {e.message}" for e in errors))  # the causes keep what is said twice

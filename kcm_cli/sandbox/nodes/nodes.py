@@ -66,6 +66,11 @@ class Nodes:
         self._obstacles.restore_image(pattern)
         self._kubelets.look_at_all()
 
+    def restore_images(self) -> None:
+        """All images can be pulled again."""
+        self._obstacles.restore_images()
+        self._kubelets.look_at_all()
+
     async def ensure(self, count: int) -> None:
         """Make nodes 1 to ``count`` unless they exist. Raises RequestError."""
         for number in range(1, count + 1):

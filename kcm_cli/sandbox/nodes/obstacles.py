@@ -71,6 +71,10 @@ class Obstacles:
         """They can be pulled again."""
         self._failing.pop(pattern, None)
 
+    def restore_images(self) -> None:
+        """All can be pulled again."""
+        self._failing.clear()
+
     def of_volumes(self, pod: SimulatedPod) -> Hold | None:
         """What keeps the pod as a whole from starting."""
         for volume in pod.spec.volumes:

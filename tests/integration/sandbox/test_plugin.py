@@ -11,7 +11,7 @@ from kr8s.asyncio.objects import ConfigMap as Map
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap
 
-from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions, SandboxError
+from kcm_cli.testing import HostOptions, Sandbox, SandboxError
 
 POD = {"containers": [{"name": "c", "image": "nginx"}]}
 DEPLOYMENT = {
@@ -62,9 +62,9 @@ def test_a_failed_node_is_noticed(kcm_sandbox, api):
     kcm_sandbox.remove_node(name)
 
 
-def test_wrong_flags_of_the_controllers_fail_the_start(kcm_companion):
+def test_wrong_flags_of_the_controllers_fail_the_start():
     with pytest.raises(SandboxError, match="no-such-flag"):
-        HostedSandbox(HostOptions(nodes=0, flags=("--no-such-flag",)), kcm_companion).start()
+        Sandbox(HostOptions(nodes=0, flags=("--no-such-flag",))).start()
 
 
 def test_namespaces_are_fresh(kcm_namespace, api):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 FAILING = """
 import logging
-from kcm_cli.sandbox.hosted import HostOptions
+from kcm_cli.testing import HostOptions
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "big"}}
 POD["spec"] = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1000"}}}]}
@@ -73,5 +73,4 @@ def test_a_package_that_is_not_installed_is_named_with_the_way_to_get_it(tmp_pat
 def test_pytest_alone_loads_nothing_of_the_sandbox() -> None:
     code = "import sys, kcm_cli.cli.pytest_plugin; print(*[n for n in sys.modules if n.startswith('kcm_cli.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    plugins = {"kcm_cli.cli", "kcm_cli.cli.pytest_plugin", "kcm_cli.sandbox", "kcm_cli.sandbox.pytest_plugin"}
-    assert set(done.stdout.split()) == plugins
+    assert set(done.stdout.split()) == {"kcm_cli.cli", "kcm_cli.cli.pytest_plugin"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions
+from kcm_cli.testing import HostOptions, Sandbox
 from tests.unit.sandbox.sockets import watched
 
 Tree = dict[str, Any]
@@ -17,12 +17,12 @@ LABELS = {"app": "hook"}
 
 
 @pytest.fixture(scope="module")
-def sandbox(kcm_companion: Any) -> Any:
-    with watched() as outside, HostedSandbox(HostOptions(nodes=1), kcm_companion) as made:
+def sandbox() -> Any:
+    with watched() as outside, Sandbox(HostOptions(nodes=1)) as made:
         yield made, outside
 
 
-def ask(sandbox: HostedSandbox, method: str, path: str, doc: Tree | None = None) -> Tree:
+def ask(sandbox: Sandbox, method: str, path: str, doc: Tree | None = None) -> Tree:
     """The answer, or the Status of the refusal."""
     body = None if doc is None else json.dumps(doc).encode()
     headers = {"Authorization": f"Bearer {sandbox.token}", "Content-Type": "application/json"}
@@ -100,7 +100,7 @@ def configuration(kind: str, name: str, client: Tree) -> Tree:
     }
 
 
-def test_no_socket_leaves_this_machine(sandbox: tuple[HostedSandbox, list[str]]) -> None:
+def test_no_socket_leaves_this_machine(sandbox: tuple[Sandbox, list[str]]) -> None:
     cluster, outside = sandbox
     by_service = {"service": {"namespace": "default", "name": "hook"}}
     cluster.apply(*workload(), definition(by_service))

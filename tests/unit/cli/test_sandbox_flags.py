@@ -1,8 +1,11 @@
 """What the command line of ``kcm sandbox`` may say."""
 
+from pathlib import Path
+
 import pytest
 
 from kcm_cli.cli.sandbox_flags import help_text, read
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.networks import MOST_NODES
 from kcm_cli.sandbox.run import SandboxOptions
 
@@ -76,3 +79,17 @@ def test_all_mistakes_at_once() -> None:
 def test_help_names_every_flag() -> None:
     assert read(["-h"])[0].help
     assert all(f"--{name}" in help_text() for name in ("port", "kubeconfig", "no-view", "nodes"))
+
+
+def test_faults_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "faults.yaml"
+    file.write_text("- {fault: throttle, userAgent: a/*, retryAfterSeconds: 2}\n- fault: conflict\n")
+    command, problems = read(["--faults", str(file)])
+    assert (command.options.faults, problems) == (
+        (Fault("throttle", user_agent="a/*", retry_after_s=2), Fault("conflict")),
+        [],
+    )
+    for text, why in (("{", "expected"), ("- fault: x", "Invalid enum value 'x'"), ("3", "Expected `object`")):
+        file.write_text(text)
+        assert why in read(["--faults", str(file)])[1][0]
+    assert read(["--faults", "/nowhere"])[1] == ["--faults: cannot read /nowhere: No such file or directory"]

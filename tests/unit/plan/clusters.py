@@ -10,7 +10,6 @@ from kcm_cli.plan.collect import collect
 from kcm_cli.plan.read_only import ReadOnly
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.faults import Faults
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Transport
 from tests.simulation.workload import deployment, job, stateful_set
@@ -29,7 +28,7 @@ def snapshot_of(
     """Let a cluster live through a story, with a manager on it, and read it."""
 
     async def whole(world: World) -> Snapshot:
-        manager = world.manager(Faults(), controllers)
+        manager = world.manager(only=controllers)
         await story(world)
         snapshot = await collect(client(world.server.transport(), world), world.clock, include=include)
         manager.cancel()

@@ -14,7 +14,6 @@ from kcm_cli.plan import Options, PlanError, Snapshot, plan
 from kcm_cli.plan.collect import check_include, collect
 from kcm_cli.plan.kinds import KINDS
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.faults import Faults
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from kcm_cli.sandbox.apiserver.types import User
@@ -58,7 +57,7 @@ def read(
     async def whole() -> tuple[Snapshot, list[Request]]:
         world = World(1)
         await world.start()
-        manager = world.manager(Faults())
+        manager = world.manager()
         try:
             await prepare(world)
             transport = world.server.transport(user) if user is not None else world.server.transport()

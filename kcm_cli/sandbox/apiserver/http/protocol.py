@@ -21,6 +21,7 @@ import httptools
 
 from kcm_cli.component.connection_limits import ConnectionLimits, Slot
 from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.sandbox.apiserver.types import Dropped
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 BODY_S = 60.0
@@ -230,6 +231,8 @@ class HttpConnection(asyncio.Protocol):
         try:
             while self._waiting:
                 await self._answer(*self._waiting.popleft())
+        except Dropped:
+            self.abort()
         except Exception:  # noqa: BLE001 - a bug costs this connection, and is seen; its client is not left waiting
             _log.exception("Connection failed")
             self._fail()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver.entry.entrance import Asked
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.media import Media
 from kcm_cli.sandbox.apiserver.types import RequestInfo, ResourceInfo, User
@@ -14,7 +15,8 @@ class Call:
     """One request to a resource.
 
     query: the first value of each parameter. hub: the resource whose form is stored (mostly ``served`` itself).
-    rest: what the path has after the subresource.
+    rest: what the path has after the subresource. at: the revision that a read shows, where it is not the newest.
+    asked: the request as it entered.
     """
 
     request: Request
@@ -24,7 +26,9 @@ class Call:
     user: User
     query: Mapping[str, str]
     media: Media
+    asked: Asked
     rest: str = ""
+    at: int | None = None
     warnings: list[str] = field(default_factory=list)
 
     @property

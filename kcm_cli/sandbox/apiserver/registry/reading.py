@@ -62,6 +62,8 @@ class Page:
 def fetch(core: Core, call: Call) -> Stored:
     """The object that the request names. Raises ApiError 404."""
     stored = core.store.get(call.hub.storage, call.namespace, call.name)
+    if call.at is not None:
+        stored = core.store.get_at(call.hub.storage, call.namespace, call.name, call.at)
     if stored is None:
         raise refusals.not_found(call.resource, call.name)
     return stored
@@ -136,6 +138,7 @@ def select(core: Core, call: Call, options: ListOptions) -> tuple[Sequence[Store
     namespace = call.namespace or (chosen.namespace or "" if call.resource.namespaced else "")
     prefix = f"{namespace}/" if namespace else ""
     start, at = _position(options, prefix)
+    at = call.at if at is None else at
     if at is not None and at > store.revision:
         raise refusals.too_large_version(at, store.revision)
     limit = options.limit if options.version != "0" else 0

@@ -7,11 +7,12 @@ told so by an ERROR event with a 410 Status.
 upstream: apiserver pkg/endpoints/handlers/watch.go, pkg/storage/cacher (v1.36)
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Stream
+from kcm_cli.sandbox.apiserver.entry.entrance import Asked
 from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -21,7 +22,7 @@ from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options
 from kcm_cli.sandbox.apiserver.registry.reading import FRESH_WAIT_S, chosen_by, parsed_version
 from kcm_cli.sandbox.apiserver.registry.selection import Selection
 from kcm_cli.sandbox.apiserver.store import Compacted, Event, Store, Stored, Watcher, frame_of
-from kcm_cli.sandbox.apiserver.types import ApiError
+from kcm_cli.sandbox.apiserver.types import ApiError, Dropped
 
 MIN_TIMEOUT_S = 1800.0
 BOOKMARK_S = 60.0
@@ -46,12 +47,31 @@ class _Plan:
     ahead: bool
 
 
+class RunningWatch:
+    """A watch that a client has open."""
+
+    def __init__(self, asked: Asked, watcher: Watcher) -> None:
+        self.asked = asked
+        self.ending = ""
+        self._watcher = watcher
+
+    def end(self, how: str) -> None:
+        """``closed``, ``broken`` (in the middle) or ``expired`` (told 410)."""
+        self.ending = self.ending or how
+        self._watcher.close()
+
+    def hold(self, revision: int | None) -> None:
+        """Show nothing after a revision; None: everything."""
+        self._watcher.hold(revision)
+
+
 class Watching:
-    """Answers watch."""
+    """Answers watch. ``opened``: called with each watch that has begun."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self.open = 0
+        self.running: dict[RunningWatch, None] = {}
+        self.opened: Callable[[RunningWatch], None] = lambda watch: None
 
     async def watch(self, call: Call) -> Stream:
         """Open a watch. Raises ApiError."""
@@ -88,15 +108,21 @@ class Watching:
             return
         except ApiError:  # a form that only a list has: upstream ends the watch
             return
-        self.open += 1
+        running = RunningWatch(call.asked, watcher)
+        self.running[running] = None
         timer = clock.call_later(plan.timeout_s, watcher.close)
         try:
+            self.opened(running)
             if first:
                 yield first
             async for chunk in self._events(call, plan, watcher):
                 yield chunk
+            if running.ending == "broken":
+                raise Dropped(effect=True)
+            if running.ending == "expired":
+                yield _error(_too_old(Compacted(plan.since, store.revision)))
         finally:
-            self.open -= 1
+            del self.running[running]
             timer.cancel()
             watcher.close()
 
@@ -114,10 +140,12 @@ class Watching:
         if not plan.initial:
             return store.watch(gvr, plan.namespace, plan.since), b""
         chosen = plan.chosen
-        frames = [media.frame("ADDED", s) for s in store.scan(gvr, plan.namespace) if _selected(chosen, s)]
+        since = store.revision if call.at is None else call.at
+        scan = store.scan(gvr, plan.namespace, at=call.at)
+        frames = [media.frame("ADDED", s) for s in scan if _selected(chosen, s)]
         if plan.end_mark:
-            frames.append(media.bookmark(store.revision, initial_end=True))
-        return store.watch(gvr, plan.namespace, store.revision), b"".join(frames)
+            frames.append(media.bookmark(since, initial_end=True))
+        return store.watch(gvr, plan.namespace, since), b"".join(frames)
 
     async def _events(self, call: Call, plan: _Plan, watcher: Watcher) -> AsyncIterator[bytes]:
         clock, store = self._core.clock, self._core.store
@@ -142,7 +170,7 @@ class Watching:
                     return
                 if frames:
                     yield b"".join(frames)
-                if plan.bookmarks and not watcher.behind and marks.due(clock.monotonic(), store):
+                if plan.bookmarks and not (watcher.behind or watcher.held) and marks.due(clock.monotonic(), store):
                     yield media.bookmark(store.revision, initial_end=False)
                     if wake is not None:
                         wake.cancel()

@@ -61,6 +61,14 @@ class Authenticator:
         self._cas = x509.load_pem_x509_certificates(client_cas) if client_cas else []
         self._certificates: dict[bytes, tuple[User, float, float]] = {}
 
+    def add_token(self, token: str, user: User) -> None:
+        """Let a bearer token stand for a user."""
+        self._tokens[token] = _authenticated(user)
+
+    def remove_token(self, token: str) -> None:
+        """Nobody has this bearer token any more."""
+        self._tokens.pop(token, None)
+
     def authenticate(
         self,
         headers: Mapping[str, str],

@@ -107,12 +107,15 @@ class Watcher:
         self._waiting: asyncio.Future[None] | None = None
         self.on_wake: Callable[[], None] | None = None
         self.closed = False
+        self._until: int | None = None
         log.watchers += 1
 
     def take(self, limit: int = 500) -> list[Event]:
         """The next events, at most ``limit`` of the log; empty when there are none now. Raises Compacted."""
         while True:
             events = self._log.read(self._position, limit)
+            if self._until is not None:
+                events = [event for event in events if event.revision <= self._until]
             self._position += len(events)
             wanted = self._namespace
             chosen = [event for event in events if event.stored.namespace == wanted] if wanted else list(events)
@@ -122,7 +125,22 @@ class Watcher:
     @property
     def behind(self) -> bool:
         """Whether unread events are there (of any namespace)."""
-        return self._position < self._log.end
+        if self._position >= self._log.end or self._until is None:
+            return self._position < self._log.end
+        try:
+            return any(event.revision <= self._until for event in self._log.read(self._position, 1))
+        except Compacted:
+            return True  # take says so
+
+    @property
+    def held(self) -> bool:
+        """Whether it is held at a revision."""
+        return self._until is not None
+
+    def hold(self, revision: int | None) -> None:
+        """Read nothing after a revision, as if it had not been written yet; None: everything."""
+        self._until = revision
+        self.wake()
 
     def arm(self) -> bool:
         """Ask for one ``on_wake`` call at the next event. False: there is something to read already."""

@@ -75,6 +75,16 @@ class Store:
         found: Stored | None = self._collection(gvr).objects.get(object_key(namespace, name))
         return found
 
+    def get_at(self, gvr: GVR, namespace: str, name: str, revision: int) -> Stored | None:
+        """An object as it was at a revision; as it is, where that is no longer known."""
+        collection, key = self._collection(gvr), object_key(namespace, name)
+        found: Stored | None = collection.objects.get(key)
+        if revision >= collection.log.floor:
+            for event in reversed(collection.log.since(revision)):
+                if event.stored.key == key:
+                    found = event.previous
+        return found
+
     def list(self, gvr: GVR, namespace: str = "") -> list[Stored]:
         """The newest versions, sorted by key."""
         return list(self.scan(gvr, namespace))

@@ -1,0 +1,1 @@
+"""Where requests enter the API server: what stands between a client and the answer (faults, records)."""

@@ -1,0 +1,62 @@
+"""What enters: a request whose sender is known, and those who may stand between it and its answer."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from kcm_cli.machinery import codec
+from kcm_cli.rest.transport import Request, Response, Stream
+from kcm_cli.sandbox.apiserver.types import RequestInfo, User
+
+Answer = Response | Stream
+Proceed = Callable[[Request, int | None], Awaitable[Answer]]
+"""Answers a request; reads of it show what was there at the given revision, where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it enters. ``user``: who its credentials stand for, whomever it acts as."""
+
+    user: User
+    request: Request
+    info: RequestInfo
+
+    @property
+    def user_agent(self) -> str:
+        return self.request.headers.get("user-agent", "")
+
+    @property
+    def token(self) -> str:
+        """The bearer token, or nothing."""
+        scheme, _, token = self.request.headers.get("authorization", "").partition(" ")
+        return token.strip() if scheme.lower() == "bearer" else ""
+
+    @property
+    def resource(self) -> str:
+        """``pods``, ``pods/status``; empty for paths that are no resources."""
+        info = self.info
+        return f"{info.plural}/{info.subresource}" if info.subresource else info.plural
+
+    @property
+    def name(self) -> str:
+        """The name of the object; of one that is created, as far as its body (JSON) tells."""
+        return self.info.name or (_name_in(self.request.body) if self.info.verb == "create" else "")
+
+    def is_of(self, patterns: tuple[str, ...]) -> bool:
+        """Whether its resource is one of these: ``pods``, ``pods/status``, ``deployments.apps``; ``*``, ``?``."""
+        resource, group = self.resource, self.info.group
+        named = f"{self.info.plural}.{group}{resource.removeprefix(self.info.plural)}" if group else resource
+        return any(fnmatchcase(resource, one) or fnmatchcase(named, one) for one in patterns)
+
+
+Interceptor = Callable[[Asked, Proceed], Awaitable[Answer]]
+"""Answers in the server's place, or passes the request on; raises ApiError or Dropped."""
+
+
+def _name_in(body: bytes) -> str:
+    try:
+        doc: Any = codec.decode_doc(body)
+        return str(doc["metadata"].get("name") or doc["metadata"].get("generateName", ""))
+    except (codec.DecodeError, LookupError, AttributeError, TypeError):
+        return ""

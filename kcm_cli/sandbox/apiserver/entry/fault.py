@@ -1,0 +1,167 @@
+"""What can go wrong on purpose, and for whom; and what did."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Literal, cast
+
+import msgspec
+
+from kcm_cli.sandbox.apiserver.entry.entrance import Asked
+
+Kind = Literal["refuse", "conflict", "throttle", "delay", "lose", "away", "cut", "expire", "stale"]
+_WRITES = ("create", "update", "patch", "delete", "deletecollection")
+VERBS: Mapping[str, tuple[str, ...]] = {
+    "conflict": ("update", "patch"),
+    "lose": _WRITES,
+    "cut": ("watch",),
+    "expire": ("watch", "list"),
+    "stale": ("get", "list", "watch"),
+}
+"""What a kind of fault can hit; others hit all."""
+_NAMES = {
+    "user_agent": "userAgent",
+    "start_s": "startSeconds",
+    "for_s": "forSeconds",
+    "retry_after_s": "retryAfterSeconds",
+    "delay_s": "delaySeconds",
+    "after_s": "afterSeconds",
+    "all_reads": "allReads",
+    "kind": "fault",
+}
+
+
+class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_NAMES, omit_defaults=True):
+    """A fault of the served API. Which kind it is, whom and what it hits, and when.
+
+    kind       refuse: an error, ``status``, without effect. conflict: 409 for updates and patches, without effect.
+               throttle: 429 with Retry-After. delay: the answer comes later. lose: a write takes effect, and the
+               connection breaks before the answer. away: the connection breaks before anything happens, watches too.
+               cut: a watch ends ``after_s`` after it began (at once for those that are open), in order or, with
+               ``broken``, in the middle. expire: a watch from a version, or a list with a continue token, is told 410.
+               stale: what a client sees stands still at a revision: its watches, and its reads with
+               resourceVersion=0 (as a server with a slow cache answers them); with ``all_reads`` its other ones, too.
+
+    user, user_agent   patterns with ``*`` and ``?``; token: a bearer token. Empty: anyone's.
+    verbs      create, update, patch, delete, deletecollection, get, list, watch; empty: all that the kind can hit.
+    resources  patterns: ``pods``, ``pods/status``, ``deployments.apps``; empty: all, and what is no resource.
+    namespace, name    patterns, too.
+
+    Of the requests that it could hit it passes the first ``skip`` and then hits each ``every``-th with the probability
+    ``chance``, at most ``times`` of them (0: any number). ``seed`` makes the same choices for the same requests.
+    ``start_s``, ``for_s``: it begins so many seconds after it was added, and lasts so long (0: until it is removed).
+
+    status     of refuse, with ``message``. retry_after_s: of throttle. delay_s: seconds, or from and to.
+    revision   of stale; by default the one at the time when it begins.
+    """
+
+    kind: Kind
+    user: str = ""
+    user_agent: str = ""
+    token: str = ""
+    verbs: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    namespace: str = ""
+    name: str = ""
+    skip: int = 0
+    every: int = 1
+    chance: float = 1.0
+    times: int = 0
+    seed: int = 0
+    start_s: float = 0.0
+    for_s: float = 0.0
+    status: int = 500
+    message: str = ""
+    retry_after_s: int = 1
+    delay_s: float | tuple[float, float] = 1.0
+    after_s: float = 0.0
+    broken: bool = False
+    revision: int = 0
+    all_reads: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        if problem := self._problem():
+            raise ValueError(f"{self.kind}: {problem}")
+
+    def _problem(self) -> str:
+        possible = VERBS.get(self.kind)
+        wrong = [verb for verb in self.verbs if possible is not None and verb not in possible]
+        if wrong and possible:
+            return f"it hits {', '.join(possible)}, not {', '.join(wrong)}"
+        if self.every < 1 or self.skip < 0 or self.times < 0 or not 0 <= self.chance <= 1:
+            return "every is 1 or more, skip and times 0 or more, chance from 0 to 1"
+        if min(self.start_s, self.for_s, self.after_s, self.retry_after_s, *self.delays) < 0:
+            return "no time can be negative"
+        return "" if 400 <= self.status <= 599 else f"{self.status} is no status of an error"
+
+    @property
+    def delays(self) -> tuple[float, float]:
+        """The shortest and the longest delay."""
+        one = self.delay_s
+        return one if isinstance(one, tuple) else (one, one)
+
+    def could_hit(self, asked: Asked) -> bool:
+        """Whether a request is of those that it is about."""
+        info = asked.info
+        verbs = self.verbs or VERBS.get(self.kind)
+        return (
+            (verbs is None or info.verb in verbs)
+            and _fits(self.user, asked.user.name)
+            and _fits(self.user_agent, asked.user_agent)
+            and (not self.token or self.token == asked.token)
+            and (not self.resources or asked.is_of(self.resources))
+            and _fits(self.namespace, info.namespace)
+            and (not self.name or fnmatchcase(asked.name, self.name))
+        )
+
+
+def faults_of(found: object) -> tuple[Fault, ...]:
+    """Read one fault, or a list of them, as JSON or YAML have them. Raises ValueError."""
+    several = found if isinstance(found, list) else [found]
+    try:
+        return tuple(msgspec.convert(one, Fault) for one in several)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+
+
+def document_of(fault: Fault) -> dict[str, object]:
+    """As ``faults_of`` reads it."""
+    return cast(dict[str, object], msgspec.to_builtins(fault))
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """A request that a fault has hit. ``resource``: ``pods``, ``pods/status``; ``group``: of the API."""
+
+    time: datetime
+    fault: Kind
+    user: str
+    user_agent: str
+    verb: str
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    path: str
+
+    def __str__(self) -> str:
+        what = " ".join(part for part in (self.verb, self.resource or self.path, self._object()) if part)
+        return f"{self.fault}: {what} by {self.user}"
+
+    def _object(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace and self.name else self.namespace or self.name
+
+
+def happening(time: datetime, kind: Kind, asked: Asked) -> Happening:
+    """That a fault hits a request."""
+    info = asked.info
+    who = asked.user.name, asked.user_agent
+    return Happening(
+        time, kind, *who, info.verb, info.group, asked.resource, info.namespace, asked.name, asked.request.path
+    )
+
+
+def _fits(pattern: str, text: str) -> bool:
+    return not pattern or fnmatchcase(text, pattern)

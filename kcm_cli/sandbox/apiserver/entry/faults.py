@@ -1,0 +1,232 @@
+"""Injects faults where requests enter. Which ones are hit follows from the requests and a seed, not from time."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from kcm_cli.component.clock import Clock
+from kcm_cli.rest.transport import Request
+from kcm_cli.sandbox.apiserver import refusals
+from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed
+from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening, happening
+from kcm_cli.sandbox.apiserver.types import ApiError, Dropped
+
+_REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    410: "Expired",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+_OLD = ("", "0")
+_OUTDATED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+class OpenWatch(Protocol):
+    """A watch that a client has open."""
+
+    asked: Asked
+
+    def end(self, how: str) -> None:
+        """``closed``, ``broken`` (in the middle) or ``expired`` (told 410)."""
+
+    def hold(self, revision: int | None) -> None:
+        """Show nothing after a revision; None: everything."""
+
+
+class Server(Protocol):
+    """What faults need of their server."""
+
+    def open_watches(self) -> Iterable[OpenWatch]: ...
+    def revision(self) -> int: ...
+
+
+class Injected:
+    """A fault that was added. ``happened``: the requests that it has hit, in order."""
+
+    def __init__(self, number: int, fault: Fault, since: float) -> None:
+        self.number = number
+        self.fault = fault
+        self.happened: list[Happening] = []
+        self.starts = since + fault.start_s
+        self.ends = self.starts + fault.for_s if fault.for_s else float("inf")
+        self.revision = fault.revision
+        self.rng = random.Random(f"{fault.seed}/{number}")
+        self.timers: list[Callable[[], object]] = []
+        self._met = 0
+
+    def fires(self) -> bool:
+        """Whether it hits this one of the requests that it could hit."""
+        fault = self.fault
+        self._met += 1
+        count = self._met - fault.skip
+        if count <= 0 or count % fault.every or (fault.times and len(self.happened) >= fault.times):
+            return False
+        return fault.chance >= 1 or self.rng.random() < fault.chance
+
+
+class Faults:
+    """The faults of one server; see the module. Belongs to its loop."""
+
+    def __init__(self, server: Server, clock: Clock) -> None:
+        self._server = server
+        self._clock = clock
+        self._count = 0
+        self.all: dict[int, Injected] = {}
+
+    def add(self, fault: Fault) -> Injected:
+        """Begin with a fault."""
+        self._count += 1
+        one = Injected(self._count, fault, self._clock.monotonic())
+        self.all[one.number] = one
+        if fault.start_s:
+            one.timers.append(self._clock.call_later(fault.start_s, lambda: self._begin(one)).cancel)
+        else:
+            self._begin(one)
+        if fault.for_s and fault.kind == "stale":
+            one.timers.append(self._clock.call_later(fault.start_s + fault.for_s, self._hold_all).cancel)
+        return one
+
+    def remove(self, number: int) -> None:
+        """End a fault; none of that number is no error."""
+        one = self.all.pop(number, None)
+        if one is not None:
+            for cancel in one.timers:
+                cancel()
+            if one.fault.kind == "stale":
+                self._hold_all()
+
+    def counts(self) -> dict[str, int]:
+        """How many requests each kind of fault has hit."""
+        return dict(Counter(each.fault for one in self.all.values() for each in one.happened))
+
+    def clear(self) -> None:
+        """End all of them."""
+        for number in list(self.all):
+            self.remove(number)
+
+    async def intercept(self, asked: Asked, proceed: Proceed) -> Answer:
+        """See ``entrance.Interceptor``."""
+        lost, at = False, None
+        for one in list(self.all.values()):
+            kind = one.fault.kind
+            if kind == "cut" or not self._active(one) or not one.fault.could_hit(asked):
+                continue
+            if kind == "stale":
+                at = self._seen_at(one, asked)
+            elif kind == "expire":
+                self._expire(one, asked)
+            elif one.fires():
+                self._note(one, asked)
+                if kind == "delay":
+                    await self._clock.sleep(one.rng.uniform(*one.fault.delays))
+                elif kind == "lose":
+                    lost = True
+                else:
+                    raise _refusal(one.fault, asked)
+        answer = await proceed(asked.request, at)
+        if lost:
+            raise Dropped(effect=True)
+        return answer
+
+    def opened(self, watch: OpenWatch) -> None:
+        """A watch has begun."""
+        for one in list(self.all.values()):
+            if self._active(one) and one.fault.could_hit(watch.asked):
+                self._meet(one, watch)
+
+    def _begin(self, one: Injected) -> None:
+        if one.fault.kind == "stale":
+            one.revision = one.revision or self._server.revision()
+        for watch in list(self._server.open_watches()):
+            if one.fault.could_hit(watch.asked):
+                self._meet(one, watch, already=True)
+
+    def _meet(self, one: Injected, watch: OpenWatch, *, already: bool = False) -> None:
+        kind = one.fault.kind
+        if kind == "stale":
+            self._note(one, watch.asked)
+            watch.hold(one.revision)
+        elif kind == "away" and already:
+            self._note(one, watch.asked)
+            watch.end("broken")
+        elif kind == "cut" and one.fires():
+            self._cut(one, watch)
+        elif kind == "expire" and (already or _version(watch.asked.request) not in _OLD) and one.fires():
+            self._note(one, watch.asked)
+            watch.end("expired")
+
+    def _cut(self, one: Injected, watch: OpenWatch) -> None:
+        how = "broken" if one.fault.broken else "closed"
+
+        def end() -> None:
+            self._note(one, watch.asked)
+            watch.end(how)
+
+        if one.fault.after_s:
+            one.timers.append(self._clock.call_later(one.fault.after_s, end).cancel)
+        else:
+            end()
+
+    def _expire(self, one: Injected, asked: Asked) -> None:
+        """Raises ApiError for a list that is to be told; watches are told when they are open."""
+        goes_on = any(key == "continue" and value for key, value in asked.request.query)
+        if asked.info.verb == "list" and goes_on and one.fires():
+            self._note(one, asked)
+            raise ApiError(410, "Expired", "injected: the continue token is too old")
+
+    def _seen_at(self, one: Injected, asked: Asked) -> int | None:
+        version = _version(asked.request)
+        old = version == "0" or (asked.info.verb == "watch" and version == "")
+        if not old and not (one.fault.all_reads and version == ""):
+            return None
+        if asked.info.verb != "watch":
+            self._note(one, asked)
+        return one.revision
+
+    def _hold_all(self) -> None:
+        """What stood still goes on, unless another fault holds it."""
+        stale = [one for one in self.all.values() if one.fault.kind == "stale" and self._active(one)]
+        for watch in list(self._server.open_watches()):
+            held = [one.revision for one in stale if one.fault.could_hit(watch.asked)]
+            watch.hold(min(held) if held else None)
+
+    def _active(self, one: Injected) -> bool:
+        return one.starts <= self._clock.monotonic() < one.ends
+
+    def _note(self, one: Injected, asked: Asked) -> None:
+        one.happened.append(happening(self._clock.now(), one.fault.kind, asked))
+
+
+def _refusal(fault: Fault, asked: Asked) -> Exception:
+    info = asked.info
+    if fault.kind == "away":
+        return Dropped(effect=False)
+    if fault.kind == "conflict":
+        return refusals.conflict(info.group, info.plural, asked.name, fault.message or _OUTDATED)
+    if fault.kind == "throttle":
+        status, message = 429, fault.message or "injected: too many requests, please try again later"
+    else:
+        status, message = fault.status, fault.message or f"injected: {_REASONS.get(fault.status, 'failure')}"
+    details: dict[str, object] = {"kind": info.plural, "name": asked.name} if info.is_resource else {}
+    if fault.kind == "throttle":
+        details["retryAfterSeconds"] = fault.retry_after_s
+    error = ApiError(status, _REASONS.get(status, ""), message, details=details)
+    if fault.kind == "throttle":
+        error.headers["retry-after"] = str(fault.retry_after_s)
+    return error
+
+
+def _version(request: Request) -> str:
+    return next((value for key, value in request.query if key == "resourceVersion"), "")

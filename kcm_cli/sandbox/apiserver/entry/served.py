@@ -1,0 +1,59 @@
+"""Faults for those who are not in the server's process: a path of its own.
+
+GET     /sandbox.kcm.dev/faults        all of them, each with its number and what it has hit
+POST    /sandbox.kcm.dev/faults        add one, or a list of them
+DELETE  /sandbox.kcm.dev/faults[/N]    remove one, or all
+
+Who may, RBAC says: the path is a nonResourceURL. It is never hit itself.
+"""
+
+from dataclasses import asdict
+
+import msgspec
+import yaml
+
+from kcm_cli.machinery.times import format_time
+from kcm_cli.rest.transport import Request, Response
+from kcm_cli.sandbox.apiserver.entry.fault import Fault, document_of, faults_of
+from kcm_cli.sandbox.apiserver.entry.faults import Faults, Injected
+from kcm_cli.sandbox.apiserver.refusals import bad_request, method_not_allowed
+from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.registry.answers import doc_response
+
+PATH = "/sandbox.kcm.dev/faults"
+
+
+def serves(path: str) -> bool:
+    """Whether a path is ours."""
+    return path == PATH or path.startswith(PATH + "/")
+
+
+def answer(faults: Faults, request: Request) -> Response:
+    """Raises ApiError."""
+    word = request.path.removeprefix(PATH).strip("/")
+    if word and not (word.isascii() and word.isdigit() and int(word) in faults.all):
+        raise refusals.no_such_path()
+    chosen = [faults.all[int(word)]] if word else list(faults.all.values())
+    match request.method:
+        case "GET":
+            pass
+        case "POST" if not word:
+            chosen = [faults.add(fault) for fault in _read(request.body)]
+        case "DELETE":
+            for one in chosen:
+                faults.remove(one.number)
+        case _:
+            raise method_not_allowed()
+    return doc_response(201 if request.method == "POST" else 200, {"items": [_document(one) for one in chosen]})
+
+
+def _read(body: bytes) -> tuple[Fault, ...]:
+    try:
+        return faults_of(yaml.safe_load(body))
+    except (yaml.YAMLError, ValueError) as error:
+        raise bad_request(f"no fault: {error}") from None
+
+
+def _document(one: Injected) -> dict[str, object]:
+    happened = [{**asdict(each), "time": format_time(each.time)} for each in one.happened]
+    return {"id": one.number, **document_of(one.fault), "happened": msgspec.to_builtins(happened)}

@@ -1,0 +1,92 @@
+"""What was in a cluster at a moment, and the way back, through the store: no finalizer, webhook or policy is asked.
+
+Everything that follows the cluster (controllers, nodes, operators) sees ordinary events. Leases and what nodes say of
+themselves go on as they are; time does not go back.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.sandbox.apiserver.crd.controller import DEFINITIONS
+from kcm_cli.sandbox.apiserver.store import Store, Stored
+
+LEASES, NODES = GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "nodes")
+_FIRST = {DEFINITIONS: 0, GVR("", "v1", "namespaces"): 1}
+"""Made before all others, and deleted after them."""
+_CONDITIONS = "node.kubernetes.io/"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The objects of a cluster: by resource and by ``namespace/name``, each as it was encoded."""
+
+    objects: Mapping[GVR, Mapping[str, Stored]]
+
+
+def take(store: Store) -> Snapshot:
+    """What is there now."""
+    found = {gvr: {stored.key: stored for stored in store.list(gvr)} for gvr in list(store.sizes())}
+    return Snapshot(found)
+
+
+def restore(store: Store, snapshot: Snapshot) -> int:
+    """Make the objects those of the snapshot; how many writes that took."""
+    writes = 0
+    for gvr in sorted(store.sizes(), key=_order, reverse=True):
+        kept = snapshot.objects.get(gvr, {})
+        for stored in store.list(gvr):
+            if gvr != LEASES and stored.key not in kept:
+                store.delete(gvr, stored.namespace, stored.name)
+                writes += 1
+    for gvr in sorted(snapshot.objects, key=_order):
+        if gvr != LEASES:
+            writes += sum(1 for one in snapshot.objects[gvr].values() if _put_back(store, gvr, one))
+    return writes
+
+
+def differences(store: Store, snapshot: Snapshot) -> Iterator[str]:
+    """What ``restore`` would change, as ``resource namespace/name``."""
+    for gvr in {*store.sizes(), *snapshot.objects} - {LEASES}:
+        now, then = {one.key: one for one in store.list(gvr)}, snapshot.objects.get(gvr, {})
+        for key in {*now, *then}:
+            if key not in now or key not in then or _changed(gvr, now[key], then[key]) is not None:
+                yield f"{gvr.plural} {key}"
+
+
+def _put_back(store: Store, gvr: GVR, then: Stored) -> bool:
+    now = store.get(gvr, then.namespace, then.name)
+    if now is None:
+        store.create(gvr, then.namespace, then.name, then.copy())
+        return True
+    doc = _changed(gvr, now, then)
+    if doc is None:
+        return False
+    store.update(gvr, then.namespace, then.name, doc)
+    return True
+
+
+def _changed(gvr: GVR, now: Stored, then: Stored) -> dict[str, object] | None:
+    """What has to be written, if anything."""
+    if now.revision == then.revision:
+        return None
+    doc: Any = then.copy()
+    current: Any = now.copy()
+    if gvr == NODES:
+        doc["status"] = current.get("status", {})
+        doc["metadata"]["managedFields"] = current["metadata"].get("managedFields")
+        doc["spec"]["taints"] = [*_taints(current, own=True), *_taints(doc, own=False)]
+        current["spec"].setdefault("taints", [])
+    doc["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
+    return None if codec.encode_sorted(doc) == codec.encode_sorted(current) else doc
+
+
+def _taints(node: Any, *, own: bool) -> list[Any]:
+    """Those of a node, either the ones that say how it does, or all others."""
+    return [one for one in node["spec"].get("taints") or () if one["key"].startswith(_CONDITIONS) == own]
+
+
+def _order(gvr: GVR) -> tuple[int, str]:
+    return _FIRST.get(gvr, 2), str(gvr)

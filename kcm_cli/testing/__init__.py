@@ -1,0 +1,33 @@
+"""A Kubernetes control plane for tests: the one place to import from (docs/testing-operators.md).
+
+    from kcm_cli.testing import Sandbox
+
+    with Sandbox() as sandbox:
+        sandbox.apply("deploy/")
+        sandbox.advance(600)
+
+With pytest the fixtures ``kcm_sandbox``, ``kcm_namespace`` and others give the same; ``AsyncSandbox`` is for
+asynchronous programs.
+"""
+
+from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
+from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest
+from kcm_cli.sandbox.hosted import HostOptions, Injection, Recording, SandboxError
+from kcm_cli.sandbox.manifests import Manifest, ManifestError
+from kcm_cli.sandbox.snapshots import Snapshot
+from kcm_cli.testing.sandbox import AsyncSandbox, Sandbox
+
+__all__ = [
+    "AsyncSandbox",
+    "Fault",
+    "Happening",
+    "HostOptions",
+    "Injection",
+    "Manifest",
+    "ManifestError",
+    "RecordedRequest",
+    "Recording",
+    "Sandbox",
+    "SandboxError",
+    "Snapshot",
+]
