@@ -77,7 +77,8 @@ class Watch:
     """The events of a kind, mapped to keys.
 
     keys: of an object that was added, updated or deleted. changed: only of one that was added or updated; added,
-    updated, deleted: of this event, in the place of the former two. scope: which objects are followed. when: whether
+    updated, deleted: of this event, in the place of the former two. unknown_deleted: of an object (``Undecodable``) of
+    which no version could be decoded, when it was deleted. scope: which objects are followed. when: whether
     the kind is followed at all. part: see ``Queue``. Without a mapper its objects are read and their changes concern
     no key.
     """
@@ -89,6 +90,7 @@ class Watch:
     added: Mapper | None = None
     updated: UpdateMapper | None = None
     deleted: Mapper | None = None
+    unknown_deleted: Mapper | None = None
     scope: Scope = Scope()
     when: Condition = always
     part: Callable[[Any], Any] | None = None
@@ -230,8 +232,11 @@ class _Binding:
         changed = watch.changed or watch.keys
         on_add, on_delete = self._on(part, watch.added or changed), self._on(part, watch.deleted or watch.keys)
         on_update = self._on_new(part, changed) if watch.updated is None else self._on_update(part, watch.updated)
-        if on_add is not None or on_update is not None or on_delete is not None:
-            self.context.cache(watch.resource).listen(on_add=on_add, on_update=on_update, on_delete=on_delete)
+        on_unknown_delete = self._on(part, watch.unknown_deleted)
+        if any(one is not None for one in (on_add, on_update, on_delete, on_unknown_delete)):
+            self.context.cache(watch.resource).listen(
+                on_add=on_add, on_update=on_update, on_delete=on_delete, on_unknown_delete=on_unknown_delete
+            )
 
     def _own(self, owner: Resource[Any], owned: Owns) -> None:
         owners, part, updated = self.context.cache(owner).store, self.declared.part(self.made), owned.updated
