@@ -46,7 +46,7 @@ async def _first_objects(clock: Clock, certificates: Certificates) -> Snapshot:
     now, ca = clock.now(), certificates.ca.certificate
     if (now, ca) not in _known:
         store = Store(None)
-        api = assemble(store, clock, random.Random(_SEED), certificates, tokens={}, address="127.0.0.1:6443")
+        api = assemble(store, clock, random.Random(_SEED), certificates, address="127.0.0.1:6443")
         await api.bootstrap(bootstrap_objects(client_ca=ca.decode(), today=f"{now:%Y-%m-%d}"))
         if len(_known) >= _KEPT:
             _known.clear()
