@@ -171,8 +171,8 @@ class Controller:
 
     make: builds it from its context; ``context.queues`` are its queues in their order here, ``context.cache`` has the
     kinds that are declared. Raises StartError where it cannot work. enabled: False where it has nothing to do under
-    this configuration. reads: kinds that are read besides those that are watched. prepare: awaited once, when caches
-    are full, before workers and passes. beside: what else runs from the start, caches full or not.
+    this configuration. reads: kinds that are read besides those that are watched. prepare: awaited once, before
+    workers and passes; caches may not be full yet (``until_synced``). beside: what else runs from the start.
     """
 
     make: Callable[[ControllerContext], Any]
@@ -301,10 +301,10 @@ class _Running:
             group.create_task(self._work())
 
     async def _work(self) -> None:
-        """Workers and passes, once caches are full and the controller is prepared."""
-        await until_synced(self.caches)
+        """Workers and passes, once the controller is prepared and caches are full."""
         if self.declared.prepare is not None:
             await self.declared.prepare(self.made)
+        await until_synced(self.caches)
         workers = [self._worker(*pair) for pair in zip(self.declared.queues, self.context.queues, strict=True)]
         passes = [loop for one in self.declared.passes if (loop := self._loop(one)) is not None]
         await Together((*workers, *passes)).run()
