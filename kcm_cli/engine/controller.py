@@ -165,18 +165,20 @@ class Periodic:
     delayed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Controller:
     """A controller. See the module, and docs/architecture.md for a whole one.
 
-    make: builds it from its context; ``context.queues`` are its queues in their order here, ``context.cache`` has the
-    kinds that are declared. Raises StartError where it cannot work. enabled: False where it has nothing to do under
-    this configuration. reads: kinds that are read besides those that are watched. prepare: awaited once, before
-    workers and passes; caches may not be full yet (``until_synced``). beside: what else runs from the start.
+    make: builds it from its context; raises StartError where it cannot work. queues: one or several;
+    ``context.queues`` has those in this order, ``context.cache`` the kinds that are declared. enabled: False where it
+    has nothing to do under this configuration. reads: kinds that are read besides those that are watched. prepare:
+    awaited once, before workers and passes; caches may not be full yet (``until_synced``). beside: what else runs from
+    the start.
     """
 
     make: Callable[[ControllerContext], Any]
-    queues: tuple[Queue, ...] = ()
+    queues: Queue | tuple[Queue, ...] = ()
+    _: KW_ONLY
     reads: tuple[Resource[Any] | Watch, ...] = ()
     passes: tuple[Periodic, ...] = ()
     prepare: Callable[[Any], Awaitable[None]] | None = None
@@ -184,20 +186,25 @@ class Controller:
     enabled: Condition = always
 
     @property
+    def all_queues(self) -> tuple[Queue, ...]:
+        """Its queues, however many."""
+        return (self.queues,) if isinstance(self.queues, Queue) else self.queues
+
+    @property
     def followed(self) -> tuple[Watch, ...]:
         """All kinds whose caches it needs."""
-        watched = (watch for queue in self.queues for watch in queue.followed)
+        watched = (watch for queue in self.all_queues for watch in queue.followed)
         return (*watched, *(read if isinstance(read, Watch) else Watch(read) for read in self.reads))
 
     def build(self, context: ControllerContext) -> Runnable | None:
         """Make it, and let its queues follow its kinds. None: it has nothing to do. Raises StartError."""
         if not self.enabled(context):
             return None
-        queues = tuple(_queue(context, queue) for queue in self.queues)
+        queues = tuple(_queue(context, queue) for queue in self.all_queues)
         scopes = {watch.resource.gvr: watch.scope for watch in self.followed if watch.when(context)}
         context = replace(context, queues=queues, scopes=scopes)
         made = self.make(context)
-        for queue, work_queue in zip(self.queues, queues, strict=True):
+        for queue, work_queue in zip(self.all_queues, queues, strict=True):
             _Binding(context, made, queue, work_queue).follow()
         caches = tuple(context.cache(watch.resource) for watch in self.followed if watch.when(context))
         return _Running(context, self, made, caches)
@@ -305,7 +312,7 @@ class _Running:
         if self.declared.prepare is not None:
             await self.declared.prepare(self.made)
         await until_synced(self.caches)
-        workers = [self._worker(*pair) for pair in zip(self.declared.queues, self.context.queues, strict=True)]
+        workers = [self._worker(*pair) for pair in zip(self.declared.all_queues, self.context.queues, strict=True)]
         passes = [loop for one in self.declared.passes if (loop := self._loop(one)) is not None]
         await Together((*workers, *passes)).run()
 
