@@ -31,6 +31,7 @@ from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
 from kcm_cli.sandbox.apiserver.entry.faults import Injected
 from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest, Recorder
 from kcm_cli.sandbox.apiserver.types import User
+from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.cluster import Cluster
 from kcm_cli.sandbox.manifests import Manifest, apply
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
@@ -38,6 +39,7 @@ from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
 from kcm_cli.sandbox.report import report
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 from kcm_cli.sandbox.snapshots import Snapshot
+from kcm_cli.sandbox.streams.inside import Function, Given
 from kcm_cli.sandbox.views import POD_METADATA
 from kcm_cli.sandbox.waiting import Errors, wait, wait_async
 from kcm_cli.sandbox.warp import PATIENCE_S, WarpLoop
@@ -327,6 +329,25 @@ class HostedSandbox:
         """Images like this, a pattern given to ``fail_image``, can be pulled again."""
         self.call(self._restore_image(pattern))
 
+    def answer_exec(self, pod: str, function: Function, container: str = "") -> None:
+        """Answer ``kubectl exec`` and ``attach`` by a function from now on.
+
+        pod: ``namespace/name``, with ``*`` and ``?``. container: its name; without one, all. function: gets an
+        ``Asked`` and returns text, an ``Output`` or None; it runs on a thread, or as a coroutine on the sandbox's loop.
+        """
+        self._soon(lambda given: given.say(given.commands, (pod, container), function))
+
+    def set_logs(self, pod: str, text: str, container: str = "") -> None:
+        """What ``kubectl logs`` shows from now on. pod, container: as for ``answer_exec``."""
+        self._soon(lambda given: given.say(given.logs, (pod, container), text))
+
+    def forward(self, pod: str, port: int, to: int | str) -> None:
+        """Lead forwarded connections to a port of pods (as for ``answer_exec``) to ``PORT`` of this machine, or to
+        ``HOST:PORT``. Raises ValueError.
+        """
+        where = where_of(to)
+        self._soon(lambda given: given.say(given.ports, (pod, port), where))
+
     def make_namespace(self, name: str) -> None:
         """Make a namespace, and wait until pods can be made in it."""
         self.call(self._make_namespace(name))
@@ -474,6 +495,12 @@ class HostedSandbox:
 
     async def _restore_image(self, pattern: str) -> None:
         self._cluster.nodes.restore_image(pattern)
+
+    def _soon(self, say: Callable[[Given], None]) -> None:
+        self.call(self._say(say))
+
+    async def _say(self, say: Callable[[Given], None]) -> None:
+        say(self._sandbox.api.inside.given)
 
     async def _now(self) -> datetime:
         return self._clock.now()

@@ -15,9 +15,12 @@ from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest
 from kcm_cli.sandbox.hosted import HostOptions, Injection, Recording, SandboxError
 from kcm_cli.sandbox.manifests import Manifest, ManifestError
 from kcm_cli.sandbox.snapshots import Snapshot
+from kcm_cli.sandbox.streams.inside import Asked, Output
 from kcm_cli.testing.sandbox import AsyncSandbox, Sandbox
 
 __all__ = [
+    "Asked",
+    "Output",
     "AsyncSandbox",
     "Fault",
     "Happening",

@@ -12,6 +12,7 @@ from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions, Injection, Record
 from kcm_cli.sandbox.manifests import Manifest
 from kcm_cli.sandbox.run import Sandbox as Running
 from kcm_cli.sandbox.snapshots import Snapshot
+from kcm_cli.sandbox.streams.inside import Function
 from kcm_cli.sandbox.waiting import Errors
 from kcm_cli.sandbox.warp import PATIENCE_S
 
@@ -158,6 +159,15 @@ class AsyncSandbox:
 
     async def fail_image(self, pattern: str, message: str = "") -> None:
         await asyncio.to_thread(self.sandbox.fail_image, pattern, message)
+
+    async def answer_exec(self, pod: str, function: Function, container: str = "") -> None:
+        await asyncio.to_thread(self.sandbox.answer_exec, pod, function, container)
+
+    async def set_logs(self, pod: str, text: str, container: str = "") -> None:
+        await asyncio.to_thread(self.sandbox.set_logs, pod, text, container)
+
+    async def forward(self, pod: str, port: int, to: int | str) -> None:
+        await asyncio.to_thread(self.sandbox.forward, pod, port, to)
 
     async def restore_image(self, pattern: str) -> None:
         await asyncio.to_thread(self.sandbox.restore_image, pattern)

@@ -13,7 +13,6 @@ class CSRSigningConfig:
     """Options of the certificatesigningrequest-signing controller."""
 
     SECTION: ClassVar[str] = "Certificatesigningrequest-signing-controller"
-    KEY: ClassVar[str] = "CSRSigningController"
 
     cert_file: str = option(
         STRING,

@@ -12,7 +12,6 @@ class DaemonSetConfig:
     """Options of the daemonset controller."""
 
     SECTION: ClassVar[str] = "Daemonset-controller"
-    KEY: ClassVar[str] = "DaemonSetController"
 
     concurrent_syncs: int = option(
         INT32,

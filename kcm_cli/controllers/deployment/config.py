@@ -12,7 +12,6 @@ class DeploymentConfig:
     """Options of the deployment controller."""
 
     SECTION: ClassVar[str] = "Deployment-controller"
-    KEY: ClassVar[str] = "DeploymentController"
 
     concurrent_syncs: int = option(
         INT32,

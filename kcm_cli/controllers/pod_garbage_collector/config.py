@@ -12,7 +12,6 @@ class PodGarbageCollectorConfig:
     """Options of the pod-garbage-collector controller."""
 
     SECTION: ClassVar[str] = "Pod-garbage-collector-controller"
-    KEY: ClassVar[str] = "PodGCController"
 
     terminated_pod_threshold: int = option(
         INT32,

@@ -1,9 +1,0 @@
-"""podgroup-protection-controller: see ``controller``."""
-
-from kcm_cli.engine.descriptor import Descriptor
-
-DESCRIPTOR = Descriptor(
-    name="podgroup-protection-controller",
-    client="podgroup-protection-controller",
-    gates=("GenericWorkload",),
-)

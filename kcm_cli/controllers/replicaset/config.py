@@ -12,7 +12,6 @@ class ReplicaSetConfig:
     """Options of the replicaset controller."""
 
     SECTION: ClassVar[str] = "Replicaset-controller"
-    KEY: ClassVar[str] = "ReplicaSetController"
 
     concurrent_syncs: int = option(
         INT32,

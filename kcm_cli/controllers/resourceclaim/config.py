@@ -12,7 +12,6 @@ class ResourceClaimConfig:
     """Options of the resourceclaim controller."""
 
     SECTION: ClassVar[str] = "Resourceclaim-controller"
-    KEY: ClassVar[str] = "ResourceClaimController"
 
     concurrent_syncs: int = option(
         INT32,

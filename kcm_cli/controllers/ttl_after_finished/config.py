@@ -12,7 +12,6 @@ class TTLAfterFinishedConfig:
     """Options of the ttl-after-finished controller."""
 
     SECTION: ClassVar[str] = "Ttl-after-finished-controller"
-    KEY: ClassVar[str] = "TTLAfterFinishedController"
 
     concurrent_syncs: int = option(
         INT32,

@@ -62,6 +62,7 @@ from kcm_cli.sandbox.apiserver.strategy.service_allocation import ServiceAllocat
 from kcm_cli.sandbox.apiserver.tables.media import media
 from kcm_cli.sandbox.apiserver.types import ApiError, RequestInfo, User
 from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
+from kcm_cli.sandbox.streams.inside import Inside
 
 _log = logging.getLogger(__name__)
 
@@ -153,6 +154,11 @@ class ApiServer:
     def components(self) -> Components:
         """What runs beside this server."""
         return self._verbs.components
+
+    @property
+    def inside(self) -> Inside:
+        """What containers answer."""
+        return self._verbs.inside
 
     def aggregate(self, api: AggregatedApi) -> None:
         """Serve a group that is not kept in the store, as an aggregated API server would."""

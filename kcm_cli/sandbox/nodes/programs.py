@@ -11,7 +11,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MOST_CHARACTERS, MOST_DEPTH, MOST_STEPS = 4096, 16, 2000
 _LONG_S = 1e9
@@ -27,10 +27,14 @@ _SPAN = re.compile(r"(\d+\.?\d*|\.\d+)([smhd]?)", re.ASCII)
 _REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
 _PLAIN = re.compile(r"[\w./:-]*", re.ASCII)
-_REDIRECTION = re.compile(r"\d?(?:>>?|<)(?:&\d|\s*[\w./-]+)", re.ASCII)
+_REDIRECTION = re.compile(r"(\d?)(>>?|<)(&\d|\s*[\w./-]+)", re.ASCII)
+_INTO_FILE = "\x01"
+"""Stands where the output of a command goes to a file."""
 _ARITHMETIC = re.compile(r"\$(?:\(\(\s*|\(expr\s+)(-?\d{1,9})\s*([-+*/%])\s*(-?\d{1,9})\s*\)\)?", re.ASCII)
 _SUBSTITUTION = re.compile(r"\$\([^()]*\)|`[^`]*`")
 _PUNCTUATION = ";&|()<>\n"
+_WRITERS = frozenset(("echo", "printf"))
+_ESCAPED, _ESCAPES = re.compile(r"\\([nt\\])"), {"n": "\n", "t": "\t", "\\": "\\"}
 _OPENING = frozenset(("if", "while", "until", "for", "{", "!"))
 _CLOSING = frozenset(("then", "elif", "else", "fi", "do", "done", "}"))
 
@@ -42,6 +46,8 @@ class Outcome:
     lasts_s: float
     code: int
     files: frozenset[str] = frozenset()
+    output: tuple[tuple[float, str], ...] = ()
+    """What echo and printf write, each with the seconds after which they do."""
 
 
 class _Unknown(Exception):
@@ -81,7 +87,7 @@ def outcome(
         code = machine.code
     except _Unknown:
         return None
-    return Outcome(machine.elapsed_s, code, frozenset(machine.files))
+    return Outcome(machine.elapsed_s, code, frozenset(machine.files), tuple(machine.output))
 
 
 def _name(word: str) -> str:
@@ -127,13 +133,18 @@ def _tokens(script: str) -> list[str]:
     if len(script) > MOST_CHARACTERS:
         raise _Unknown
     lines = (line for line in script.replace("\\\n", " ").split("\n") if not line.lstrip().startswith("#"))
-    text = _SUBSTITUTION.sub("$_", _REDIRECTION.sub(" ", "\n".join(lines)))
+    text = _SUBSTITUTION.sub("$_", _REDIRECTION.sub(_redirected, "\n".join(lines)))
     lexer = shlex.shlex(text, posix=True, punctuation_chars=_PUNCTUATION)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     try:
         return [_operator(token) if token and not token.strip(_PUNCTUATION) else token for token in lexer]
     except ValueError:  # a quotation that does not end
         raise _Unknown from None
+
+
+def _redirected(match: re.Match[str]) -> str:
+    into_file = match[1] in ("", "1") and match[2] != "<" and not match[3].startswith("&")
+    return f" {_INTO_FILE} " if into_file else " "
 
 
 def _operator(token: str) -> str:
@@ -266,6 +277,7 @@ class _Shell:
     strict: bool = False
     steps: int = 0
     depth: int = 0
+    output: list[tuple[float, str]] = field(default_factory=list)
 
     def program(self, words: Sequence[str]) -> int:
         """Run one program; its exit code."""
@@ -282,6 +294,8 @@ class _Shell:
             return 1
         if name == "touch":
             self._touch(rest)
+        if name in ("echo", "printf"):
+            self._write(name, rest)
         if name in ("env", "date") and any(not word.startswith(("-", "+")) for word in rest):
             raise _Unknown
         if name in _WELL:
@@ -337,6 +351,16 @@ class _Shell:
         if self.elapsed_s > _LONG_S:
             self.elapsed_s = math.inf
             raise _Ended
+
+    def _write(self, name: str, words: Sequence[str]) -> None:
+        if _INTO_FILE in words:
+            return
+        end = "\n"
+        if name == "printf":
+            words, end = [_ESCAPED.sub(lambda match: _ESCAPES[match[1]], word) for word in words[:1]], ""
+        elif words and words[0] == "-n":
+            words, end = words[1:], ""
+        self.output.append((self.elapsed_s, " ".join(words) + end))
 
     def _touch(self, words: Sequence[str]) -> None:
         if any("$" in word for word in words):
@@ -397,7 +421,7 @@ class _Shell:
                 raise _Unknown
 
     def _simple(self, words: Sequence[str]) -> None:
-        words = [*words]
+        words = [*words] if words[0] in _WRITERS else [word for word in words if word != _INTO_FILE]
         while words and re.match(r"[A-Za-z_]\w*=", words[0]):
             words.pop(0)
         if words and words[0] == "exec":

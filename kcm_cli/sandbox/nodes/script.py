@@ -180,10 +180,7 @@ class _Reader:
         self, container: SimulatedContainer, role: Role, scope: str, reason: str
     ) -> tuple[int, Run, Run] | None:
         """The first run and the later ones as the command says: these find what it left in emptyDirs."""
-        env = _known_env(container, self._pod)
-        words = tuple(programs.expand(word, env) for word in (*container.command, *container.args))
-        volumes = {volume.name for volume in self._pod.spec.volumes if volume.empty_dir is not None}
-        scratch = tuple(mount.mount_path for mount in container.volume_mounts if mount.name in volumes)
+        words, env, scratch = program_of(container, self._pod)
         first = programs.outcome(words, env, scratch)
         if first is None:
             return None
@@ -196,6 +193,16 @@ class _Reader:
         least_s = 0.0 if role is Role.INIT else SHORT_RUN_S
         lasts_s = self._wishes.seconds(RUN_TIME, scope, max(known.lasts_s, least_s))
         return Run(lasts_s, known.code, reason)
+
+
+def program_of(
+    container: SimulatedContainer, pod: SimulatedPod
+) -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...]]:
+    """The command with its arguments, the variables that are known, and the folders with only the pod's own files."""
+    env = _known_env(container, pod)
+    words = tuple(programs.expand(word, env) for word in (*container.command, *container.args))
+    volumes = {volume.name for volume in pod.spec.volumes if volume.empty_dir is not None}
+    return words, env, tuple(mount.mount_path for mount in container.volume_mounts if mount.name in volumes)
 
 
 def _known_env(container: SimulatedContainer, pod: SimulatedPod) -> dict[str, str]:

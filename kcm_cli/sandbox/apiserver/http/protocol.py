@@ -22,16 +22,26 @@ import httptools
 from kcm_cli.component.connection_limits import ConnectionLimits, Slot
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.types import Dropped
+from kcm_cli.sandbox.streams.upgrade import Upgraded
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 BODY_S = 60.0
 """A body has to come within the time of a request."""
 GZIP_BYTES = 128 * 1024
 _GZIP_LEVEL = 1
+_UNREAD_PARTS = 16
 _log = logging.getLogger(__name__)
 _NO_QUERY: tuple[tuple[str, str], ...] = ()
 _REASONS = {
-    **{200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 304: "Not Modified", 400: "Bad Request"},
+    **{
+        101: "Switching Protocols",
+        200: "OK",
+        201: "Created",
+        202: "Accepted",
+        204: "No Content",
+        304: "Not Modified",
+        400: "Bad Request",
+    },
     **{401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable"},
     **{409: "Conflict", 410: "Gone", 413: "Request Entity Too Large", 415: "Unsupported Media Type"},
     **{
@@ -63,7 +73,7 @@ class HttpConnection(asyncio.Protocol):
     def __init__(self, server: Connections) -> None:
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
-        self._transport: asyncio.Transport | None = None
+        self.transport: asyncio.Transport | None = None
         self._peer: bytes | None = None
         self._waiting: deque[tuple[Request, bool]] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -81,11 +91,13 @@ class HttpConnection(asyncio.Protocol):
         self._rest = bytearray()
         self._tail = b""
         self._too_large = False
+        self._upgrading = False
+        self._duplex = _Duplex(self)
 
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
         address = str((transport.get_extra_info("peername") or ("",))[0])
         self._slot = self._server.limits.admit(address, self.abort)
         if self._slot is None:
@@ -100,6 +112,9 @@ class HttpConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         slot = self._slot
         if slot is None or self._closing:
+            return
+        if self._upgrading:
+            self._duplex.feed(data)
             return
         if not self._fits(slot, len(data)):
             slot.refuse()
@@ -126,8 +141,9 @@ class HttpConnection(asyncio.Protocol):
     def _feed(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._closing = True
+        except httptools.HttpParserUpgrade as upgrade:
+            self._upgrading = True
+            self._duplex.feed(data[upgrade.args[0] :])
         except httptools.HttpParserInvalidMethodError:
             self._unknown_method(data)
         except httptools.HttpParserError:
@@ -156,8 +172,9 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._server.open.discard(self)
-        self._transport = None
+        self.transport = None
         self._rest, self._body, self._headers = bytearray(), [], {}
+        self._duplex.end()
         if self._slot is not None:
             self._server.limits.leave(self._slot)
         self._waiting.clear()
@@ -199,8 +216,8 @@ class HttpConnection(asyncio.Protocol):
         self._in_head = self._head_begun = False
         if self._slot is not None:
             self._slot.idle(BODY_S)
-        if self._headers.get("expect", "").lower() == "100-continue" and self._transport is not None:
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if self._headers.get("expect", "").lower() == "100-continue" and self.transport is not None:
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
         self._length += len(body)
@@ -221,8 +238,8 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(413, _TOO_LARGE, "application/json")
         elif self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._serve())
-        elif len(self._waiting) > 16 and self._transport is not None:
-            self._transport.pause_reading()
+        elif len(self._waiting) > 16 and self.transport is not None:
+            self.transport.pause_reading()
 
     # Answering
 
@@ -242,14 +259,17 @@ class HttpConnection(asyncio.Protocol):
     async def _answer(self, request: Request, keep_alive: bool) -> None:
         self._begun = False
         answer = await self._server.handler(request, self._peer)
-        if isinstance(answer, Stream):
+        if isinstance(answer, Upgraded):
+            await self._upgrade(answer)
+            keep_alive = False
+        elif isinstance(answer, Stream):
             await self._stream(answer, keep_alive)
         else:
             await self._whole(request, answer, keep_alive)
-        if not keep_alive or self._closing:
+        if not keep_alive or self._closing or self._upgrading:
             self.close()
-        elif self._transport is not None:
-            self._transport.resume_reading()
+        elif self.transport is not None:
+            self.transport.resume_reading()
             if not self._waiting and self._slot is not None:
                 self._slot.idle()
 
@@ -265,34 +285,46 @@ class HttpConnection(asyncio.Protocol):
         if len(body) >= GZIP_BYTES and "gzip" in request.headers.get("accept-encoding", ""):
             encoding = "gzip"
             body = await asyncio.to_thread(gzip.compress, body, _GZIP_LEVEL)
-        if self._transport is None:
+        if self.transport is None:
             return
         length = f"Content-Length: {len(body)}\r\n"
         head = self._head(answer.status, answer.headers, keep_alive, encoding, length)
         self._begun = True
-        self._transport.write(head if request.method == "HEAD" else head + body)
-        await self._drained()
+        self.transport.write(head if request.method == "HEAD" else head + body)
+        await self.drained()
 
     async def _stream(self, answer: Stream, keep_alive: bool) -> None:
-        if self._transport is None:
+        if self.transport is None:
             return
         head = self._head(answer.status, answer.headers, keep_alive, "", "Transfer-Encoding: chunked\r\n")
         self._begun = True
-        self._transport.write(head)
+        self.transport.write(head)
         self._endless = True
         chunks: Any = answer.chunks
         async with aclosing(chunks):
             async for chunk in chunks:
-                if self._transport is None:
+                if self.transport is None:
                     return
-                self._transport.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
+                self.transport.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
                 if self._writable is not None:
-                    await self._drained()
+                    await self.drained()
         self._endless = False
-        if self._transport is not None:
-            self._transport.write(b"0\r\n\r\n")
+        if self.transport is not None:
+            self.transport.write(b"0\r\n\r\n")
 
-    async def _drained(self) -> None:
+    async def _upgrade(self, answer: Upgraded) -> None:
+        """What follows is not HTTP: the answer's own business, until it is done or the client is gone."""
+        if self.transport is None or not self._upgrading:
+            return
+        lines = [f"HTTP/1.1 101 {_REASONS[101]}\r\n"]
+        lines += [f"{_written(name)}: {answer.headers[name]}\r\n" for name in sorted(answer.headers)]
+        self._begun = True
+        self.transport.write("".join([*lines, "\r\n"]).encode("latin-1"))
+        self._endless = True
+        await answer.serve(self._duplex)
+
+    async def drained(self) -> None:
+        """Wait while the client is slow to read."""
         while self._writable is not None:
             await self._writable
 
@@ -313,18 +345,18 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(
         self, status: int, body: bytes, content_type: str = "text/plain; charset=utf-8", *, close: bool = True
     ) -> None:
-        if self._transport is not None and not self._closing:
+        if self.transport is not None and not self._closing:
             self._closing = True
             length = f"Content-Length: {len(body)}\r\n"
-            self._transport.write(self._head(status, {"content-type": content_type}, False, "", length) + body)
+            self.transport.write(self._head(status, {"content-type": content_type}, False, "", length) + body)
             if close:
                 self.close()
 
     def close(self) -> None:
         """Close once what was written is sent."""
         self._closing = True
-        if self._transport is not None:
-            self._transport.close()
+        if self.transport is not None:
+            self.transport.close()
 
     @property
     def busy(self) -> bool:
@@ -335,8 +367,51 @@ class HttpConnection(asyncio.Protocol):
         """Close at once."""
         if self._task is not None:
             self._task.cancel()
-        if self._transport is not None:
-            self._transport.abort()
+        if self.transport is not None:
+            self.transport.abort()
+
+
+class _Duplex:
+    """A connection after its request. Reading stops while nobody takes what has come."""
+
+    def __init__(self, connection: HttpConnection) -> None:
+        self._connection = connection
+        self._parts: list[bytes] = []
+        self._ended = False
+        self._waiting: asyncio.Future[None] | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Bytes have come."""
+        self._parts.append(data)
+        self._wake()
+        transport = self._connection.transport
+        if transport is not None and len(self._parts) > _UNREAD_PARTS:
+            transport.pause_reading()
+
+    def end(self) -> None:
+        """Nothing will come any more."""
+        self._ended = True
+        self._wake()
+
+    async def read(self) -> bytes:
+        while not any(self._parts) and not self._ended:
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
+        found, self._parts = b"".join(self._parts), []
+        if (transport := self._connection.transport) is not None:
+            transport.resume_reading()
+        return found
+
+    def write(self, data: bytes) -> None:
+        if (transport := self._connection.transport) is not None:
+            transport.write(data)
+
+    async def drained(self) -> None:
+        await self._connection.drained()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
 
 @cache

@@ -1,13 +1,13 @@
 """Subresources that a kubelet answers: logs, exec, attach, port forwarding, proxies.
 
-The checks that come before a kubelet is asked are made; behind them is nobody, since nodes are simulated.
+The checks that come before a kubelet is asked are made; behind them is ``streams.inside``. There are no proxies.
 
 upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, pkg/apis/core/validation (v1.36)
 """
 
 import ipaddress
 
-from kcm_cli.rest.transport import Response
+from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.refusals import bad_request, invalid_kind, not_found
 from kcm_cli.sandbox.apiserver.registry import refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -17,36 +17,44 @@ from kcm_cli.sandbox.apiserver.registry.reading import fetch
 from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.streams.inside import Inside
 
 _LISTS = ("initContainers", "containers", "ephemeralContainers")
 _NOT_POSITIVE = "must be greater than 0"
 _SCHEMES = ("http", "https")
 
 
-def answer(core: Core, call: Call) -> Response:
-    """Whatever can be answered without a kubelet. Raises ApiError."""
+def answer(core: Core, inside: Inside, call: Call) -> Response | Stream:
+    """Raises ApiError."""
     if call.resource.gvr.plural == "pods":
         if call.subresource == "proxy":
             _check_proxied(core, call)
         elif call.subresource == "log":
             _check_log_options(call)
-            if not _node_of(core, call):
-                return Response(204, {}, b"")
-        elif not _node_of(core, call):
-            raise bad_request(f"pod {call.name} does not have a host assigned")
+            pod = _bound(core, call)
+            return Response(204, {}, b"") if pod is None else inside.logs(call, pod)
+        else:
+            pod = _bound(core, call)
+            if pod is None:
+                raise bad_request(f"pod {call.name} does not have a host assigned")
+            return (
+                inside.port_forward(call, pod)
+                if call.subresource == "portforward"
+                else inside.remote_command(call, pod)
+            )
     else:
         _found(core, call)
     what = f"{call.resource.gvr.plural}/{call.subresource}"
     raise refusals.not_implemented(f"{what} needs a kubelet, which this local control plane does not have")
 
 
-def _node_of(core: Core, call: Call) -> str:
-    """The node of the pod, whose container has to exist. Raises ApiError 400, 404."""
-    pod: Tree = fetch(core, call).doc
-    spec: Tree = pod["spec"]
+def _bound(core: Core, call: Call) -> Stored | None:
+    """The pod, whose container has to exist, if it has a node. Raises ApiError 400, 404."""
+    stored = fetch(core, call)
+    pod: Tree = stored.doc
     if call.subresource != "portforward":
         _check_container(call.query.get("container", ""), pod)
-    return str(spec.get("nodeName") or "")
+    return stored if pod["spec"].get("nodeName") else None
 
 
 def _check_container(name: str, pod: Tree) -> None:

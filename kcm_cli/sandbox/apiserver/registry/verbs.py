@@ -20,6 +20,7 @@ from kcm_cli.sandbox.apiserver.registry.watching import Watching
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.streams.inside import Inside
 
 _PARTS = ("status", "finalize", "approval", "ephemeralcontainers", "resize")
 _TOKEN_REQUEST = Target("authentication.k8s.io", "v1", "TokenRequest")
@@ -38,6 +39,7 @@ class Verbs:
         pods, scaling = PodWrites(core, deleter), Scaling(core, updater)
         self.watching = Watching(core)
         self.components = Components()
+        self.inside = Inside(core.store, core.clock)
         self._main: dict[str, Handler] = {
             "get": reader.get,
             "list": reader.list,
@@ -64,7 +66,7 @@ class Verbs:
         """Raises ApiError."""
         if call.subresource:
             if call.subresource in KUBELET:
-                return kubelet.answer(self._core, call)
+                return kubelet.answer(self._core, self.inside, call)
             handler = self._parts[call.subresource].get(call.info.verb)
         else:
             gvr = call.resource.gvr

@@ -156,13 +156,12 @@ def test_of_many_finished_pods_some_are_deleted_at_a_time(play):
             name="c",
             clock=world.clock,
             client=Client(),
-            cache=informers.get,
-            config=lambda kind: PodGarbageCollectorConfig(terminated_pod_threshold=100),
+            informers=informers,
             queue=lambda name: WorkQueue(name, world.clock),
             gates=SimpleNamespace(enabled=lambda name: True),
             metrics=Registry(),
         )
-        sweep = asyncio.create_task(PodGarbageCollector(context).sweep())
+        sweep = asyncio.create_task(PodGarbageCollector(context, 100).sweep())
         while not most:
             await asyncio.sleep(0)
             turns += 1

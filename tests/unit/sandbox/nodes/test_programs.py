@@ -65,7 +65,26 @@ def test_scripts(script: str) -> None:
     ],
 )
 def test_programs(words: list[str], seconds: float, code: int) -> None:
-    assert outcome(words, {}) == Outcome(seconds, code)
+    known = outcome(words, {})
+    assert known is not None
+    assert (known.lasts_s, known.code) == (seconds, code)
+
+
+@pytest.mark.parametrize(
+    ("script", "output"),
+    [
+        ("echo hi there; sleep 2; echo -n a; printf 'b\\tc\\n%s' d", [(0, "hi there\n"), (2, "a"), (2, "b\tc\n%s")]),
+        ("echo $NAME; echo '$NAME'; echo no >&2", [(0, "me\n"), (0, "me\n"), (0, "no\n")]),
+        ("echo a > /data/f; echo b >>f; echo c 2>/dev/null; echo d 1>f", [(0, "c\n")]),
+        ("for i in 1 2; do echo x; sleep 1; done", [(0, "x\n"), (1, "x\n")]),
+        ("if true > /dev/null; then echo yes; fi; exit 3 > f", [(0, "yes\n")]),
+        ("while true; do echo x; sleep 1; done", [(0, "x\n")]),
+    ],
+)
+def test_what_echo_writes(script: str, output: list[tuple[float, str]]) -> None:
+    known = outcome(("sh", "-c", script), {"NAME": "me"}, ("/data",))
+    assert known is not None
+    assert list(known.output) == output
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,191 @@
+"""Ports of pods, led to servers of this machine: over SPDY, over SPDY in a WebSocket, or over a WebSocket.
+
+upstream: staging/src/k8s.io/{apimachinery/pkg/util,cri-streaming/pkg/streaming}/portforward
+"""
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kcm_cli.sandbox.streams import spdy, websocket
+from kcm_cli.sandbox.streams.pipe import Pipe
+from kcm_cli.sandbox.streams.upgrade import Duplex, Upgraded, upgraded
+
+PROTOCOL = "portforward.k8s.io"
+TUNNEL = f"SPDY/3.1+{PROTOCOL}"
+CHANNELS = ("v4.channel.k8s.io",)
+_PART = 32 * 1024
+
+Find = Callable[[int], tuple[str, int]]
+"""Where a port leads. Raises LookupError with the reason why it leads nowhere."""
+
+
+def over_spdy(find: Find) -> Upgraded:
+    """The answer to a client that speaks SPDY/3.1."""
+
+    async def serve(duplex: Duplex) -> None:
+        await _Forwarder(duplex.write, duplex.drained, find).run(duplex.read)
+
+    return upgraded({"upgrade": "SPDY/3.1", "connection": "Upgrade", "x-stream-protocol-version": PROTOCOL}, serve)
+
+
+def tunnelled(headers: Mapping[str, str], find: Find) -> Upgraded:
+    """The answer to a client whose SPDY is in the messages of a WebSocket."""
+
+    async def serve(duplex: Duplex) -> None:
+        reader = websocket.Reader()
+
+        async def read() -> bytes:
+            while not reader.closed and (data := await duplex.read()):
+                found = b"".join(reader.receive(data))
+                if reader.replies:
+                    duplex.write(bytes(reader.replies))
+                    reader.replies.clear()
+                if found:
+                    return found
+            return b""
+
+        def write(data: bytes) -> None:
+            duplex.write(websocket.message(data))
+
+        await _Forwarder(write, duplex.drained, find).run(read)
+        duplex.write(websocket.close())
+
+    return upgraded(websocket.answer_headers(headers, TUNNEL), serve)
+
+
+def over_channels(headers: Mapping[str, str], ports: Sequence[int], find: Find) -> Upgraded:
+    """The answer to a client of WebSockets: two channels for each port, for data and for an error."""
+
+    async def serve(duplex: Duplex) -> None:
+        async with asyncio.TaskGroup() as group:
+            pipes = []
+            for index, port in enumerate(ports):
+                pipes.append(Pipe())
+                for channel in (2 * index, 2 * index + 1):
+                    duplex.write(websocket.message(bytes([channel]) + struct.pack("<H", port)))
+                link = _ChannelLink(duplex, index, pipes[index], find)
+                group.create_task(link.run(port))
+            reader = websocket.Reader()
+            with contextlib.suppress(websocket.WebSocketError):
+                while not reader.closed and (data := await duplex.read()):
+                    for message in reader.receive(data):
+                        if message and message[0] % 2 == 0 and message[0] // 2 < len(pipes):
+                            await pipes[message[0] // 2].write(message[1:])
+                    if reader.replies:
+                        duplex.write(bytes(reader.replies))
+                        reader.replies.clear()
+            for pipe in pipes:
+                pipe.end()
+
+    return upgraded(websocket.answer_headers(headers, websocket.chosen(headers, CHANNELS) or ""), serve)
+
+
+@dataclass(slots=True)
+class _ChannelLink:
+    duplex: Duplex
+    index: int
+    pipe: Pipe
+    find: Find
+
+    async def run(self, port: int) -> None:
+        async def send(data: bytes) -> None:
+            if data:
+                self.duplex.write(websocket.message(bytes([2 * self.index]) + data))
+                await self.duplex.drained()
+
+        problem = await _linked(port, self.find, self.pipe, send)
+        if problem:
+            self.duplex.write(websocket.message(bytes([2 * self.index + 1]) + problem.encode()))
+
+
+@dataclass(slots=True)
+class _Forwarder:
+    """All connections of one SPDY session."""
+
+    write: Callable[[bytes], None]
+    drained: Callable[[], Awaitable[None]]
+    find: Find
+    session: spdy.Session = field(default_factory=spdy.Session)
+    pipes: dict[int, Pipe] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+
+    async def run(self, read: Callable[[], Awaitable[bytes]]) -> None:
+        async with asyncio.TaskGroup() as group:
+            with contextlib.suppress(spdy.SpdyError, websocket.WebSocketError):
+                while data := await read():
+                    for event in self.session.receive(data):
+                        await self._on(event, group)
+                    if self.session.replies:
+                        self.write(bytes(self.session.replies))
+                        self.session.replies.clear()
+            for pipe in self.pipes.values():
+                pipe.end()
+
+    async def _on(self, event: spdy.Opened | spdy.Data | spdy.Reset, group: asyncio.TaskGroup) -> None:
+        match event:
+            case spdy.Opened(stream, headers):
+                self.write(self.session.accept(stream))
+                request = headers.get("requestid", "")
+                if headers.get("streamtype") == "error":
+                    self.errors[request] = stream
+                elif headers.get("streamtype") == "data":
+                    self.pipes[stream] = Pipe()
+                    port = headers.get("port", "")
+                    group.create_task(self._link(stream, int(port) if port.isdigit() else 0, request))
+            case spdy.Data(stream, data, end):
+                pipe = self.pipes.get(stream)
+                if pipe is not None:
+                    await pipe.write(data)
+                    if end:
+                        pipe.end()
+            case spdy.Reset(stream):
+                pipe = self.pipes.get(stream)
+                if pipe is not None:
+                    pipe.end()
+
+    async def _link(self, stream: int, port: int, request: str) -> None:
+        async def send(data: bytes) -> None:
+            self.write(self.session.data(stream, data, end=not data))
+            await self.drained()
+
+        problem = await _linked(port, self.find, self.pipes[stream], send)
+        self.pipes.pop(stream, None)
+        error = self.errors.pop(request, None)
+        if error is not None:
+            self.write(self.session.data(error, problem.encode(), end=True))
+        if problem:
+            self.write(self.session.data(stream, b"", end=True))
+
+
+async def _linked(port: int, find: Find, pipe: Pipe, send: Callable[[bytes], Awaitable[None]]) -> str:
+    """Copy bytes until both sides are done; what is wrong, if anything. ``send``: an empty text is the end."""
+    try:
+        host, target = find(port)
+        reader, writer = await asyncio.open_connection(host, target)
+    except LookupError as error:
+        return str(error.args[0])
+    except OSError as error:
+        return f"cannot connect to port {port}: {error.strerror or error}"
+
+    async def upwards() -> None:
+        while data := await pipe.read():
+            writer.write(data)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+
+    up = asyncio.ensure_future(upwards())
+    try:
+        while data := await reader.read(_PART):
+            await send(data)
+        await send(b"")
+    except OSError as error:
+        return f"the connection to port {port} broke: {error.strerror or error}"
+    finally:
+        up.cancel()
+        await asyncio.wait((up,))
+        writer.close()
+    return ""

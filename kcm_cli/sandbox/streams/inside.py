@@ -1,0 +1,449 @@
+"""What is inside of containers for kubectl: logs, commands, ports.
+
+Answers come from functions of a test, from annotations, or from what a container's simple command writes. Where there
+is nothing to say, the client is told so once.
+
+upstream: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/logs, pkg/kubelet/server/server.go
+"""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import TypeVar, cast
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.component.clock import Clock
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.rest.transport import Response, Stream
+from kcm_cli.sandbox.apiserver.refusals import bad_request
+from kcm_cli.sandbox.apiserver.registry.answers import TEXT_HEADERS, text_response
+from kcm_cli.sandbox.apiserver.registry.call import Call
+from kcm_cli.sandbox.apiserver.registry.options import integer
+from kcm_cli.sandbox.apiserver.store import Store, Stored
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
+from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
+from kcm_cli.sandbox.nodes import programs
+from kcm_cli.sandbox.nodes.script import PREFIX, program_of
+from kcm_cli.sandbox.streams import forward, remote, websocket
+from kcm_cli.sandbox.streams.remote import Console, Wanted
+from kcm_cli.sandbox.streams.upgrade import Upgraded
+from kcm_cli.sandbox.views import SimulatedPod, containers_of
+
+LOGS, EXEC, EXEC_CODE, FORWARD = "logs", "exec", "exec-code", "forward"
+_GVR = GVR("", "v1", "pods")
+_STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+_WHY = "nothing runs in the containers of a sandbox"
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+_UNSEEN = datetime(1, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command writes, and its exit code."""
+
+    stdout: str | bytes = ""
+    stderr: str | bytes = ""
+    exit_code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a container. ``command`` is empty for ``kubectl attach``.
+
+    ``stdin``: all that the client has sent, where it sends something and there is no terminal. ``console``: for
+    functions that are coroutines: ``await console.stdin.read()``, ``await console.write(data, error=False)``.
+    """
+
+    namespace: str
+    pod: str
+    container: str
+    command: tuple[str, ...]
+    stdin: bytes
+    tty: bool
+    console: Console
+
+
+Answer = Output | str | bytes | None
+Function = Callable[[Asked], Answer | Awaitable[Answer]]
+
+
+@dataclass(slots=True)
+class Given:
+    """What a test has said of pods (``namespace/name`` with ``*`` and ``?``) and their containers or ports.
+
+    Of those that fit, the one that was named last counts.
+    """
+
+    logs: dict[tuple[str, str], str] = field(default_factory=dict)
+    commands: dict[tuple[str, str], Function] = field(default_factory=dict)
+    ports: dict[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
+
+    def say(self, known: dict[K, V], key: K, value: V) -> None:
+        """Say it last, whatever was said before."""
+        known.pop(key, None)
+        known[key] = value
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of a container, as its pod's status tells it."""
+
+    started: datetime
+    finished: datetime | None
+
+
+class Inside:
+    """See the module. ``given`` may be added to at any time."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.given = Given()
+        self._store = store
+        self._clock = clock
+        self._made_up = MadeUp(store)
+
+    # -- logs
+
+    def logs(self, call: Call, stored: Stored) -> Response | Stream:
+        """Raises ApiError."""
+        query, pod = call.query, _Pod(stored)
+        name = query.get("container", "") or pod.default
+        previous, follow = query.get("previous") in _TRUE, query.get("follow") in _TRUE
+        run = pod.run(name, previous=previous)
+        if run is None:
+            if previous:
+                raise bad_request(f'previous terminated container "{name}" in pod "{call.name}" not found')
+            raise bad_request(f'container "{name}" in pod "{call.name}" is waiting to start: {pod.waits(name)}')
+        lines = self._lines(pod, name)
+        if lines is None:
+            text = f"there are no logs: {_WHY}; give it some with the annotation {PREFIX}{LOGS}.{name}"
+            if follow:  # kubectl would repeat a refusal for twenty seconds
+                return text_response(200, f"{text}\n")
+            raise bad_request(text)
+        chosen = _Chosen(call, self._clock.now())
+        timed = [(run.started + timedelta(seconds=after), text) for after, text in lines]
+        if run.finished is not None:
+            timed = [(at, text) for at, text in timed if at <= run.finished]
+            follow = False
+        now = self._clock.now()
+        if not follow:
+            return Response(200, TEXT_HEADERS, chosen.past([line for line in timed if line[0] <= now]))
+        return Stream(200, TEXT_HEADERS, self._followed(pod, name, timed, chosen))
+
+    async def _followed(
+        self, pod: "_Pod", name: str, lines: "list[tuple[datetime, str]]", chosen: "_Chosen"
+    ) -> AsyncIterator[bytes]:
+        """What has been written, then what is, until the run ends or the pod is gone."""
+        clock, store = self._clock, self._store
+        watcher = store.watch(_GVR, pod.namespace, store.revision)
+        now = clock.now()
+        coming = [line for line in lines if line[0] > now]
+        try:
+            if past := chosen.past([line for line in lines if line[0] <= now]):
+                yield past
+            end = _end(store, pod, name)
+            while end is None or (coming and coming[0][0] <= end):
+                now = clock.now()
+                while coming and coming[0][0] <= now:
+                    yield chosen.line(*coming.pop(0))
+                wake = clock.call_later((coming[0][0] - now).total_seconds(), watcher.wake) if coming else None
+                await watcher.wait()
+                if wake is not None:
+                    wake.cancel()
+                watcher.take()
+                end = _end(store, pod, name)
+        finally:
+            watcher.close()
+
+    def _lines(self, pod: "_Pod", name: str) -> list[tuple[float, str]] | None:
+        """Seconds from the start of a run and a line of its log. None: it has none."""
+        text = _last(self.given.logs, pod.key, name)
+        text = pod.wish(LOGS, name) if text is None else text
+        if text is not None:
+            return [(0.0, line) for line in text.splitlines()]
+        container = next((each for each in containers_of(pod.view) if each.name == name), None)
+        if container is None or not (container.command or container.args):
+            return None
+        known = programs.outcome(*program_of(container, pod.view))
+        if known is None:
+            return None
+        return list(_whole_lines(known.output))
+
+    # -- exec and attach
+
+    def remote_command(self, call: Call, stored: Stored) -> Upgraded:
+        """Raises ApiError."""
+        pod, query = _Pod(stored), call.query
+        name = query.get("container", "") or pod.default
+        run = pod.run(name, previous=False)
+        if run is None or run.finished is not None:
+            raise bad_request(f'container not found ("{name}")')
+        wanted = Wanted(*(query.get(each) in _TRUE for each in ("stdin", "stdout", "stderr", "tty")))
+        if not (wanted.stdin or wanted.stdout or wanted.stderr):
+            raise bad_request("you must specify at least 1 of stdin, stdout, stderr")
+        command = tuple(value for key, value in call.request.query if key == "command")
+        if call.subresource == "attach":
+            command = ()
+        program = self._program(pod, name, command)
+        headers = call.request.headers
+        if websocket.asked(headers):
+            protocol = websocket.chosen(headers, remote.WEBSOCKETS)
+            if protocol is None:
+                raise bad_request(f"no protocol of {websocket.protocols(headers)} is known")
+            return remote.over_websocket(headers, wanted, protocol, program)
+        offered = [each.strip() for each in headers.get("x-stream-protocol-version", "").split(",") if each.strip()]
+        spoken = next((each for each in offered if each in remote.SPDY), "" if offered else remote.SPDY[-1])
+        if headers.get("upgrade", "").lower() != "spdy/3.1" or not spoken:
+            raise bad_request("Upgrade request required")
+        return remote.over_spdy(wanted, spoken, program)
+
+    def _program(self, pod: "_Pod", name: str, command: tuple[str, ...]) -> remote.Program:
+        """What answers. Raises ApiError where nothing does."""
+        function = _last(self.given.commands, pod.key, name)
+        text, code = pod.wish(EXEC, name), pod.wish(EXEC_CODE, name) or ""
+        known = None
+        if function is None and text is None and not code:
+            if not command:
+                lines = self._lines(pod, name)
+                known = None if lines is None else programs.Outcome(0.0, 0, output=_spans(lines))
+            else:
+                container = next(each for each in containers_of(pod.view) if each.name == name)
+                _, env, scratch = program_of(container, pod.view)
+                known = programs.outcome(command, env, scratch)
+            if known is None:
+                what = " ".join(command) or "attach"
+                hint = f"give an answer with the annotation {PREFIX}{EXEC}.{name}"
+                raise bad_request(f"{what}: {_WHY}; {hint}")
+
+        async def run(console: Console) -> Doc:
+            if function is not None:
+                stdin = await console.stdin.all() if console.wanted.stdin and not console.wanted.tty else b""
+                asked = Asked(pod.namespace, pod.name, name, command, stdin, console.wanted.tty, console)
+                answer = await _called(function, asked)
+            elif known is not None:
+                return _ended(await self._played(known, console))
+            else:
+                answer = Output(text or "", "", int(code) if code.isdigit() else 0)
+            found = answer if isinstance(answer, Output) else Output(answer or "")
+            await console.write(_bytes(found.stdout))
+            await console.write(_bytes(found.stderr), error=True)
+            return _ended(found.exit_code)
+
+        return run
+
+    async def _played(self, known: programs.Outcome, console: Console) -> int:
+        """A simple command, in its time."""
+        passed_s = 0.0
+        for at_s, text in known.output:
+            await self._clock.sleep(at_s - passed_s)
+            passed_s = at_s
+            await console.write(text.encode())
+        while known.lasts_s == float("inf"):
+            await self._clock.sleep(3600.0)
+        await self._clock.sleep(known.lasts_s - passed_s)
+        return known.code
+
+    # -- ports
+
+    def port_forward(self, call: Call, stored: Stored) -> Upgraded:
+        """Raises ApiError."""
+        pod, headers = _Pod(stored), call.request.headers
+
+        def find(port: int) -> tuple[str, int]:
+            return self._where(pod, port)
+
+        if websocket.asked(headers):
+            if forward.TUNNEL in websocket.protocols(headers):
+                return forward.tunnelled(headers, find)
+            ports = list(_ports(value for key, value in call.request.query if key == "ports"))
+            if not ports:
+                raise bad_request('query parameter "ports" is required')
+            return forward.over_channels(headers, ports, find)
+        if headers.get("upgrade", "").lower() != "spdy/3.1":
+            raise bad_request("Upgrade request required")
+        return forward.over_spdy(find)
+
+    def _where(self, pod: "_Pod", port: int) -> tuple[str, int]:
+        """Raises LookupError."""
+        for (pattern, given), where in reversed(self.given.ports.items()):
+            if given == port and fnmatchcase(pod.key, pattern):
+                return where
+        for part in (pod.wish(FORWARD, "") or "").split(","):
+            mine, _, to = part.strip().partition("=")
+            if mine == str(port):
+                try:
+                    host, target = where_of(to)
+                    if _is_made_up(self._made_up, host):
+                        raise ValueError(f"{host} is an address of the sandbox, where nobody is")
+                except ValueError as error:
+                    raise LookupError(f"{PREFIX}{FORWARD}: {error}") from None
+                return host, target
+        hint = f"lead it to a server with the annotation {PREFIX}{FORWARD}: {port}=PORT"
+        raise LookupError(f"port {port}: {_WHY}; {hint}")
+
+
+_TRUE = frozenset(("true", "1"))
+
+
+class _Pod:
+    """A pod as it is stored."""
+
+    def __init__(self, stored: Stored) -> None:
+        doc: Tree = stored.doc
+        self.doc = doc
+        self.namespace, self.name = stored.namespace, stored.name
+        self.key = f"{stored.namespace}/{stored.name}"
+        self.view = codec.decode(stored.data, SimulatedPod)
+        self.default = str(self.doc["spec"]["containers"][0]["name"])
+
+    def wish(self, name: str, container: str) -> str | None:
+        """An annotation for a container, or for all."""
+        annotations = self.view.annotations
+        own = annotations.get(f"{PREFIX}{name}.{container}")
+        return annotations.get(f"{PREFIX}{name}") if own is None else own
+
+    def run(self, name: str, *, previous: bool) -> _Run | None:
+        """The current run of a container, or the one before."""
+        return _run(self.doc, name, previous=previous)
+
+    def waits(self, name: str) -> str:
+        """Why a container does not run yet."""
+        waiting: Tree = ((_status(self.doc, name) or {}).get("state") or {}).get("waiting") or {}
+        return str(waiting.get("reason") or "ContainerCreating")
+
+
+def _status(doc: Tree, name: str) -> Tree | None:
+    status: Tree = doc.get("status") or {}
+    found: Iterator[Tree] = (one for each in _STATUSES for one in status.get(each) or () if one.get("name") == name)
+    return next(found, None)
+
+
+def _run(doc: Tree, name: str, *, previous: bool) -> _Run | None:
+    status = _status(doc, name) or {}
+    if previous:
+        states: list[Tree] = [status.get("lastState") or {}]
+    else:
+        states = [status.get("state") or {}, status.get("lastState") or {}]
+    for state in states:
+        running, ended = state.get("running"), state.get("terminated")
+        if running and running.get("startedAt"):
+            return _Run(parse_time(running["startedAt"]), None)
+        if ended:
+            started = parse_time(ended["startedAt"]) if ended.get("startedAt") else _UNSEEN
+            return _Run(started, parse_time(ended["finishedAt"]) if ended.get("finishedAt") else started)
+    return None
+
+
+def _end(store: Store, pod: _Pod, name: str) -> datetime | None:
+    """When the run ended that was going on in this pod. None: it goes on."""
+    stored = store.get(_GVR, pod.namespace, pod.name)
+    if stored is None:
+        return _UNSEEN
+    doc: Tree = stored.doc
+    if doc["metadata"].get("uid") != pod.view.uid:
+        return _UNSEEN
+    before, now = _status(pod.doc, name) or {}, _status(doc, name) or {}
+    if before.get("containerID") != now.get("containerID"):
+        return _UNSEEN
+    found = _run(doc, name, previous=False)
+    return _UNSEEN if found is None else found.finished
+
+
+def _whole_lines(output: Sequence[tuple[float, str]]) -> Iterator[tuple[float, str]]:
+    rest = ""
+    at_s = 0.0
+    for at_s, text in output:
+        *lines, rest = (rest + text).split("\n")
+        yield from ((at_s, line) for line in lines)
+    if rest:
+        yield at_s, rest
+
+
+def _spans(lines: Sequence[tuple[float, str]]) -> tuple[tuple[float, str], ...]:
+    return tuple((0.0, f"{text}\n") for _, text in lines)
+
+
+class _Chosen:
+    """Which lines a client wants, and how."""
+
+    def __init__(self, call: Call, now: datetime) -> None:
+        query = call.query
+        self._tail, self._limit = integer(query, "tailLines"), integer(query, "limitBytes")
+        since_s = integer(query, "sinceSeconds")
+        since = parse_time(query["sinceTime"]) if query.get("sinceTime") else None
+        self._since = now - timedelta(seconds=since_s) if since_s is not None else since
+        self._stamped = query.get("timestamps") in _TRUE
+
+    def past(self, lines: Sequence[tuple[datetime, str]]) -> bytes:
+        """What has been written so far."""
+        chosen = [line for line in lines if self._since is None or line[0] >= self._since]
+        if self._tail is not None:
+            chosen = chosen[max(0, len(chosen) - self._tail) :]
+        return self._limited(b"".join(self._written(*line) for line in chosen))
+
+    def line(self, at: datetime, text: str) -> bytes:
+        """One more."""
+        return self._limited(self._written(at, text))
+
+    def _written(self, at: datetime, text: str) -> bytes:
+        stamp = f"{format_time(at).removesuffix('Z')}.000000000Z " if self._stamped else ""
+        return f"{stamp}{text}\n".encode()
+
+    def _limited(self, data: bytes) -> bytes:
+        if self._limit is None:
+            return data
+        cut = data[: self._limit]
+        self._limit -= len(cut)
+        return cut
+
+
+def _last(known: dict[tuple[str, str], T], key: str, container: str) -> T | None:
+    for (pattern, wanted), value in reversed(known.items()):
+        if fnmatchcase(key, pattern) and wanted in ("", container):
+            return value
+    return None
+
+
+async def _called(function: Function, asked: Asked) -> Answer:
+    if inspect.iscoroutinefunction(function):
+        found: Answer = await function(asked)
+        return found
+    return await asyncio.to_thread(cast(Callable[[Asked], Answer], function), asked)
+
+
+def _ended(code: int) -> Doc:
+    if code == 0:
+        return {"metadata": {}, "status": "Success"}
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "message": f"command terminated with non-zero exit code: exit status {code}",
+        "reason": "NonZeroExitCode",
+        "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
+    }
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _is_made_up(known: MadeUp, host: str) -> bool:
+    try:
+        return known.has(host)
+    except ValueError:  # a name
+        return False
+
+
+def _ports(values: Iterator[str]) -> Iterator[int]:
+    for value in values:
+        for text in value.split(","):
+            if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+                raise bad_request(f"unable to parse {text!r} as a port")
+            yield int(text)

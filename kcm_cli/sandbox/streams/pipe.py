@@ -1,0 +1,50 @@
+"""Bytes on their way from a connection to whoever reads them."""
+
+import asyncio
+
+_MOST_BYTES = 1 << 20
+
+
+class Pipe:
+    """One writer, one reader. A writer waits while a megabyte is unread."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._ended = False
+        self._changed = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    async def write(self, data: bytes) -> None:
+        """Add bytes."""
+        await self._room.wait()
+        if data and not self._ended:
+            self._parts.append(data)
+            self._size += len(data)
+            if self._size >= _MOST_BYTES:
+                self._room.clear()
+            self._changed.set()
+
+    def end(self) -> None:
+        """Nothing will follow."""
+        self._ended = True
+        self._room.set()
+        self._changed.set()
+
+    async def read(self) -> bytes:
+        """What has come; empty when nothing will any more."""
+        while not self._parts and not self._ended:
+            self._changed.clear()
+            await self._changed.wait()
+        found = b"".join(self._parts)
+        self._parts, self._size = [], 0
+        self._room.set()
+        return found
+
+    async def all(self) -> bytes:
+        """Everything until the end, a megabyte at most."""
+        found = b""
+        while len(found) < _MOST_BYTES and (data := await self.read()):
+            found += data
+        return found

@@ -1,0 +1,194 @@
+"""exec and attach: standard streams over a WebSocket or SPDY, and the status at the end.
+
+upstream: staging/src/k8s.io/{apimachinery/pkg/util,cri-streaming/pkg/streaming}/remotecommand
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.sandbox.streams import spdy, websocket
+from kcm_cli.sandbox.streams.pipe import Pipe
+from kcm_cli.sandbox.streams.upgrade import Duplex, Upgraded, upgraded
+
+STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
+WEBSOCKETS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io", "")
+SPDY = ("v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io")
+_NAMES = {"stdin": STDIN, "stdout": STDOUT, "stderr": STDERR, "error": ERROR, "resize": RESIZE}
+_CREATION_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which streams a client asks for."""
+
+    stdin: bool
+    stdout: bool
+    stderr: bool
+    tty: bool
+
+
+class Console:
+    """What runs in a container reads ``stdin`` and writes to the other two streams. ``stdin`` ends at once where the
+    client sends none.
+    """
+
+    def __init__(self, duplex: Duplex, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.stdin = Pipe()
+        self._duplex = duplex
+        if not wanted.stdin:
+            self.stdin.end()
+
+    async def write(self, data: bytes, *, error: bool = False) -> None:
+        """Write to standard output, or to standard error (on a terminal both are one)."""
+        error = error and not self.wanted.tty
+        if data and (self.wanted.stderr if error else self.wanted.stdout):
+            self._send(STDERR if error else STDOUT, data)
+            await self._duplex.drained()
+
+    def _send(self, channel: int, data: bytes) -> None:
+        raise NotImplementedError
+
+    async def pump(self) -> None:
+        """Read what the client sends until it is gone."""
+        raise NotImplementedError
+
+    def finish(self, status: Doc) -> None:
+        """Say how it ended, and close the streams."""
+        raise NotImplementedError
+
+
+Program = Callable[[Console], Awaitable[Doc]]
+"""What runs; its end as a Status."""
+
+
+class _WebSocketConsole(Console):
+    def __init__(self, duplex: Duplex, wanted: Wanted, protocol: str) -> None:
+        super().__init__(duplex, wanted)
+        self._protocol = protocol
+        self._send(STDOUT if wanted.stdout else STDERR if wanted.stderr else ERROR, b"")  # as upstream's greeting
+
+    def _send(self, channel: int, data: bytes) -> None:
+        self._duplex.write(websocket.message(bytes([channel]) + data))
+
+    async def pump(self) -> None:
+        reader = websocket.Reader()
+        while not reader.closed and (data := await self._duplex.read()):
+            for message in reader.receive(data):
+                if message[:1] == bytes([STDIN]):
+                    await self.stdin.write(message[1:])
+                elif message == bytes([CLOSE, STDIN]):
+                    self.stdin.end()
+            if reader.replies:
+                self._duplex.write(bytes(reader.replies))
+                reader.replies.clear()
+
+    def finish(self, status: Doc) -> None:
+        plain = self._protocol in ("", "channel.k8s.io")
+        if not plain:
+            self._send(ERROR, codec.encode(status))
+        elif status.get("status") != "Success":
+            self._send(ERROR, str(status.get("message", "")).encode())
+        self._duplex.write(websocket.close())
+
+
+class _SpdyConsole(Console):
+    def __init__(self, duplex: Duplex, wanted: Wanted, protocol: str) -> None:
+        super().__init__(duplex, wanted)
+        self._protocol = protocol
+        self._session = spdy.Session()
+        self._streams: dict[int, int] = {}
+        self._names: dict[int, int] = {}
+        self.complete = asyncio.Event()
+        channels = [(STDIN, wanted.stdin), (STDOUT, wanted.stdout), (STDERR, wanted.stderr and not wanted.tty)]
+        self._missing = {ERROR, *(channel for channel, asked in channels if asked)}
+
+    def _send(self, channel: int, data: bytes) -> None:
+        if (stream := self._streams.get(channel)) is not None:
+            self._duplex.write(self._session.data(stream, data))
+
+    async def pump(self) -> None:
+        while data := await self._duplex.read():
+            for event in self._session.receive(data):
+                match event:
+                    case spdy.Opened(stream, headers):
+                        self._opened(stream, headers)
+                    case spdy.Data(stream, sent, end) if self._names.get(stream) == STDIN:
+                        await self.stdin.write(sent)
+                        if end:
+                            self.stdin.end()
+            if self._session.replies:
+                self._duplex.write(bytes(self._session.replies))
+                self._session.replies.clear()
+
+    def _opened(self, stream: int, headers: Mapping[str, str]) -> None:
+        channel = _NAMES.get(headers.get("streamtype", ""))
+        if channel is None or channel in self._streams:
+            return
+        self._streams[channel], self._names[stream] = stream, channel
+        self._duplex.write(self._session.accept(stream))
+        self._missing.discard(channel)
+        if not self._missing:
+            self.complete.set()
+
+    def finish(self, status: Doc) -> None:
+        if self._protocol == "v4.channel.k8s.io":
+            self._send(ERROR, codec.encode(status))
+        elif status.get("status") != "Success":
+            self._send(ERROR, str(status.get("message", "")).encode())
+        for stream in self._streams.values():
+            self._duplex.write(self._session.data(stream, b"", end=True))
+
+
+def over_websocket(headers: Mapping[str, str], wanted: Wanted, protocol: str, program: Program) -> Upgraded:
+    """The answer to a client that speaks WebSocket."""
+
+    async def serve(duplex: Duplex) -> None:
+        await _played(_WebSocketConsole(duplex, wanted, protocol), program)
+
+    return upgraded(websocket.answer_headers(headers, protocol), serve)
+
+
+def over_spdy(wanted: Wanted, protocol: str, program: Program) -> Upgraded:
+    """The answer to a client that speaks SPDY/3.1."""
+
+    async def serve(duplex: Duplex) -> None:
+        console = _SpdyConsole(duplex, wanted, protocol)
+
+        async def program_with_streams(console_: Console) -> Doc:
+            async with asyncio.timeout(_CREATION_S):
+                await console.complete.wait()
+            return await program(console_)
+
+        await _played(console, program_with_streams)
+
+    headers = {"upgrade": "SPDY/3.1", "connection": "Upgrade", "x-stream-protocol-version": protocol}
+    return upgraded(headers, serve)
+
+
+async def _played(console: Console, program: Program) -> None:
+    """Let it run until it ends or its client is gone."""
+    pump = asyncio.ensure_future(console.pump())
+    work = asyncio.ensure_future(program(console))
+    try:
+        await asyncio.wait((pump, work), return_when=asyncio.FIRST_COMPLETED)
+        if pump.done():
+            console.stdin.end()
+            if pump.exception() is not None:  # what came is no protocol: there is nobody to tell
+                return
+        if work.done():
+            console.finish(work.result())
+            async with asyncio.timeout(_GOODBYE_S):
+                await pump  # the client closes: it has read all
+    except TimeoutError:
+        pass
+    finally:
+        for one in (pump, work):
+            one.cancel()
+        await asyncio.wait((pump, work))
+
+
+_GOODBYE_S = 1.0

@@ -1,0 +1,152 @@
+"""SPDY/3.1 as kubectl and client-go speak it to exec, attach and forward ports: frames to and from bytes.
+
+One session, the server's side. Flow control is left out, as in the library that the clients use; headers share one
+compression in each direction, so frames have to be read and written in their order.
+
+upstream: github.com/moby/spdystream
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+_WORDS = (
+    "options|head|post|put|delete|trace|accept|accept-charset|accept-encoding|accept-language|accept-ranges|a"
+    "ge|allow|authorization|cache-control|connection|content-base|content-encoding|content-language|content-l"
+    "ength|content-location|content-md5|content-range|content-type|date|etag|expect|expires|from|host|if-matc"
+    "h|if-modified-since|if-none-match|if-range|if-unmodified-since|last-modified|location|max-forwards|pragm"
+    "a|proxy-authenticate|proxy-authorization|range|referer|retry-after|server|te|trailer|transfer-encoding|u"
+    "pgrade|user-agent|vary|via|warning|www-authenticate|method|get|status|200 OK|version|HTTP/1.1|url|public"
+    "|set-cookie|keep-alive|origin"
+)
+_PHRASES = (
+    "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505203 Non-Author"
+    "itative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized403 Forbidden404 No"
+    "t Found500 Internal Server Error501 Not Implemented503 Service UnavailableJan Feb Mar Apr May Jun Jul Au"
+    "g Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMTchunked,text/html,image/png,image/jpg,"
+    "image/gif,application/xml,application/xhtml+xml,text/plain,text/javascript,publicprivatemax-age=gzip,def"
+    "late,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
+)
+_DICTIONARY = b"".join(struct.pack(">I", len(word)) + word.encode() for word in _WORDS.split("|")) + _PHRASES.encode()
+"""What both sides take as said before the first header (SPDY/3, section 2.6.10.1)."""
+_VERSION = 3
+_SYN_STREAM, _SYN_REPLY, _RST_STREAM, _PING, _HEADERS = 1, 2, 3, 6, 8
+_FIN = 1
+_MOST_BYTES = 1 << 20
+"""Of one frame, and of the headers in it."""
+_PART = 32 * 1024
+
+
+class SpdyError(Exception):
+    """The other side does not speak SPDY/3.1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The other side has opened a stream."""
+
+    stream: int
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Bytes of a stream. ``end``: they are the last ones."""
+
+    stream: int
+    data: bytes
+    end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """The other side has given a stream up."""
+
+    stream: int
+
+
+@dataclass(slots=True)
+class Session:
+    """``receive`` what comes; send what the other methods return, and ``replies`` after each ``receive``."""
+
+    replies: bytearray = field(default_factory=bytearray)
+    _rest: bytearray = field(default_factory=bytearray)
+    _reads: "zlib._Decompress" = field(default_factory=lambda: zlib.decompressobj(zdict=_DICTIONARY))
+    _writes: "zlib._Compress" = field(default_factory=lambda: zlib.compressobj(zdict=_DICTIONARY))
+
+    def receive(self, data: bytes) -> Iterator[Opened | Data | Reset]:
+        """What these bytes complete. Raises SpdyError."""
+        self._rest += data
+        while len(self._rest) >= 8:
+            first, second = struct.unpack_from(">II", self._rest)
+            flags, length = second >> 24, second & 0xFFFFFF
+            if length > _MOST_BYTES:
+                raise SpdyError(f"a frame of {length} bytes is too large")
+            if len(self._rest) < 8 + length:
+                return
+            body = bytes(self._rest[8 : 8 + length])
+            del self._rest[: 8 + length]
+            if first >> 31:
+                yield from self._control(first, flags, body)
+            else:
+                yield Data(first, body, bool(flags & _FIN))
+
+    def _control(self, first: int, flags: int, body: bytes) -> Iterator[Opened | Data | Reset]:
+        version, kind = (first >> 16) & 0x7FFF, first & 0xFFFF
+        if version != _VERSION:
+            raise SpdyError(f"version {version} of SPDY is not known")
+        if kind == _SYN_STREAM:
+            stream = _number(body, 0)
+            yield Opened(stream, self._headers(body[10:]))
+            if flags & _FIN:
+                yield Data(stream, b"", True)
+        elif kind == _RST_STREAM:
+            yield Reset(_number(body, 0))
+        elif kind == _PING:
+            self.replies += _control_frame(_PING, body)
+        elif kind == _HEADERS:
+            self._headers(body[4:])
+
+    def _headers(self, block: bytes) -> dict[str, str]:
+        try:
+            data = self._reads.decompress(block, _MOST_BYTES)
+        except zlib.error as error:
+            raise SpdyError(f"headers cannot be read: {error}") from None
+        found: dict[str, str] = {}
+        at = 4
+        for _ in range(_number(data, 0)):
+            pair = []
+            for _ in range(2):
+                size = _number(data, at)
+                pair.append(data[at + 4 : at + 4 + size].decode("latin-1"))
+                at += 4 + size
+            found[pair[0].lower()] = pair[1].partition("\0")[0]
+        return found
+
+    def accept(self, stream: int) -> bytes:
+        """Answer a stream that was opened."""
+        block = self._writes.compress(struct.pack(">I", 0)) + self._writes.flush(zlib.Z_SYNC_FLUSH)
+        return _control_frame(_SYN_REPLY, struct.pack(">I", stream) + block)
+
+    @staticmethod
+    def data(stream: int, data: bytes, *, end: bool = False) -> bytes:
+        """Bytes of a stream, in frames."""
+        parts = [data[at : at + _PART] for at in range(0, len(data), _PART)] or [b""]
+        last = len(parts) - 1
+        return b"".join(
+            struct.pack(">II", stream, ((_FIN if end and index == last else 0) << 24) | len(part)) + part
+            for index, part in enumerate(parts)
+        )
+
+
+def _control_frame(kind: int, body: bytes) -> bytes:
+    return struct.pack(">HHI", 0x8000 | _VERSION, kind, len(body)) + body
+
+
+def _number(data: bytes, at: int) -> int:
+    """31 bits. Raises SpdyError."""
+    if len(data) < at + 4:
+        raise SpdyError("a frame is too short")
+    found: int = struct.unpack_from(">I", data, at)[0]
+    return found & 0x7FFFFFFF

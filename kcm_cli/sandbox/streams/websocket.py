@@ -1,0 +1,119 @@
+"""WebSockets, the server's side: the handshake, and messages to and from bytes (RFC 6455)."""
+
+import base64
+import hashlib
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+_MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+_CONTINUED, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
+_MOST_BYTES = 1 << 20
+NORMAL, PROTOCOL_ERROR, TOO_LARGE = 1000, 1002, 1009
+
+
+class WebSocketError(Exception):
+    """The other side breaks the rules. ``code``: what to close with."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def asked(headers: Mapping[str, str]) -> bool:
+    """Whether a request wants to go on as a WebSocket."""
+    return headers.get("upgrade", "").lower() == "websocket" and "upgrade" in headers.get("connection", "").lower()
+
+
+def protocols(headers: Mapping[str, str]) -> list[str]:
+    """What the client would speak in it, the best first."""
+    return [each.strip() for each in headers.get("sec-websocket-protocol", "").split(",") if each.strip()]
+
+
+def chosen(headers: Mapping[str, str], known: Sequence[str]) -> str | None:
+    """The client's first choice among those known. None: there is none, though it has named some."""
+    offered = protocols(headers)
+    return next((each for each in offered if each in known), None if offered else "")
+
+
+def answer_headers(headers: Mapping[str, str], protocol: str) -> dict[str, str]:
+    """The headers of an answer 101."""
+    key = headers.get("sec-websocket-key", "")
+    accept = base64.b64encode(hashlib.sha1(f"{key}{_MAGIC}".encode(), usedforsecurity=False).digest()).decode()
+    found = {"upgrade": "websocket", "connection": "Upgrade", "sec-websocket-accept": accept}
+    return {**found, "sec-websocket-protocol": protocol} if protocol else found
+
+
+def message(data: bytes) -> bytes:
+    """A binary message."""
+    return _frame(_BINARY, data)
+
+
+def close(code: int = NORMAL) -> bytes:
+    """The end."""
+    return _frame(_CLOSE, struct.pack(">H", code))
+
+
+def _frame(kind: int, data: bytes) -> bytes:
+    size = len(data)
+    if size < 126:
+        head = struct.pack(">BB", 0x80 | kind, size)
+    elif size < 1 << 16:
+        head = struct.pack(">BBH", 0x80 | kind, 126, size)
+    else:
+        head = struct.pack(">BBQ", 0x80 | kind, 127, size)
+    return head + data
+
+
+@dataclass(slots=True)
+class Reader:
+    """``receive`` what comes; send ``replies`` after it. ``closed``: the other side has said that it is done."""
+
+    replies: bytearray = field(default_factory=bytearray)
+    closed: bool = False
+    _rest: bytearray = field(default_factory=bytearray)
+    _parts: bytearray = field(default_factory=bytearray)
+
+    def receive(self, data: bytes) -> Iterator[bytes]:
+        """The messages that these bytes complete. Raises WebSocketError."""
+        self._rest += data
+        while not self.closed and (found := self._next()) is not None:
+            first, payload = found
+            kind = first & 0x0F
+            if kind == _PING:
+                self.replies += _frame(_PONG, payload)
+            elif kind == _CLOSE:
+                self.closed = True
+            elif kind in (_CONTINUED, _TEXT, _BINARY):
+                self._parts += payload
+                if len(self._parts) > _MOST_BYTES:
+                    raise WebSocketError(TOO_LARGE, "a message is too large")
+                if first & 0x80:
+                    whole, self._parts = bytes(self._parts), bytearray()
+                    yield whole
+            elif kind != _PONG:
+                raise WebSocketError(PROTOCOL_ERROR, f"kind {kind} of frames is not known")
+
+    def _next(self) -> tuple[int, bytes] | None:
+        rest = self._rest
+        if len(rest) < 2:
+            return None
+        size, at = rest[1] & 0x7F, 2
+        if size >= 126:
+            width = 2 if size == 126 else 8
+            if len(rest) < 2 + width:
+                return None
+            size, at = int.from_bytes(rest[2 : 2 + width], "big"), 2 + width
+        if size > _MOST_BYTES:
+            raise WebSocketError(TOO_LARGE, "a frame is too large")
+        if not rest[1] & 0x80:
+            raise WebSocketError(PROTOCOL_ERROR, "frames of clients are masked")
+        if len(rest) < at + 4 + size:
+            return None
+        mask, masked = bytes(rest[at : at + 4]), bytes(rest[at + 4 : at + 4 + size])
+        first = rest[0]
+        del rest[: at + 4 + size]
+        if not size:
+            return first, b""
+        repeated = (mask * (size // 4 + 1))[:size]
+        return first, (int.from_bytes(masked, "big") ^ int.from_bytes(repeated, "big")).to_bytes(size, "big")

@@ -1,0 +1,264 @@
+"""Logs, commands and ports, as clients of several kinds ask for them."""
+
+import json
+import socket
+import ssl
+import threading
+import zlib
+from urllib.parse import urlsplit
+
+import kubernetes
+import pytest
+from kubernetes.stream import stream
+
+from kcm_cli.sandbox.streams import spdy
+from kcm_cli.testing import Asked, Output
+from tests.streams import masked, syn_stream
+
+PREFIX = "sandbox.kcm.dev/"
+# The client of kubernetes leaves the sockets of refused requests to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture
+def core(kcm_kubeconfig):
+    with kubernetes.config.new_client_from_config(kcm_kubeconfig) as client:
+        yield kubernetes.client.CoreV1Api(client)
+
+
+@pytest.fixture
+def pod(kcm_sandbox, kcm_namespace, core):
+    """Makes a pod that runs; its name."""
+
+    def make(name: str, command: tuple[str, ...] = (), containers: tuple[str, ...] = ("c",), **annotations: str) -> str:
+        written = {f"{PREFIX}{key.replace('_', '-')}": value for key, value in annotations.items()}
+        each = {"image": "i", **({"command": list(command)} if command else {})}
+        spec = {"restartPolicy": "Never", "containers": [{"name": one, **each} for one in containers]}
+        core.create_namespaced_pod(kcm_namespace, {"metadata": {"name": name, "annotations": written}, "spec": spec})
+
+        def runs():
+            return core.read_namespaced_pod(name, kcm_namespace).status.phase != "Pending"
+
+        kcm_sandbox.wait(runs)
+        return name
+
+    return make
+
+
+def test_logs_of_an_annotation(kcm_namespace, core, pod):
+    name = pod("a", logs="one\ntwo\nthree\n")
+
+    def logs(**options):
+        return core.read_namespaced_pod_log(name, kcm_namespace, **options)
+
+    assert logs() == "one\ntwo\nthree\n"
+    assert logs(tail_lines=1) == "three\n"
+    assert logs(limit_bytes=5) == "one\nt"
+    assert logs(since_seconds=3600, timestamps=True).splitlines()[0].endswith("Z one")
+
+
+def test_a_log_is_followed_until_the_command_ends(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a", ("sh", "-c", "echo now; sleep 20; echo then; sleep 20; echo late"))
+    found = core.read_namespaced_pod_log(name, kcm_namespace, follow=True, _preload_content=False)
+    assert found.readline() == b"now\n"
+    assert core.read_namespaced_pod_log(name, kcm_namespace) == "now\n"
+    kcm_sandbox.advance(30, patience=0.01)
+    assert found.readline() == b"then\n"
+    kcm_sandbox.advance(30, patience=0.01)
+    assert found.read() == b"late\n"
+    assert core.read_namespaced_pod_log(name, kcm_namespace) == "now\nthen\nlate\n"
+
+
+def test_no_logs_are_an_error_said_once(kcm_namespace, core, pod):
+    name = pod("a")
+    with pytest.raises(kubernetes.client.ApiException, match=f"with the annotation {PREFIX}logs.c") as caught:
+        core.read_namespaced_pod_log(name, kcm_namespace)
+    assert caught.value.status == 400
+    assert core.read_namespaced_pod_log(name, kcm_namespace, follow=True).count("\n") == 1
+
+
+def test_logs_and_answers_of_a_test(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a", containers=("c", "d"))
+    asked = []
+
+    def answer(call: Asked) -> Output:
+        asked.append((call.pod, call.container, call.command, call.stdin, call.tty))
+        return Output(stdout="out\n", stderr=b"err\n", exit_code=3)
+
+    kcm_sandbox.answer_exec(f"{kcm_namespace}/*", answer, container="d")
+    kcm_sandbox.set_logs(f"{kcm_namespace}/a", "mine", container="d")
+    assert core.read_namespaced_pod_log(name, kcm_namespace, container="d") == "mine\n"
+    ran = stream(
+        core.connect_get_namespaced_pod_exec, name, kcm_namespace, container="d", command=["psql", "-c", "x y"],
+        stdout=True, stderr=True, stdin=False, tty=False, _preload_content=False,
+    )  # fmt: skip
+    ran.run_forever(timeout=10)
+    ran.close()
+    assert (ran.read_stdout(), ran.read_stderr(), ran.returncode) == ("out\n", "err\n", 3)
+    assert asked == [("a", "d", ("psql", "-c", "x y"), b"", False)]
+
+
+def test_a_conversation(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a")
+
+    async def echo(call: Asked) -> None:
+        while data := await call.console.stdin.read():
+            await call.console.write(data.upper())
+            if b"bye" in data:
+                return
+
+    kcm_sandbox.answer_exec(f"{kcm_namespace}/a", echo)
+    shell = stream(
+        core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["sh"],
+        stdout=True, stderr=True, stdin=True, tty=True, _preload_content=False,
+    )  # fmt: skip
+    for text in ("hi", "bye"):
+        shell.write_stdin(text)
+        heard = ""
+        while heard != text.upper():
+            assert shell.is_open() or heard
+            heard += shell.read_stdout(timeout=10)  # an empty text is the server's greeting
+    shell.run_forever(timeout=10)
+    shell.close()
+    assert shell.returncode == 0
+
+
+def test_simple_commands_do_what_they_say_and_others_are_an_error(kcm_namespace, core, pod):
+    name = pod("a")
+    run = {"stdout": True, "stderr": True, "stdin": False, "tty": False}
+    said = stream(core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["echo", "hi"], **run)
+    assert said == "hi\n"
+    with pytest.raises(kubernetes.client.ApiException, match=f"{PREFIX}exec.c"):
+        stream(core.connect_get_namespaced_pod_exec, name, kcm_namespace, command=["psql"], **run)
+
+
+class Upgraded:
+    """A connection that goes on in another protocol."""
+
+    def __init__(self, sandbox, method: str, path: str, upgrade: str) -> None:
+        where = urlsplit(sandbox.url)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        self.socket = context.wrap_socket(socket.create_connection((where.hostname, where.port), 10))
+        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {sandbox.token}\r\nConnection: Upgrade"
+        self.socket.sendall(f"{head}\r\n{upgrade}\r\n\r\n".encode())
+        self.answer = b""
+        while b"\r\n\r\n" not in self.answer:
+            self.answer += self.exactly(1)
+        assert self.answer.startswith(b"HTTP/1.1 101 "), self.answer
+
+    def exactly(self, size: int) -> bytes:
+        found = b""
+        while len(found) < size:
+            more = self.socket.recv(size - len(found))
+            assert more, found
+            found += more
+        return found
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+
+class Spdy(Upgraded):
+    """A client as client-go was before WebSockets."""
+
+    def __init__(self, sandbox, path: str, protocol: str) -> None:
+        super().__init__(sandbox, "POST", path, f"Upgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: {protocol}")
+        assert f"X-Stream-Protocol-Version: {protocol}".encode() in self.answer
+        self.writer = zlib.compressobj(zdict=spdy._DICTIONARY)
+
+    def open(self, stream: int, **headers: str) -> None:
+        self.socket.sendall(syn_stream(self.writer, stream, headers))
+
+    def send(self, stream: int, data: bytes, *, end: bool = False) -> None:
+        self.socket.sendall(spdy.Session.data(stream, data, end=end))
+
+    def until_ended(self, *streams: int) -> dict[int, bytes]:
+        """All that comes on these streams until they are closed."""
+        found = dict.fromkeys(streams, b"")
+        open_ = set(streams)
+        rest = b""
+        while open_:
+            rest += self.socket.recv(65536)
+            while len(rest) >= 8:
+                first, second = int.from_bytes(rest[:4], "big"), int.from_bytes(rest[4:8], "big")
+                size = second & 0xFFFFFF
+                if len(rest) < 8 + size:
+                    break
+                if not first >> 31 and first in found:
+                    found[first] += rest[8 : 8 + size]
+                    if second >> 24 & 1:
+                        open_.discard(first)
+                rest = rest[8 + size :]
+        return found
+
+
+def test_a_client_that_speaks_spdy(kcm_sandbox, kcm_namespace, pod):
+    pod("a")
+    kcm_sandbox.answer_exec(f"{kcm_namespace}/a", lambda call: Output(call.stdin[::-1], "err", 4))
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/exec?command=rev&stdin=true&stdout=true&stderr=true"
+    with Spdy(kcm_sandbox, path, "v4.channel.k8s.io") as client:
+        for stream_, name in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
+            client.open(stream_, streamType=name)
+        client.send(3, b"abc", end=True)
+        found = client.until_ended(1, 5, 7)
+    assert (found[5], found[7]) == (b"cba", b"err")
+    assert json.loads(found[1])["details"]["causes"] == [{"reason": "ExitCode", "message": "4"}]
+
+
+@pytest.fixture
+def echo():
+    """A server that answers each connection with what it hears, in capitals; its port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer(one: socket.socket) -> None:
+            with one:
+                while data := one.recv(65536):
+                    one.sendall(data.upper())
+
+        def serve() -> None:
+            while True:
+                try:
+                    one, _ = server.accept()
+                except OSError:
+                    return
+                threading.Thread(target=answer, args=(one,), daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+
+
+def test_ports_over_the_channels_of_a_websocket(kcm_sandbox, kcm_namespace, pod, echo):
+    pod("a", forward=f"81=127.0.0.1:{echo}")
+    kcm_sandbox.forward(f"{kcm_namespace}/a", 80, echo)
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward?ports=80&ports=81,82"
+    upgrade = "Upgrade: websocket\r\nSec-WebSocket-Key: a\r\nSec-WebSocket-Protocol: v4.channel.k8s.io"
+    with Upgraded(kcm_sandbox, "GET", path, upgrade) as client:
+        for channel in (0, 2):
+            client.socket.sendall(masked(2, bytes([channel]) + b"hello"))
+        heard: dict[int, bytes] = {}
+        while len(heard.get(0, b"")) < 7 or len(heard.get(2, b"")) < 7 or len(heard.get(5, b"")) < 3:
+            head = client.exactly(2)
+            size = head[1] if head[1] < 126 else int.from_bytes(client.exactly(2), "big")
+            message = client.exactly(size)
+            heard[message[0]] = heard.get(message[0], b"") + message[1:]
+    ports = {channel: int.from_bytes(data[:2], "little") for channel, data in heard.items()}
+    assert ports == {0: 80, 1: 80, 2: 81, 3: 81, 4: 82, 5: 82}
+    assert (heard[0][2:], heard[2][2:]) == (b"HELLO", b"HELLO")
+    assert f"{PREFIX}forward: 82=PORT".encode() in heard[5]
+
+
+def test_ports_over_spdy(kcm_sandbox, kcm_namespace, pod, echo):
+    pod("a", forward=f"80={echo},81=10.244.0.7:80")
+    path = f"/api/v1/namespaces/{kcm_namespace}/pods/a/portforward"
+    with Spdy(kcm_sandbox, path, "portforward.k8s.io") as client:
+        for stream_, (port, request) in ((1, ("80", "0")), (5, ("81", "1"))):
+            client.open(stream_, streamType="error", port=port, requestID=request)
+            client.open(stream_ + 2, streamType="data", port=port, requestID=request)
+        client.send(3, b"hello", end=True)
+        found = client.until_ended(1, 3, 5, 7)
+    assert (found[1], found[3]) == (b"", b"HELLO")
+    assert b"10.244.0.7 is an address of the sandbox, where nobody is" in found[5]
