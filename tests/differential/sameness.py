@@ -33,10 +33,10 @@ class Answer:
 
 def differences(real: Answer, ours: Answer, asked: str) -> list[str]:
     """A line for each place that differs; ``asked``: the request's text, values in which are not allocated ones."""
-    lines = [*_between("warnings", [*map(_stable, real.warnings)], [*map(_stable, ours.warnings)])]
+    lines = [*_between("warnings", [*map(stable, real.warnings)], [*map(stable, ours.warnings)])]
     if real.status != ours.status:
         return [*lines, f"{real.status}: {_said(real)}", f"{ours.status}: {_said(ours)} (ours)"]
-    return lines + [*_between("", _masked(real.body, asked), _masked(ours.body, asked))]
+    return lines + [*_between("", masked(real.body, asked), masked(ours.body, asked))]
 
 
 def _said(answer: Answer) -> str:
@@ -47,15 +47,15 @@ def _said(answer: Answer) -> str:
     return str(body.get("message", "done"))[:400] if body.get("kind") == "Status" else "done"
 
 
-def _masked(value: Any, asked: str, key: str = "") -> Any:
+def masked(value: Any, asked: str, key: str = "") -> Any:
     if isinstance(value, Mapping):
-        return {_stable(name): _masked(one, asked, name) for name, one in value.items() if name != "resourceVersion"}
+        return {stable(name): masked(one, asked, name) for name, one in value.items() if name != "resourceVersion"}
     if isinstance(value, list):
-        items = [_masked(one, asked, key) for one in value if not _foreign(one)]
+        items = [masked(one, asked, key) for one in value if not _foreign(one)]
         return sorted(items, key=partial(json.dumps, sort_keys=True)) if key in _UNORDERED else items
     if key in _ALLOCATED and value not in ("", "None") and str(value) not in asked:
         return f"<{key}>"
-    return _stable(value) if isinstance(value, str) else value
+    return stable(value) if isinstance(value, str) else value
 
 
 def _foreign(item: object) -> bool:
@@ -63,7 +63,7 @@ def _foreign(item: object) -> bool:
     return isinstance(source, dict) and source.get("name") == _OF_DISTRIBUTIONS
 
 
-def _stable(text: str) -> str:
+def stable(text: str) -> str:
     for pattern, token in _UNSTABLE:
         text = pattern.sub(token, text)
     return text
