@@ -1,4 +1,4 @@
-"""Fields that a path cannot write, and so nobody comes to own through it.
+"""Fields that a path cannot write, and so nobody comes to own through it; which, is said by each kind.
 
 upstream: the GetResetFields methods under pkg/registry and apiextensions-apiserver
 pkg/registry/customresource
@@ -14,7 +14,6 @@ from kcm_cli.sandbox.apiserver.apply.fieldset import (
     of_paths,
     recursive_difference,
 )
-from kcm_cli.sandbox.apiserver.types import ResourceInfo
 
 _ANY_ITEM = "*"
 
@@ -56,44 +55,7 @@ def _matching(fields: Fields, pattern: Fields) -> Fields:
     return out
 
 
-_ALL = Writable()
-_STATUS = Writable(of_paths(("status",)))
-_SPEC = Writable(of_paths(("spec",)))
-_SPEC_AND_METADATA = Writable(of_paths(("spec",), ("metadata",)))
-_RESIZED: Fields = {"f:resources": {}, "f:resizePolicy": {}}
-
-_OF_STATUS: dict[tuple[str, str], Writable] = {
-    ("apps", "deployments"): Writable(of_paths(("spec",), ("metadata", "labels"))),
-    ("", "pods"): Writable(of_paths(("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences"))),
-    ("certificates.k8s.io", "certificatesigningrequests"): Writable(of_paths(("spec",), ("status", "conditions"))),
-    ("networking.k8s.io", "servicecidrs"): _SPEC_AND_METADATA,
-    ("resource.k8s.io", "resourceclaims"): _SPEC_AND_METADATA,
-    ("storage.k8s.io", "volumeattachments"): _SPEC_AND_METADATA,
-    ("flowcontrol.apiserver.k8s.io", "flowschemas"): _SPEC_AND_METADATA,
-    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): _SPEC_AND_METADATA,
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): _SPEC_AND_METADATA,
-    ("apiregistration.k8s.io", "apiservices"): _SPEC_AND_METADATA,
-}
-_OTHER: dict[tuple[str, str, str], Writable] = {
-    ("certificates.k8s.io", "certificatesigningrequests", "approval"): Writable(
-        of_paths(("spec",), ("status", "certificate"))
-    ),
-    ("", "namespaces", "finalize"): _STATUS,
-    ("", "pods", "ephemeralcontainers"): Writable(only={"f:spec": {"f:ephemeralContainers": {}}}),
-    ("", "pods", "resize"): Writable(
-        only={"f:spec": {"f:containers": {"*": _RESIZED}, "f:initContainers": {"*": _RESIZED}}}
-    ),
-}
-_CSR = Writable(of_paths(("spec",), ("status",)))
-
-
-def writable(resource: ResourceInfo, subresource: str) -> Writable:
-    """What may be owned through a resource's path or that of a subresource."""
-    key = (resource.gvr.group, resource.gvr.plural)
-    if subresource == "status":
-        return _SPEC_AND_METADATA if resource.custom else _OF_STATUS.get(key, _SPEC)
-    if subresource:
-        return _OTHER.get((*key, subresource), _ALL)
-    if key == ("certificates.k8s.io", "certificatesigningrequests"):
-        return _CSR
-    return _STATUS if "status" in resource.subresources else _ALL
+ALL = Writable()
+STATUS = Writable(of_paths(("status",)))
+SPEC = Writable(of_paths(("spec",)))
+SPEC_AND_METADATA = Writable(of_paths(("spec",), ("metadata",)))

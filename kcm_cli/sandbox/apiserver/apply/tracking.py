@@ -32,7 +32,8 @@ from kcm_cli.sandbox.apiserver.apply.managers import (
     release,
     write,
 )
-from kcm_cli.sandbox.apiserver.apply.resets import Writable, writable
+from kcm_cli.sandbox.apiserver.apply.resets import Writable
+from kcm_cli.sandbox.apiserver.kinds import writable
 from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.types import ResourceInfo
 

@@ -3,22 +3,24 @@
     python -m kcm_cli.sandbox.apiserver.data.make_columns
 
 They come from the API's schema in the installed package kubernetes-validate; which are needed is read from
-``tables.layouts``.
+the tables of ``kinds``.
 """
 
 import json
 from pathlib import Path
 
 from kcm_cli.sandbox.apiserver.data.make import SOURCE
-from kcm_cli.sandbox.apiserver.tables.cluster import PLAIN
-from kcm_cli.sandbox.apiserver.tables.layouts import LAYOUTS
-from kcm_cli.sandbox.apiserver.tables.workloads import SCALE
+from kcm_cli.sandbox.apiserver.kinds import KINDS
+from kcm_cli.sandbox.apiserver.tables.column import PLAIN
+from kcm_cli.sandbox.apiserver.tables.templates import SCALE
 
 
 def main() -> None:
     """Write columns.json beside this file."""
     definitions = json.loads((SOURCE / "_definitions.json").read_text())["$defs"]
-    wanted = {column.about for layout in (*LAYOUTS.values(), PLAIN, SCALE) for column in layout.columns}
+    wanted = {
+        column.about for layout in (*(kind.table for kind in KINDS.values()), PLAIN, SCALE) for column in layout.columns
+    }
     found = {about: text for about in sorted(wanted) if (text := _description(definitions, about))}
     Path(__file__).with_name("columns.json").write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
 

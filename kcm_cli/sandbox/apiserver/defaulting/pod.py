@@ -5,7 +5,7 @@ Fields that the original always writes (``resources: {}``) are set here too.
 Source: pkg/apis/core/v1/{defaults,zz_generated.defaults}.go.
 """
 
-from kcm_cli.sandbox.apiserver.defaulting import fill, pod_resources, resources, volumes
+from kcm_cli.sandbox.apiserver.defaulting import fill, resources, volumes
 from kcm_cli.sandbox.apiserver.defaulting.images import pull_policy
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -23,37 +23,12 @@ _SPEC_DEFAULTS: tuple[tuple[str, object], ...] = (
     ("restartPolicy", "Always"),
     ("schedulerName", "default-scheduler"),
 )
-_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-
-
-def pod(doc: Tree) -> None:
-    """A Pod."""
-    spec = doc.setdefault("spec", {})
-    containers, inits = spec.get("containers") or (), spec.get("initContainers") or ()
-    for container in containers:
-        resources.requests_from_limits(container)
-    for container in inits:
-        resources.requests_from_limits(container)
-    if spec.get("resources") is not None:
-        pod_resources.pod_level(spec)
-    if spec.get("enableServiceLinks") is None:
-        spec["enableServiceLinks"] = True
-    if spec.get("hostNetwork"):
-        _host_ports(containers)
-        _host_ports(inits)
-    pod_spec(spec)
-    if spec["terminationGracePeriodSeconds"] < 0:
-        spec["terminationGracePeriodSeconds"] = 1
-    _drop_init_annotations(doc["metadata"])
-    status = doc.setdefault("status", {})
-    if status:
-        _status(status)
 
 
 def template(holder: Tree) -> None:
     """The pod template in a field ``template``; made if it is missing."""
     found = holder.setdefault("template", {})
-    _drop_init_annotations(found.setdefault("metadata", {}))
+    drop_init_annotations(found.setdefault("metadata", {}))
     pod_spec(found.setdefault("spec", {}))
 
 
@@ -128,35 +103,8 @@ def _value_source(source: Tree) -> None:
         volumes.divisor(reference)
 
 
-def _host_ports(containers: list[Tree] | tuple[Tree, ...]) -> None:
-    for item in containers:
-        for port in item.get("ports") or ():
-            if not port.get("hostPort") and port.get("containerPort"):
-                port["hostPort"] = port["containerPort"]
-
-
-def _drop_init_annotations(meta: Tree) -> None:
+def drop_init_annotations(meta: Tree) -> None:
     # upstream: pkg/apis/core/v1/conversion.go#dropInitContainerAnnotations
     annotations = meta.get("annotations")
     if annotations and not _INIT_ANNOTATIONS.isdisjoint(annotations):
         meta["annotations"] = {k: v for k, v in annotations.items() if k not in _INIT_ANNOTATIONS}
-
-
-def _status(status: Tree) -> None:
-    if ip := status.get("podIP"):
-        addresses = status.get("podIPs")
-        if not addresses or addresses[0].get("ip") != ip:
-            status["podIPs"] = [{"ip": ip}]
-    elif addresses := status.get("podIPs"):
-        status["podIP"] = addresses[0].get("ip", "")
-    for field in _STATUSES:
-        for item in status.get(field) or ():
-            _status_resources(item)
-    _status_resources(status)
-
-
-def _status_resources(item: Tree) -> None:
-    resources.resource_list(item.get("allocatedResources"))
-    if found := item.get("resources"):
-        resources.resource_list(found.get("limits"))
-        resources.resource_list(found.get("requests"))

@@ -37,13 +37,3 @@ def requirements(container: Tree) -> None:
     elif resources:
         resource_list(resources.get("limits"))
         resource_list(resources.get("requests"))
-
-
-def requests_from_limits(container: Tree) -> None:
-    """In a pod (not in a template) a limit without a request is also the request."""
-    resources = container.get("resources")
-    if not resources or not resources.get("limits"):
-        return
-    requests = resources.setdefault("requests", {})
-    for name, value in resources["limits"].items():
-        requests.setdefault(name, value)

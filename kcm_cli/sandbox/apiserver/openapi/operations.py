@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.apiserver import strategy
+from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.registry.catalog import Served, Subresource
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -265,7 +265,7 @@ def _single(served: Served, names: Names, kind: Kind, path: str, definition: str
     if "patch" in verbs:
         yield _patch(path, names.id("patch"), names, kind, definition, custom=served.info.custom)
     if "delete" in verbs:
-        answered = definition if strategy.for_resource(served.info).returns_object_on_delete else STATUS
+        answered = definition if kinds.strategy_of(served.info).returns_object_on_delete else STATUS
         yield Operation(
             path, "delete", names.id("delete"), "delete", f"delete {names.kind}", kind, names.tag, _DELETE,
             body=META + "DeleteOptions", body_required=False, answer=answered, codes=(200, 202),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.sandbox.apiserver import defaulting, strategy
+from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.apply.patching import Patching
 from kcm_cli.sandbox.apiserver.registry import conversion
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
@@ -75,14 +75,14 @@ class Core:
         """The strategy of a kind, or of a subresource with rules of its own."""
         if self.custom is not None and (info.custom or info.gvr.group == _DEFINITIONS):
             return self.custom.rules(info, subresource)
-        return strategy.for_resource(info, subresource)
+        return kinds.strategy_of(info, subresource)
 
     def default(self, info: ResourceInfo, doc: Tree) -> None:
         """Fill in what the client left out, in place."""
         if self.custom is not None and (info.custom or info.gvr.group == _DEFINITIONS):
             self.custom.default(info, doc)
         else:
-            defaulting.apply(info, doc)
+            kinds.of(info).defaults(doc)
 
     def to_storage(self, served: Served, doc: Tree) -> Tree:
         """A document of a request in the form that is stored: custom objects as they were written."""

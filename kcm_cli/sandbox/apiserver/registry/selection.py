@@ -9,7 +9,8 @@ from kcm_cli.machinery import codec, fields, labels
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.fields import FieldRequirement, FieldSelector
 from kcm_cli.machinery.labels import Selector
-from kcm_cli.sandbox.apiserver.registry.selectable import resolve
+from kcm_cli.sandbox.apiserver import kinds
+from kcm_cli.sandbox.apiserver.selectable import Selectable, Values
 from kcm_cli.sandbox.apiserver.store import Stored
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
@@ -64,3 +65,19 @@ def selection(
         raise ApiError(400, "BadRequest", str(error)) from error
     field_selector, values = resolve(info, field_selector, custom)
     return Selection(label_selector, field_selector, values)
+
+
+def resolve(
+    info: ResourceInfo, selector: FieldSelector, custom: Mapping[str, str] | None = None
+) -> tuple[FieldSelector, Values]:
+    """The selector in the labels of the values, and how to get the values. Raises ApiError 400.
+
+    ``custom``: the selectable fields of a custom resource, label -> path.
+    """
+    rules = kinds.of(info).selectable if custom is None else Selectable(custom)
+    terms = []
+    for term in selector.requirements:
+        if term.field not in rules:
+            raise ApiError(400, "BadRequest", rules.refusal.format(label=term.field))
+        terms.append(FieldRequirement(rules.aliases.get(term.field, term.field), term.value, term.equal))
+    return FieldSelector(tuple(terms)), rules.of

@@ -72,27 +72,3 @@ def new_with_status(status: Tree, *, generation: bool) -> Callable[[Tree], None]
             doc["metadata"]["generation"] = 1
 
     return prepare
-
-
-def bump_if_changed(field: str) -> Callable[[Tree, Tree], None]:
-    """An update that counts generations by a field other than ``spec``."""
-
-    def prepare(new: Tree, old: Tree) -> None:
-        if new.get(field) != old.get(field):
-            bump_generation(new, old)
-
-    return prepare
-
-
-def whole_metadata_status(new: Tree, old: Tree) -> None:
-    """The strictest update of the status: all metadata but the managed fields stays."""
-    keep(new, old, "spec")
-    managed = new["metadata"].get("managedFields")
-    version = new["metadata"].get("resourceVersion")
-    meta = dict(old["metadata"])
-    for field, value in (("managedFields", managed), ("resourceVersion", version)):
-        if value is None:
-            meta.pop(field, None)
-        else:
-            meta[field] = value
-    new["metadata"] = meta

@@ -3,13 +3,10 @@
 Source: pkg/api/pod/util.go#dropDisabledFields, pkg/registry/core/pod/strategy.go#applyAppArmorVersionSkew.
 """
 
-from kcm_cli.sandbox.apiserver.strategy.warnings.containers import app_armor_field
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation.security import app_armor
 from kcm_cli.sandbox.apiserver.validation.windows import containers_of
 
 _PROJECTIONS = ("clusterTrustBundle", "podCertificate")
-_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 
 
 def drop_gated(spec: Tree, known: Tree | None = None) -> None:
@@ -55,19 +52,3 @@ def drop_gated_of_template(new: Tree | None, old: Tree | None = None) -> None:
     """The same in a template."""
     if new is not None and new.get("spec"):
         drop_gated(new["spec"], None if old is None else old.get("spec"))
-
-
-def apply_app_armor(doc: Tree) -> None:
-    """Profiles in annotations become fields, where they say something that the pod's own does not."""
-    spec, annotations = doc["spec"], doc["metadata"].get("annotations") or {}
-    if not any(key.startswith(_APP_ARMOR) for key in annotations) or (spec.get("os") or {}).get("name") == "windows":
-        return
-    pod = (spec.get("securityContext") or {}).get("appArmorProfile")
-    for container, _ in containers_of(spec, ""):
-        annotation = annotations.get(_APP_ARMOR + container.get("name", ""))
-        context = container.get("securityContext") or {}
-        if annotation is None or context.get("appArmorProfile") is not None:
-            continue
-        profile = app_armor_field(annotation)
-        if profile is not None and not app_armor(profile, "") and profile != pod:
-            container["securityContext"] = {**context, "appArmorProfile": profile}

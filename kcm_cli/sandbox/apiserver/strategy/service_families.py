@@ -5,7 +5,7 @@ Source: pkg/registry/core/service/storage/{alloc,storage}.go, pkg/registry/core/
 
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors
-from kcm_cli.sandbox.apiserver.validation.service import externally_accessible, needs_health_check
+from kcm_cli.sandbox.apiserver.validation.service import needs_health_check
 from kcm_cli.sandbox.apiserver.validation.service_addresses import FAMILIES, validate_cluster_ips
 
 _POLICY = "spec.ipFamilyPolicy"
@@ -173,39 +173,3 @@ def _configured_families(spec: Tree, configured: tuple[str, ...]) -> list[FieldE
         families.append(_other(families[0]))
     spec["ipFamilies"] = families
     return []
-
-
-def drop_by_type(new: Tree, old: Tree) -> None:
-    """Clear what a change of type makes meaningless, unless the client changed it too."""
-    spec, known = new["spec"], old["spec"]
-    if needs_cluster_ip(known) and not needs_cluster_ip(spec):
-        _drop_addresses(spec, known)
-    external, balancer = ("NodePort", "LoadBalancer"), "LoadBalancer"
-    if known.get("type") in external and spec.get("type") not in external:
-        ports = spec.get("ports") or []
-        if node_ports(known.get("ports") or []) >= node_ports(ports):
-            for port in ports:
-                port.pop("nodePort", None)
-    if needs_health_check(known) and not needs_health_check(spec):
-        _drop_same(spec, known, "healthCheckNodePort")
-    if known.get("type") == balancer and spec.get("type") != balancer:
-        _drop_same(spec, known, "allocateLoadBalancerNodePorts")
-        _drop_same(spec, known, "loadBalancerClass")
-    if externally_accessible(known) and not externally_accessible(spec):
-        _drop_same(spec, known, "externalTrafficPolicy")
-    if spec.get("type") != balancer:
-        new["status"] = {**(new.get("status") or {}), "loadBalancer": {}}
-
-
-def _drop_addresses(spec: Tree, known: Tree) -> None:
-    fields = ("clusterIP", "clusterIPs")
-    if all(spec.get(field) == known.get(field) for field in fields):
-        for field in fields:
-            spec.pop(field, None)
-    _drop_same(spec, known, "ipFamilies")
-    _drop_same(spec, known, "ipFamilyPolicy")
-
-
-def _drop_same(spec: Tree, known: Tree, field: str) -> None:
-    if spec.get(field) == known.get(field):
-        spec.pop(field, None)

@@ -97,3 +97,24 @@ def more(items: list[str], limit: int) -> str:
     """The first of a list, and how many there are beyond."""
     text = ",".join(items[:limit])
     return f"{text} + {len(items) - limit} more..." if len(items) > limit else text
+
+
+UNSET = "<unset>"
+
+
+def name_of(doc: Tree) -> str:
+    """The name of an object."""
+    return str(doc["metadata"].get("name", ""))
+
+
+def named(doc: Tree, now: datetime) -> list[object]:
+    """Name and age."""
+    return [name_of(doc), created(doc, now)]
+
+
+def _plain(doc: Tree, now: datetime) -> list[object]:
+    return [name_of(doc), doc["metadata"].get("creationTimestamp")]
+
+
+PLAIN = Layout((NAME, Column("Created At", "ObjectMeta.creationTimestamp", "date")), _plain)
+"""Name and creation time: for kinds without a table of their own."""

@@ -9,15 +9,15 @@ from datetime import datetime
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response
+from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.refusals import bad_request
 from kcm_cli.sandbox.apiserver.registry import answers, negotiation
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET, Media, PlainJson, YamlMedia, partial
 from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
-from kcm_cli.sandbox.apiserver.tables.cluster import PLAIN
-from kcm_cli.sandbox.apiserver.tables.column import Layout
-from kcm_cli.sandbox.apiserver.tables.layouts import layout_for
+from kcm_cli.sandbox.apiserver.tables.column import PLAIN, Layout
+from kcm_cli.sandbox.apiserver.tables.templates import CUSTOM_SCALE, SCALE
 from kcm_cli.sandbox.apiserver.types import Tree
 
 _PLAIN_HEADERS = ("", "application/json", "*/*")
@@ -43,7 +43,7 @@ def media(
     if included not in _INCLUDED:
         why = f"includeObject: Invalid value: \"{included}\": must be 'Metadata', 'Object', 'None', or empty"
         raise bad_request(f"Unable to convert to Table as requested: {why}")
-    table = TableMedia(served, layout_for(served, subresource), f"meta.k8s.io/{form.version}", included, core)
+    table = TableMedia(served, _layout(served, subresource), f"meta.k8s.io/{form.version}", included, core)
     return YamlMedia(table) if form.yaml else table
 
 
@@ -52,6 +52,13 @@ def _has_table(served: Served, subresource: str) -> bool:
     if subresource:
         return subresource not in _ANSWERS
     return served.info.verbs != {"create"}
+
+
+def _layout(served: Served, subresource: str) -> Layout:
+    """The table of a resource or of its scale."""
+    if subresource == "scale":
+        return CUSTOM_SCALE if served.info.custom else SCALE
+    return served.table or kinds.of(served.info).table
 
 
 class TableMedia:

@@ -77,31 +77,6 @@ def legacy_cidr(value: str, path: str, known: Sequence[str] = ()) -> list[FieldE
     return []
 
 
-def strict_cidr(value: str, path: str) -> list[FieldError]:
-    """A block in its canonical form."""
-    found = legacy_cidr(value, path)
-    parsed = parse_cidr(value)
-    if found or parsed is None:
-        return found
-    canonical = str(parsed[1])
-    if value != canonical:
-        return [errors.invalid(path, value, f"must be in canonical form ({quote(canonical)})")]
-    return []
-
-
-def interface_address(value: str, path: str) -> list[FieldError]:
-    """An address with the length of its network's prefix, in its canonical form."""
-    parsed = parse_cidr(value)
-    if parsed is None:
-        return [
-            errors.invalid(path, value, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)")
-        ]
-    canonical = f"{parsed[0]}/{parsed[1].prefixlen}"
-    return (
-        [] if value == canonical else [errors.invalid(path, value, f"must be in canonical form ({quote(canonical)})")]
-    )
-
-
 def endpoint_ip(value: str, path: str) -> list[FieldError]:
     """An address that traffic can be sent to."""
     address = plain(parse_ip(value))

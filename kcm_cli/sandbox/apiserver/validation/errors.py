@@ -55,11 +55,6 @@ def one_of(path: str, value: str, choices: Sequence[str]) -> list[FieldError]:
     return [not_supported(path, value, choices) if value else required(path)]
 
 
-def unshown(path: str, detail: str) -> FieldError:
-    """A malformed value that is not printed."""
-    return FieldError("FieldValueInvalid", path, f"Invalid value: {detail}")
-
-
 def invalid_each(path: str, value: object, details: Iterable[str]) -> list[FieldError]:
     """One error per message, all about the same value."""
     return [invalid(path, value, detail) for detail in details]

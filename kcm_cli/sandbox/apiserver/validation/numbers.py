@@ -33,14 +33,6 @@ def at_most_100_percent(value: IntOrString, path: str) -> list[FieldError]:
     return []
 
 
-def amount(value: IntOrString) -> int:
-    """The number in a number or percentage; other text is a number or zero."""
-    if isinstance(value, int):
-        return value
-    text = value[:-1] if not names.percent(value) else value
-    return int(text) if text.lstrip("+-").isdecimal() and text.count("-") + text.count("+") < 2 else 0
-
-
 def not_above(holder: Tree, fields: tuple[str, ...], limit: str, path: str) -> list[FieldError]:
     """Counters of a status that another counter bounds; ``limit`` is that one's name."""
     most = holder.get(limit, 0)
@@ -50,11 +42,3 @@ def not_above(holder: Tree, fields: tuple[str, ...], limit: str, path: str) -> l
         for field in fields
         if holder.get(field, 0) > most
     ]
-
-
-def not_decremented(new: Tree, old: Tree, field: str, path: str) -> list[FieldError]:
-    """A counter that only rises. Absent counts as lower than anything."""
-    value, known = new.get(field), old.get(field)
-    if known is None or (value is not None and value >= known):
-        return []
-    return [errors.invalid(f"{path}.{field}", value or 0, "cannot be decremented")]

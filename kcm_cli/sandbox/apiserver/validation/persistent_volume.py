@@ -4,23 +4,17 @@ Source: pkg/apis/core/validation/validation.go#ValidatePersistentVolumeSpec, pkg
 """
 
 import posixpath
-from collections.abc import Mapping
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import (
     errors,
     file_paths,
-    go_print,
-    labels,
-    metadata,
     persistent_claim,
-    quantities,
-    scheduling,
     volume_sources,
 )
 
-_ORDER = (
+SOURCE_ORDER = (
     *("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte"),
     *("cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk"),
     *("portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi"),
@@ -28,178 +22,25 @@ _ORDER = (
 _FIRST_PATHS = {"gcePersistentDisk": "persistentDisk"}
 _SECOND_PATHS = {"cephfs": "cephFS"}
 _SECOND = "may not specify more than 1 volume type"
-_POLICIES = ("Delete", "Recycle", "Retain")
 _CSI_SECRETS = (
     "controllerPublishSecretRef",
     "controllerExpandSecretRef",
     "nodePublishSecretRef",
     "nodeExpandSecretRef",
 )
-_NO_MOUNT_OPTIONS = frozenset(
-    {"hostPath", "flocker", "fc", "flexVolume", "portworxVolume", "scaleIO", "local", "storageos", "csi"}
-)
-_MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
-_INLINE = "in the context of inline volumes"
 _ISCSI_FORM = "must be valid format"
-_RENAMED = {
-    "beta.kubernetes.io/arch": "kubernetes.io/arch",
-    "beta.kubernetes.io/os": "kubernetes.io/os",
-    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
-    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
-}
 
 
-def validate_volume(doc: Tree) -> list[FieldError]:
-    return _volume(doc, lenient=False) + _mount_options(doc)
-
-
-def _volume(doc: Tree, *, lenient: bool) -> list[FieldError]:
-    meta = doc["metadata"]
-    found = metadata.validate_meta(meta, False, metadata.subdomain)
-    return found + _spec(doc["spec"], meta.get("name", ""), "spec", lenient=lenient)
-
-
-def _mount_options(doc: Tree) -> list[FieldError]:
-    if _MOUNT_OPTIONS not in (doc["metadata"].get("annotations") or ()):
-        return []
-    if any(kind in doc["spec"] for kind in _ORDER if kind not in _NO_MOUNT_OPTIONS):
-        return []
-    detail = "may not specify mount options for this volume type"
-    return [errors.forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", detail)]
-
-
-def validate_volume_update(new: Tree, old: Tree) -> list[FieldError]:
-    spec, known = new["spec"], old["spec"]
-    lenient = _has_invalid_value(known.get("nodeAffinity"))
-    found = _volume(new, lenient=lenient) + _mount_options(new) + _volume(new, lenient=lenient)
-    found += _source_changed(spec, known)
-    if spec.get("volumeMode") != known.get("volumeMode"):
-        found.append(errors.invalid("volumeMode", spec.get("volumeMode"), errors.IMMUTABLE))
-    affinity, before = spec.get("nodeAffinity"), known.get("nodeAffinity")
-    if before is not None and _renamed(affinity) != _renamed(before):
-        shown = None if affinity is None else go_print.internal("core.VolumeNodeAffinity", affinity)
-        detail = f"{errors.IMMUTABLE}, except for updating from beta label to GA"
-        found.append(errors.invalid("nodeAffinity", shown, detail))
-    if known.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
-        detail = "update from non-nil value to nil is forbidden"
-        found.append(errors.forbidden("spec.volumeAttributesClassName", detail))
-    return found
-
-
-def _source_changed(spec: Tree, known: Tree) -> list[FieldError]:
-    after = {kind: spec[kind] for kind in _ORDER if kind in spec}
-    before = {kind: known[kind] for kind in _ORDER if kind in known}
-    secret = "controllerExpandSecretRef"
-    if "csi" in before and "csi" in after and secret not in before["csi"] and secret in after["csi"]:
-        after["csi"] = {key: value for key, value in after["csi"].items() if key != secret}
-    if before == after:
-        return []
-    difference = go_print.diff("core.PersistentVolumeSource", before, after)
-    detail = f"spec.persistentvolumesource is immutable after creation\n{difference}"
-    return [errors.forbidden("spec.persistentvolumesource", detail)]
-
-
-def _terms(affinity: Tree | None) -> list[Tree]:
-    return ((affinity or {}).get("required") or {}).get("nodeSelectorTerms") or []
-
-
-def _has_invalid_value(affinity: Tree | None) -> bool:
-    return any(
-        labels.value_messages(value)
-        for term in _terms(affinity)
-        for item in term.get("matchExpressions") or ()
-        for value in item.get("values") or ()
-    )
-
-
-def _renamed(affinity: Tree | None) -> object:
-    """An affinity with today's names of node labels, for comparison."""
-    if affinity is None:
-        return None
-    return [
-        (
-            [
-                {**item, "key": _RENAMED.get(item.get("key"), item.get("key"))}
-                for item in term.get("matchExpressions") or ()
-            ],
-            term.get("matchFields") or [],
-        )
-        for term in _terms(affinity)
-    ]
-
-
-def validate_volume_status(new: Tree, old: Tree) -> list[FieldError]:
-    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
-    if not new["metadata"].get("resourceVersion"):
-        found.append(errors.required("resourceVersion"))
-    return found
-
-
-def validate_inline_spec(spec: Tree, path: str) -> list[FieldError]:
-    """The spec of a volume that is no object of its own."""
-    found: list[FieldError] = []
-    if spec.get("claimRef") is not None:
-        found.append(errors.forbidden(f"{path}.claimRef", f"may not be specified {_INLINE}"))
-    if spec.get("capacity"):
-        found.append(errors.forbidden(f"{path}.capacity", f"may not be specified {_INLINE}"))
-    if spec.get("csi") is None:
-        found.append(errors.required(f"{path}.csi", f"has to be specified {_INLINE}"))
-    found += _modes(spec, path)
-    if spec.get("persistentVolumeReclaimPolicy") not in (None, "", "Retain"):
-        detail = f"may only be Retain {_INLINE}"
-        found.append(errors.forbidden(f"{path}.persistentVolumeReclaimPolicy", detail))
-    if spec.get("nodeAffinity") is not None:
-        found.append(errors.forbidden(f"{path}.nodeAffinity", f"may not be specified {_INLINE}"))
-    found += _sources(spec, "", path, has_affinity=False)
-    if spec.get("storageClassName"):
-        found.append(errors.forbidden(f"{path}.storageClassName", f"may not be specified {_INLINE}"))
-    if spec.get("volumeMode") not in (None, "Filesystem"):
-        detail = f"may not specify volumeMode other than Filesystem {_INLINE}"
-        found.append(errors.forbidden(f"{path}.volumeMode", detail))
-    return found + _attributes_class(spec, path)
-
-
-def _spec(spec: Tree, name: str, path: str, *, lenient: bool) -> list[FieldError]:
-    found = _modes(spec, path) + _capacity(spec.get("capacity"), f"{path}.capacity")
-    policy = spec.get("persistentVolumeReclaimPolicy")
-    if policy and policy not in _POLICIES:
-        found.append(errors.not_supported(f"{path}.persistentVolumeReclaimPolicy", policy, _POLICIES))
-    affinity = spec.get("nodeAffinity")
-    if affinity is not None:
-        found += _node_affinity(affinity, f"{path}.nodeAffinity", lenient)
-    found += _sources(spec, name, path, has_affinity=affinity is not None)
-    found += persistent_claim.class_name(spec.get("storageClassName"), f"{path}.storageClassName")
-    found += persistent_claim.volume_mode(spec.get("volumeMode"), f"{path}.volumeMode")
-    return found + _attributes_class(spec, path)
-
-
-def _modes(spec: Tree, path: str) -> list[FieldError]:
+def validate_modes(spec: Tree, path: str) -> list[FieldError]:
     modes = spec.get("accessModes") or []
     found = [] if modes else [errors.required(f"{path}.accessModes")]
     return found + persistent_claim.access_modes(modes, f"{path}.accessModes")
 
 
-def _capacity(capacity: Mapping[str, str] | None, path: str) -> list[FieldError]:
-    found = [] if capacity else [errors.required(path)]
-    if not capacity or "storage" not in capacity or len(capacity) > 1:
-        found.append(errors.not_supported(path, errors.sorted_map(capacity), ["storage"]))
-    for name, value in sorted((capacity or {}).items()):
-        found += quantities.basic(value, f"{path}[{name}]") + quantities.positive(value, f"{path}[{name}]")
-    return found
-
-
-def _node_affinity(affinity: Tree, path: str, lenient: bool) -> list[FieldError]:
-    required = affinity.get("required")
-    if required is None:
-        return [errors.required(f"{path}.required", "must specify required node constraints")]
-    return scheduling.validate_node_selector(required, f"{path}.required", lenient=lenient)
-
-
-def _sources(spec: Tree, name: str, path: str, *, has_affinity: bool) -> list[FieldError]:
+def validate_sources(spec: Tree, name: str, path: str, *, has_affinity: bool) -> list[FieldError]:
     found: list[FieldError] = []
     first = ""
-    for kind in _ORDER:
+    for kind in SOURCE_ORDER:
         source = spec.get(kind)
         if source is None:
             continue
@@ -284,7 +125,7 @@ def _secret(reference: Tree, path: str) -> list[FieldError]:
     return found
 
 
-def _attributes_class(spec: Tree, path: str) -> list[FieldError]:
+def validate_attributes_class(spec: Tree, path: str) -> list[FieldError]:
     name = spec.get("volumeAttributesClassName")
     if name is None:
         return []

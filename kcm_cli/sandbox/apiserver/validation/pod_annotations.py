@@ -19,7 +19,7 @@ _TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
 _COST = "controller.kubernetes.io/pod-deletion-cost"
 _SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 _SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
-_APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
+APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _LOCAL = "localhost/"
 _SECCOMP_RUNTIME = ("runtime/default", "docker/default")
 _cost = re.compile(r"-\d+|0|[1-9]\d*").fullmatch
@@ -43,7 +43,7 @@ def validate_annotations(annotations: Mapping[str, str], spec: Tree, path: str) 
         if key.startswith(_SECCOMP):
             found += _seccomp(annotations[key], f"{path}.{key}")
     for key in sorted(annotations):
-        if key.startswith(_APP_ARMOR):
+        if key.startswith(APP_ARMOR):
             found += _app_armor(key, annotations[key], spec, path)
     return found
 
@@ -68,7 +68,7 @@ def _seccomp(profile: str, path: str) -> list[FieldError]:
 
 
 def _app_armor(key: str, profile: str, spec: Tree, path: str) -> list[FieldError]:
-    name = key.removeprefix(_APP_ARMOR)
+    name = key.removeprefix(APP_ARMOR)
     found: list[FieldError] = []
     if all(container.get("name") != name for container, _ in containers_of(spec, "")):
         found.append(errors.invalid(f"{path}[{key}]", name, "container not found"))
@@ -76,26 +76,6 @@ def _app_armor(key: str, profile: str, spec: Tree, path: str) -> list[FieldError
         detail = f"invalid AppArmor profile name: {quote(profile)}"
         found.append(errors.invalid(f"{path}[{key}]", profile, detail))
     return found
-
-
-def validate_changes(new: Mapping[str, str], old: Mapping[str, str], path: str) -> list[FieldError]:
-    """What an update of a pod may not do to them."""
-    found: list[FieldError] = []
-    for key in sorted(old):
-        if new.get(key) != old[key]:
-            found += _fixed(key, "remove or update", path)
-    for key in sorted(new):
-        if key not in old:
-            found += _fixed(key, "add", path)
-    return found
-
-
-def _fixed(key: str, verb: str, path: str) -> list[FieldError]:
-    if key.startswith(_APP_ARMOR):
-        return [errors.forbidden(f"{path}[{key}]", f"may not {verb} AppArmor annotations")]
-    if key == MIRROR:
-        return [errors.forbidden(f"{path}[{key}]", f"may not {verb} mirror pod annotation")]
-    return []
 
 
 def validate_match(annotations: Mapping[str, str], spec: Tree, path: str) -> list[FieldError]:
@@ -116,7 +96,7 @@ def validate_match(annotations: Mapping[str, str], spec: Tree, path: str) -> lis
     if (spec.get("os") or {}).get("name") == "windows":
         return found
     for container, place in everything:
-        annotation = annotations.get(_APP_ARMOR + container.get("name", ""))
+        annotation = annotations.get(APP_ARMOR + container.get("name", ""))
         own = (container.get("securityContext") or {}).get("appArmorProfile")
         profile = context.get("appArmorProfile") if own is None else own
         if annotation is not None:

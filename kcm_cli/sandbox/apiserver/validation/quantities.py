@@ -19,16 +19,15 @@ NOT_POSITIVE = "must be greater than zero"
 COMPUTE = ("cpu", "memory")
 
 _CONTAINER = frozenset({"cpu", "memory", "ephemeral-storage"})
-_COUNTED = frozenset(
+COUNTED = frozenset(
     {"pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims"}
 )
-_SERVICES = frozenset({"services.nodeports", "services.loadbalancers"})
-_COMPUTE_QUOTA = frozenset(
+SERVICES = frozenset({"services.nodeports", "services.loadbalancers"})
+COMPUTE_QUOTA = frozenset(
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory", "ephemeral-storage")
 )
-STANDARD = _COMPUTE_QUOTA | _COUNTED | _SERVICES | {"storage", "requests.storage"}
-QUOTA = _COMPUTE_QUOTA | _COUNTED | _SERVICES | {"requests.storage"}
-_INTEGERS = _COUNTED | _SERVICES
+STANDARD = COMPUTE_QUOTA | COUNTED | SERVICES | {"storage", "requests.storage"}
+_INTEGERS = COUNTED | SERVICES
 
 NameRule = Callable[[str], tuple[str, ...]]
 
@@ -84,15 +83,6 @@ def container_name(name: str) -> tuple[str, ...]:
     return found
 
 
-@lru_cache(maxsize=1024)
-def quota_name(name: str) -> tuple[str, ...]:
-    """The same for a quota's."""
-    found = any_name(name)
-    if "/" not in name and name not in QUOTA and not is_huge_quota(name):
-        return (*found, "must be a standard resource for quota")
-    return found
-
-
 def amount(name: str, value: str, path: str) -> list[FieldError]:
     """Not negative, and whole where it has to be."""
     parsed = from_json(value)
@@ -112,12 +102,6 @@ def positive(value: str, path: str) -> list[FieldError]:
 def non_negative(value: str, path: str) -> list[FieldError]:
     """Zero or more."""
     return [] if from_json(value).sign >= 0 else [errors.invalid(path, value, errors.NEGATIVE)]
-
-
-def basic(value: str, path: str) -> list[FieldError]:
-    """Not below zero, printed as a whole number."""
-    whole = from_json(value).value()
-    return [errors.invalid(path, whole, "must be a valid resource quantity")] if whole < 0 else []
 
 
 def _huge_amount(name: str, value: Quantity) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.sandbox.apiserver import defaulting
+from kcm_cli.sandbox.apiserver import kinds
 from tests.unit.sandbox.strategy import kit
 
 _HTTP = {"httpGet": {"port": 80}}
@@ -15,7 +15,7 @@ _NO_REQUEST = {"limits": {"cpu": "1"}}
 
 def _defaulted(resource, doc):
     doc = copy.deepcopy(doc)
-    defaulting.apply(resource, doc)
+    kinds.of(resource).defaults(doc)
     return doc
 
 

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kcm_cli.sandbox.apiserver.validation.job_policies import IndexesError, count_indexes
 
 from kcm_cli.sandbox.apiserver.validation import cron_schedule
-from kcm_cli.sandbox.apiserver.validation.job_policies import IndexesError, count_indexes
 from tests.unit.sandbox.strategy import kit
 
 _START, _END = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"

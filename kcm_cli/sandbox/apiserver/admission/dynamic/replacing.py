@@ -1,6 +1,6 @@
 """Puts what a policy or a webhook made of an object in its place."""
 
-from kcm_cli.sandbox.apiserver import defaulting
+from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import SCALE, View
 from kcm_cli.sandbox.apiserver.refusals import internal
 from kcm_cli.sandbox.apiserver.registry.conversion import to_storage
@@ -35,7 +35,7 @@ class Replacer:
         if info.custom and custom is not None:
             custom.default(info, changed)
         else:
-            defaulting.apply(info, changed)
+            kinds.of(info).defaults(changed)
 
 
 def _replace(attrs: Attributes, new: Tree) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation.addresses import cidr_warnings
 
 DEPRECATED: Mapping[str, str] = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
@@ -32,35 +31,3 @@ def of_term(term: Tree, path: str, *, values: bool = False) -> list[str]:
             for message in names.label_value(value):
                 found.append(f"{place}.values[{number}]: {value} is invalid, {message}")
     return found
-
-
-def of_selector(selector: Tree | None, path: str) -> list[str]:
-    """A label selector for nodes."""
-    found: list[str] = []
-    for index, item in enumerate((selector or {}).get("matchExpressions") or ()):
-        key = item.get("key", "")
-        if message := DEPRECATED.get(key):
-            found.append(f"{path}.matchExpressions[{index}].key: {key} is {message}")
-    for key in sorted((selector or {}).get("matchLabels") or ()):
-        if message := DEPRECATED.get(key):
-            found.append(f"{path}.matchLabels.{key}: {message}")
-    return found
-
-
-def of_node(new: Tree, old: Tree | None) -> list[str]:
-    """A node, created or updated."""
-    spec = new.get("spec") or {}
-    found: list[str] = []
-    if spec.get("configSource") is not None:
-        found.append("spec.configSource: the feature is removed")
-    if spec.get("externalID"):
-        found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
-    for index, block in enumerate(spec.get("podCIDRs") or ()):
-        found += cidr_warnings(block, f"spec.podCIDRs[{index}]")
-    return found
-
-
-def of_runtime_class(new: Tree, old: Tree | None) -> list[str]:
-    """A RuntimeClass."""
-    selector = (new.get("scheduling") or {}).get("nodeSelector") or {}
-    return [f"scheduling.nodeSelector: {DEPRECATED[key]}" for key in sorted(selector) if key in DEPRECATED]

@@ -7,7 +7,6 @@ Source: pkg/api/pod/warnings.go, pkg/registry/core/pod/strategy.go#WarningsOnCre
 
 from collections.abc import Mapping
 
-from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.strategy.warnings import containers, nodes, storage
 from kcm_cli.sandbox.apiserver.strategy.warnings.volume_paths import overlapping
@@ -40,35 +39,14 @@ _VOLUMES = (
 _OLD_VOLUMES = frozenset(kind for kind, _, _ in _VOLUMES)
 
 
-def of_pod(new: Tree, old: Tree | None) -> list[str]:
-    """A new pod; updates are not warned of."""
-    if old is not None:
-        return []
-    found: list[str] = []
-    if messages := names.dns1123_label(new["metadata"].get("name", "")):
-        text = "this is used in the Pod's hostname, which can result in surprising behavior"
-        found.append(f"metadata.name: {text}; a DNS label is recommended: [{' '.join(messages)}]")
-    return found + _warnings(new["spec"], new["metadata"], "")
-
-
-def of_pod_status(new: Tree, old: Tree | None) -> list[str]:
-    """Addresses in a pod's status."""
-    status = new.get("status") or {}
-    found: list[str] = []
-    for field in ("podIPs", "hostIPs"):
-        for index, item in enumerate(status.get(field) or ()):
-            found += ip_warnings(item.get("ip", ""), f"status.{field}[{index}].ip")
-    return found
-
-
 def of_template(template: Tree | None, path: str) -> list[str]:
     """A template of pods."""
     if template is None:
         return []
-    return _warnings(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.")
+    return warnings_of_pod(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.")
 
 
-def _warnings(spec: Tree, meta: Tree, path: str) -> list[str]:
+def warnings_of_pod(spec: Tree, meta: Tree, path: str) -> list[str]:
     found: list[str] = []
     affinity, annotations = spec.get("affinity"), meta.get("annotations")
     for key in sorted(spec.get("nodeSelector") or ()):

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-
 from kcm_cli.sandbox.apiserver.tables.layouts import LAYOUTS
 
 NOW = datetime(2030, 1, 1, 1, tzinfo=UTC)

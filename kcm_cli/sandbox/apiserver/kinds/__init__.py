@@ -1,0 +1,56 @@
+"""The built-in kinds, one file each (see ``kind.Kind``). A file with a ``KIND`` is found by being here."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+
+from kcm_cli.sandbox.apiserver.apply.resets import ALL, SPEC, SPEC_AND_METADATA, STATUS, Writable
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.types import ResourceInfo
+
+__all__ = ["KINDS", "Kind", "of", "strategy_of", "writable"]
+
+
+def _found() -> Iterator[Kind]:
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        if not module.ispkg:
+            kind = getattr(importlib.import_module(module.name), "KIND", None)
+            if kind is not None:
+                yield kind
+
+
+KINDS: Mapping[tuple[str, str], Kind] = {(kind.group, kind.resource): kind for kind in _found()}
+"""By group and resource (plural)."""
+
+
+def _plain(namespaced: bool) -> Kind:
+    return Kind("", "", strategy=Strategy(namespaced=namespaced))
+
+
+_PLAIN = {True: _plain(True), False: _plain(False)}
+
+
+def of(resource: ResourceInfo) -> Kind:
+    """The kind of a built-in resource; one without a file of its own, and a custom one, does nothing."""
+    found = KINDS.get((resource.gvr.group, resource.gvr.plural))
+    return found if found is not None and not resource.custom else _PLAIN[resource.namespaced]
+
+
+def strategy_of(resource: ResourceInfo, subresource: str = "") -> Strategy:
+    """The strategy of a resource, or of a subresource with rules of its own (use its ``prepare_update`` and
+    ``validate_update``)."""
+    kind = of(resource)
+    if not subresource:
+        return kind.strategy
+    return kind.subresources.get(subresource, _PLAIN[resource.namespaced].strategy)
+
+
+def writable(resource: ResourceInfo, subresource: str) -> Writable:
+    """What may be owned through a resource's path or that of a subresource."""
+    own = of(resource).writable.get(subresource)
+    if own is not None:
+        return own
+    if subresource == "status":
+        return SPEC_AND_METADATA if resource.custom else SPEC
+    return STATUS if not subresource and "status" in resource.subresources else ALL

@@ -1,0 +1,190 @@
+"""What the kinds of admissionregistration share."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from kcm_cli.api.policy_expressions import environment, problem, variable_type
+from kcm_cli.machinery import cel
+from kcm_cli.machinery.cel.lexer import RESERVED
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.defaulting import fill
+from kcm_cli.sandbox.apiserver.kinds.admissionregistration import webhooks as admissionregistration_webhooks
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.parts import bump_generation
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, name_of, number
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+
+Variables = Mapping[str, cel.Type] | None
+"""The types of a policy's variables; None for one without any."""
+
+_identifier = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*").fullmatch
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a variable can have this name."""
+    return bool(_identifier(name)) and name not in RESERVED
+
+
+def validate_expression(
+    text: str,
+    path: str,
+    returns: Sequence[cel.Type],
+    *,
+    params: bool,
+    authorizer: bool = True,
+    patches: bool = False,
+    variables: Variables = None,
+) -> list[FieldError]:
+    """An expression that must evaluate to one of these types (none: to anything)."""
+    known = environment(params=params, authorizer=authorizer, patches=patches, variables=variables)
+    why = problem(text, known, returns)
+    return [errors.invalid(path, text, why)] if why else []
+
+
+def variable_types(variables: Sequence[Tree], *, params: bool) -> Variables:
+    """The types of variables, of which each can use those before it."""
+    found: dict[str, cel.Type] = {}
+    for variable in variables:
+        known = environment(params=params, variables=dict(found))
+        found[variable.get("name", "")] = variable_type(variable.get("expression", ""), known)
+    return found or None
+
+
+_WEBHOOK = (("failurePolicy", "Fail"), ("matchPolicy", "Equivalent"), ("timeoutSeconds", 10))
+
+
+def webhooks(doc: Tree) -> None:
+    """A MutatingWebhookConfiguration or ValidatingWebhookConfiguration."""
+    mutating = doc.get("kind") == "MutatingWebhookConfiguration"
+    for hook in doc.get("webhooks") or ():
+        fill.absent(hook, _WEBHOOK)
+        _selectors(hook)
+        if mutating:
+            fill.absent(hook, (("reinvocationPolicy", "Never"),))
+        service = (hook.get("clientConfig") or {}).get("service")
+        if service is not None:
+            fill.absent(service, (("port", 443),))
+        _rules(hook.get("rules"))
+
+
+def admission_policy(doc: Tree) -> None:
+    """A ValidatingAdmissionPolicy or MutatingAdmissionPolicy."""
+    spec = doc.setdefault("spec", {})
+    fill.absent(spec, (("failurePolicy", "Fail"),))
+    _match(spec.get("matchConstraints"))
+
+
+def admission_policy_binding(doc: Tree) -> None:
+    """A binding of either."""
+    _match(doc.setdefault("spec", {}).get("matchResources"))
+
+
+def _match(match: Tree | None) -> None:
+    if match is not None:
+        fill.absent(match, (("matchPolicy", "Equivalent"),))
+        _selectors(match)
+        _rules(match.get("resourceRules"))
+        _rules(match.get("excludeResourceRules"))
+
+
+def _selectors(holder: Tree) -> None:
+    fill.made(holder, "namespaceSelector")
+    fill.made(holder, "objectSelector")
+
+
+def _rules(rules: list[Tree] | None) -> None:
+    for rule in rules or ():
+        fill.absent(rule, (("scope", "*"),))
+
+
+_STATIC = ".static.k8s.io"
+
+
+def of_admission(new: Tree, old: Tree | None) -> list[str]:
+    """A name that is kept for configuration from files."""
+    if not new["metadata"].get("name", "").endswith(_STATIC):
+        return []
+    rest = "are reserved for static manifest-based configurations and cannot be managed via the API"
+    return [f"metadata.name: names ending with {quote(_STATIC)} {rest}"]
+
+
+def bump_if_changed(field: str) -> Callable[[Tree, Tree], None]:
+    """An update that counts generations by a field other than ``spec``."""
+
+    def prepare(new: Tree, old: Tree) -> None:
+        if new.get(field) != old.get(field):
+            bump_generation(new, old)
+
+    return prepare
+
+
+WEBHOOKS = Strategy(
+    namespaced=False,
+    on_create=parts.first_generation,
+    on_update=bump_if_changed("webhooks"),
+    needs_version_on_update=True,
+    check_create=admissionregistration_webhooks.validate_webhooks,
+    check_update=admissionregistration_webhooks.validate_webhooks_update,
+    warn=of_admission,
+)
+
+
+def _webhooks(doc: Tree, now: datetime) -> list[object]:
+    return [name_of(doc), len(doc.get("webhooks") or ()), created(doc, now)]
+
+
+def policy_cells(rules: str) -> Callable[[Tree, datetime], list[object]]:
+    def cells(doc: Tree, now: datetime) -> list[object]:
+        spec = doc.get("spec") or {}
+        kind = spec.get("paramKind")
+        text = UNSET if kind is None else f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
+        return [name_of(doc), len(spec.get(rules) or ()), text, created(doc, now)]
+
+    return cells
+
+
+def _policy_binding(doc: Tree, now: datetime) -> list[object]:
+    spec = doc.get("spec") or {}
+    reference, text = spec.get("paramRef"), UNSET
+    if reference is not None and reference.get("name"):
+        text = f"{reference.get('namespace') or '*'}/{reference['name']}"
+    elif reference is not None and reference.get("selector") is not None:
+        text = _go_selector(reference["selector"])
+    return [name_of(doc), spec.get("policyName", ""), text, created(doc, now)]
+
+
+def _go_selector(selector: Tree) -> str:
+    """As the original's generated code prints the struct."""
+    found = selector.get("matchLabels") or {}
+    pairs = "".join(f"{key}: {found[key]}," for key in sorted(found))
+    terms = "".join(_go_requirement(one) for one in selector.get("matchExpressions") or ())
+    expressions = f"[]LabelSelectorRequirement{{{terms}}}"
+    return f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},MatchExpressions:{expressions},}}"
+
+
+def _go_requirement(one: Tree) -> str:
+    values = " ".join(one.get("values") or ())
+    return f"LabelSelectorRequirement{{Key:{one['key']},Operator:{one['operator']},Values:[{values}],}},"
+
+
+def policy_columns(counted: str, about: str) -> tuple[Column, ...]:
+    kind = "ParamKind specifies the kind of resources used to parameterize this policy"
+    return (NAME, number(counted, about), Column("ParamKind", kind), AGE)
+
+
+WEBHOOK_TABLE = Layout(
+    (NAME, number("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration"), AGE),
+    _webhooks,
+)
+POLICY_BINDING = Layout(
+    (
+        NAME,
+        Column("PolicyName", "PolicyName indicates the policy definition which the policy binding binded to"),
+        Column("ParamRef", "ParamRef indicates the param resource which sets the configuration param"),
+        AGE,
+    ),
+    _policy_binding,
+)

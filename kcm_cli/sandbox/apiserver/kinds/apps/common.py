@@ -1,0 +1,70 @@
+"""What the kinds of apps share."""
+
+from kcm_cli.machinery import names
+from kcm_cli.machinery.intstr import IntOrString
+from kcm_cli.sandbox.apiserver.tables.column import Column
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, labels, pod_template
+from kcm_cli.sandbox.apiserver.validation.replicas import template_of
+
+
+def amount(value: IntOrString) -> int:
+    """The number in a number or percentage; other text is a number or zero."""
+    if isinstance(value, int):
+        return value
+    text = value[:-1] if not names.percent(value) else value
+    return int(text) if text.lstrip("+-").isdecimal() and text.count("-") + text.count("+") < 2 else 0
+
+
+def not_decremented(new: Tree, old: Tree, field: str, path: str) -> list[FieldError]:
+    """A counter that only rises. Absent counts as lower than anything."""
+    value, known = new.get(field), old.get(field)
+    if known is None or (value is not None and value >= known):
+        return []
+    return [errors.invalid(f"{path}.{field}", value or 0, "cannot be decremented")]
+
+
+def validate_replica_template(spec: Tree, known: Tree | None) -> list[FieldError]:
+    """Selector and template of a Deployment or ReplicaSet."""
+    selector = spec.get("selector")
+    found = _selector(selector, "deployment")
+    compiled = labels.compile_selector(selector)
+    if compiled is None:
+        found.append(errors.invalid("spec.selector", labels.shown(selector), "invalid label selector"))
+        return found
+    template = spec.get("template") or {}
+    found += pod_template.validate_match(template, compiled, "spec.template")
+    found += pod_template.validate_template(template, "spec.template", template_of(known))
+    return found + pod_template.validate_long_running(template, "spec.template", "ReplicaSet")
+
+
+def _selector(selector: Tree | None, kind: str) -> list[FieldError]:
+    if selector is None:
+        return [errors.required("spec.selector")]
+    found = labels.validate_selector(selector, "spec.selector")
+    if labels.selector_is_empty(selector):
+        detail = f"empty selector is invalid for {kind}"
+        found.append(errors.invalid("spec.selector", labels.shown(selector), detail))
+    return found
+
+
+def validate_immutable_selector(new: Tree, old: Tree) -> list[FieldError]:
+    selector = new["spec"].get("selector")
+    if selector == old["spec"].get("selector"):
+        return []
+    return [errors.invalid("spec.selector", labels.shown(selector), errors.IMMUTABLE)]
+
+
+def shown_strategy(strategy: Tree) -> Tree:
+    return {"Type": strategy.get("type", ""), "RollingUpdate": _shown_rolling(strategy.get("rollingUpdate"))}
+
+
+def _shown_rolling(rolling: Tree | None) -> Tree | None:
+    if rolling is None:
+        return None
+    if "partition" in rolling:
+        return {"Partition": rolling["partition"], "MaxUnavailable": rolling.get("maxUnavailable")}
+    return {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
+
+
+READY = Column("Ready", "Number of the pod with ready state")

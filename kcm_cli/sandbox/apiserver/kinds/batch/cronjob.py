@@ -1,0 +1,220 @@
+"""CronJob.
+
+Source: pkg/apis/batch/v1/defaults.go, pkg/apis/batch/validation,
+pkg/registry/batch/cronjob/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+import re
+import zoneinfo
+from datetime import datetime
+from functools import cache
+
+from kcm_cli.machinery import cron
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.sandbox.apiserver.defaulting import fill
+from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
+from kcm_cli.sandbox.apiserver.kinds.batch.common import JOB_SELECTOR, job_spec, warnings_of_job_spec
+from kcm_cli.sandbox.apiserver.kinds.batch.job_validation import validate_spec_of_template
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.pod_fields import drop_gated_of_template
+from kcm_cli.sandbox.apiserver.strategy.templates import new_with_template
+from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, age, created, flag, number
+from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, NONE, containers, selector_text
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata, numbers
+
+_NAME_MAX = 52
+_POLICIES = ("Allow", "Forbid", "Replace")
+
+
+def validate_cron_job(doc: Tree) -> list[FieldError]:
+    """A new CronJob; its jobs' names must have room for the time."""
+    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain) + _spec(doc["spec"], None)
+    name = doc["metadata"].get("name", "")
+    if len(name) > _NAME_MAX:
+        found.append(errors.invalid("metadata.name", name, f"must be no more than {_NAME_MAX} characters"))
+    return found
+
+
+def validate_cron_job_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    return found + _spec(new["spec"], old["spec"])
+
+
+def _spec(spec: Tree, known: Tree | None) -> list[FieldError]:
+    schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
+    found: list[FieldError] = []
+    if schedule:
+        zoned = known is not None and "TZ" in known.get("schedule", "")
+        found += _schedule(schedule, zone, zoned)
+    else:
+        found.append(errors.required("spec.schedule"))
+    found += numbers.non_negative(spec, ("startingDeadlineSeconds",), "spec")
+    if zone is not None and (known is None or known.get("timeZone") != zone):
+        found += errors.invalid_each("spec.timeZone", zone, zone_problems(zone))
+    policy = spec.get("concurrencyPolicy", "")
+    if not policy:
+        found.append(errors.required("spec.concurrencyPolicy"))
+    elif policy not in _POLICIES:
+        found.append(errors.not_supported("spec.concurrencyPolicy", policy, _POLICIES))
+    found += _template(spec, known)
+    return found + numbers.non_negative(spec, ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"), "spec")
+
+
+def _schedule(schedule: str, zone: str | None, zoned: bool) -> list[FieldError]:
+    """``zoned``: an older object's schedule has a time zone in it, so that this one may, too."""
+    found: list[FieldError] = []
+    if problem := schedule_problem(schedule):
+        found.append(errors.invalid("spec.schedule", schedule, problem))
+    if "TZ" in schedule and not zoned:
+        detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        found.append(errors.invalid("spec.schedule", schedule, detail))
+    elif "TZ" in schedule and zone is not None:
+        detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+        found.append(errors.invalid("spec.schedule", schedule, detail))
+    return found
+
+
+def _template(spec: Tree, known: Tree | None) -> list[FieldError]:
+    path = "spec.jobTemplate.spec"
+    job = (spec.get("jobTemplate") or {}).get("spec") or {}
+    before = None if known is None else (known.get("jobTemplate") or {}).get("spec") or {}
+    found = validate_spec_of_template(job, path, before)
+    if job.get("selector") is not None:
+        shown = labels.shown(job["selector"])
+        found.append(errors.invalid(f"{path}.selector", shown, "`selector` will be auto-generated"))
+    if job.get("manualSelector"):
+        found.append(errors.not_supported(f"{path}.manualSelector", True, ["nil", "false"]))
+    return found
+
+
+_zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
+
+
+def schedule_problem(schedule: str) -> str:
+    """What is wrong with a schedule; empty if nothing."""
+    try:
+        cron.parse(schedule)
+    except FormatError as error:
+        return str(error)
+    return ""
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones())
+
+
+def _zone_problem(zone: str) -> str:
+    if zone in ("", "UTC", "Local") or zone in _zones():
+        return ""
+    return f"unknown time zone {zone}"
+
+
+def zone_problems(zone: str) -> list[str]:
+    """What is wrong with the name of a time zone."""
+    if not zone:
+        return ["timeZone must be nil or non-empty string"]
+    for part in zone.split("/"):
+        if part in (".", "..") or part.startswith("-") or not _zone_part(part):
+            return [f"unknown time zone {zone}"]
+    found: list[str] = []
+    if zone.lower() == "local":
+        found.append("timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones")
+    if problem := _zone_problem(zone):
+        found.append(problem)
+    return found
+
+
+def cron_job(doc: Tree) -> None:
+    spec = spec_of(doc)
+    if not spec.get("concurrencyPolicy"):
+        spec["concurrencyPolicy"] = "Allow"
+    fill.absent(spec, (("suspend", False), ("successfulJobsHistoryLimit", 3), ("failedJobsHistoryLimit", 1)))
+    spec.setdefault("schedule", "")
+    found = spec.setdefault("jobTemplate", {})
+    found.setdefault("metadata", {})
+    job_spec(found.setdefault("spec", {}))
+    doc.setdefault("status", {})
+
+
+_ZONE = (
+    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
+    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+
+
+def of_cron_job(new: Tree, old: Tree | None) -> list[str]:
+    """A CronJob."""
+    spec, found = new["spec"], list[str]()
+    if changed(new, old):
+        job = (spec.get("jobTemplate") or {}).get("spec") or {}
+        found += warnings_of_name(new, old) + warnings_of_job_spec(job, "spec.jobTemplate.spec")
+    return [*found, _ZONE] if old is not None and "TZ" in spec.get("schedule", "") else found
+
+
+def _new_cron_job(doc: Tree) -> None:
+    new_with_template(doc)
+    _drop_gated_of_job(doc, None)
+
+
+def _cron_job_update(new: Tree, old: Tree) -> None:
+    _drop_gated_of_job(new, old)
+    parts.spec_update(new, old)
+
+
+def _drop_gated_of_job(new: Tree, old: Tree | None) -> None:
+    templates = (((doc or {}).get("spec") or {}).get("jobTemplate") or {} for doc in (new, old))
+    after, before = ((template.get("spec") or {}).get("template") for template in templates)
+    drop_gated_of_template(after, before)
+
+
+def _cron_job(doc: Tree, now: datetime) -> list[object]:
+    spec, status = doc.get("spec") or {}, doc.get("status") or {}
+    job = (spec.get("jobTemplate") or {}).get("spec") or {}
+    last = status.get("lastScheduleTime")
+    suspend = str(spec["suspend"]) if isinstance(spec.get("suspend"), bool) else "<unset>"
+    return [
+        doc["metadata"]["name"],
+        spec.get("schedule", ""),
+        spec.get("timeZone") or NONE,
+        suspend,
+        len(status.get("active") or ()),
+        age(last, now) if last else NONE,
+        created(doc, now),
+        *containers(job.get("template")),
+        selector_text(job.get("selector")),
+    ]
+
+
+KIND = Kind(
+    "batch",
+    "cronjobs",
+    defaults=cron_job,
+    strategy=Strategy(
+        on_create=_new_cron_job,
+        on_update=_cron_job_update,
+        on_status=parts.status_update,
+        check_create=validate_cron_job,
+        check_update=validate_cron_job_update,
+        warn=of_cron_job,
+    ),
+    table=Layout(
+        (
+            NAME,
+            Column("Schedule", "CronJobSpec.schedule"),
+            Column("Timezone", "CronJobSpec.timeZone"),
+            flag("Suspend", "CronJobSpec.suspend"),
+            number("Active", "CronJobStatus.active"),
+            Column("Last Schedule", "CronJobStatus.lastScheduleTime"),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            JOB_SELECTOR,
+        ),
+        _cron_job,
+    ),
+)

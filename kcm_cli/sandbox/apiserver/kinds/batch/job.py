@@ -1,0 +1,178 @@
+"""Job.
+
+Source: pkg/apis/batch/v1/defaults.go, pkg/registry/batch/job/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.sandbox.apiserver.defaulting import fill
+from kcm_cli.sandbox.apiserver.defaulting.workloads import spec_of
+from kcm_cli.sandbox.apiserver.kinds.batch import job_status, job_validation
+from kcm_cli.sandbox.apiserver.kinds.batch.common import JOB_SELECTOR, job_spec, warnings_of_job_spec
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.selectable import Selectable
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.templates import drop_gated_fields, update_with_template
+from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed, warnings_of_name
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, age, created
+from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers, selector_text
+from kcm_cli.sandbox.apiserver.types import Tree
+
+_MAX_INT32 = 2**31 - 1
+
+
+def job(doc: Tree) -> None:
+    spec = spec_of(doc)
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if labels is not None and not doc["metadata"].get("labels"):
+        # The same mapping, as upstream shares it: what is added to the template's labels shows on the Job, too.
+        doc["metadata"]["labels"] = labels
+    job_spec_on_its_own(spec)
+    job_spec(spec)
+    doc.setdefault("status", {})
+
+
+def job_spec_on_its_own(spec: Tree) -> None:
+    """What only Jobs get, not the templates in CronJobs."""
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = spec["parallelism"] = 1
+    failure_policy = spec.get("podFailurePolicy") is not None
+    fill.absent(
+        spec,
+        (
+            ("parallelism", 1),
+            ("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else _MAX_INT32),
+            ("completionMode", "NonIndexed"),
+            ("suspend", False),
+            ("podReplacementPolicy", "Failed" if failure_policy else "TerminatingOrFailed"),
+            ("manualSelector", False),
+        ),
+    )
+
+
+def of_job(new: Tree, old: Tree | None) -> list[str]:
+    """A Job."""
+    return warnings_of_name(new, old) + warnings_of_job_spec(new["spec"], "spec") if changed(new, old) else []
+
+
+_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
+_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+
+
+def _new_job(doc: Tree) -> None:
+    drop_gated_fields(doc)
+    if not doc["spec"].get("manualSelector"):
+        _generate_selector(doc)
+    doc["status"] = {}
+    parts.first_generation(doc)
+    # upstream: pkg/apis/batch/v1/defaults.go#SetDefaults_Job runs again when the stored object is read
+    labels = doc["spec"]["template"]["metadata"].get("labels")
+    if labels and not doc["metadata"].get("labels"):
+        doc["metadata"]["labels"] = dict(labels)
+
+
+def _generate_selector(doc: Tree) -> None:
+    meta, spec = doc["metadata"], doc["spec"]
+    template = spec["template"]["metadata"]
+    labels = dict(template.get("labels") or {})
+    for key in _NAME_LABELS:
+        labels.setdefault(key, meta.get("name", ""))
+    for key in _UID_LABELS:
+        labels.setdefault(key, meta.get("uid", ""))
+    if meta.get("labels") is not None and meta.get("labels") is template.get("labels"):
+        meta["labels"] = dict(labels)
+    template["labels"] = labels
+    selector = dict(spec.get("selector") or {})
+    matched = dict(selector.get("matchLabels") or {})
+    matched.setdefault(_UID_LABELS[1], meta.get("uid", ""))
+    selector["matchLabels"] = matched
+    spec["selector"] = selector
+
+
+def _takes_labels(doc: Tree) -> bool:
+    """A job without labels shows those of its template."""
+    labels = doc["spec"]["template"].get("metadata", {}).get("labels")
+    return bool(labels) and doc["metadata"].get("labels") == labels
+
+
+_JOB_STATES = (
+    ("Complete", "Complete"),
+    ("Failed", "Failed"),
+    ("", "Terminating"),
+    ("Suspended", "Suspended"),
+    ("FailureTarget", "FailureTarget"),
+    ("SuccessCriteriaMet", "SuccessCriteriaMet"),
+)
+
+
+def _job(doc: Tree, now: datetime) -> list[object]:
+    spec, status = doc.get("spec") or {}, doc.get("status") or {}
+    succeeded, completions = status.get("succeeded", 0), spec.get("completions")
+    if completions is None:
+        parallelism = spec.get("parallelism") or 0
+        done = f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
+    else:
+        done = f"{succeeded}/{completions}"
+    return [
+        doc["metadata"]["name"],
+        _job_state(doc),
+        done,
+        _job_duration(status, now),
+        created(doc, now),
+        *containers(spec.get("template")),
+        selector_text(spec.get("selector")),
+    ]
+
+
+def _job_state(doc: Tree) -> str:
+    conditions = (doc.get("status") or {}).get("conditions") or ()
+    true = {one["type"] for one in conditions if one.get("status") == "True"}
+    for condition, word in _JOB_STATES:
+        if condition in true or (not condition and doc["metadata"].get("deletionTimestamp")):
+            return word
+    return "Running"
+
+
+def _job_duration(status: Tree, now: datetime) -> str:
+    start, end = status.get("startTime"), status.get("completionTime")
+    if not start:
+        return ""
+    from_end = now if not end else datetime.fromisoformat(end)
+    return age(start, from_end)
+
+
+KIND = Kind(
+    "batch",
+    "jobs",
+    defaults=job,
+    strategy=Strategy(
+        on_create=_new_job,
+        on_update=update_with_template,
+        on_status=parts.status_update,
+        check_create=job_validation.validate_job,
+        check_update=job_validation.validate_job_update,
+        check_status=job_status.validate_job_status,
+        propagation="Orphan",
+        completes_on_read=_takes_labels,
+        warn=of_job,
+    ),
+    table=Layout(
+        (
+            NAME,
+            Column("Status", "Status of the job."),
+            Column("Completions", "JobStatus.succeeded"),
+            Column("Duration", "Time required to complete the job."),
+            AGE,
+            CONTAINERS,
+            IMAGES,
+            JOB_SELECTOR,
+        ),
+        _job,
+    ),
+    selectable=Selectable(
+        {"status.successful": "status.succeeded"},
+        refusal='field label "{label}" not supported for Job',
+        absent={"status.successful": "0"},
+    ),
+)

@@ -1,0 +1,365 @@
+"""CertificateSigningRequest.
+
+Source: pkg/apis/certificates/validation,
+pkg/registry/certificates/certificatesigningrequest/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+
+from kcm_cli.machinery import names
+from kcm_cli.machinery.ages import human_duration
+from kcm_cli.machinery.formats import decoded_base64
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.apply.fieldset import of_paths
+from kcm_cli.sandbox.apiserver.apply.resets import Writable
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.selectable import Selectable
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.templates import NONE
+from kcm_cli.sandbox.apiserver.trees import keep
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata
+
+_USAGES = (
+    *("any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment"),
+    *("decipher only", "digital signature", "email protection", "encipher only", "ipsec end system"),
+    *("ipsec tunnel", "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc"),
+    *("ocsp signing", "s/mime", "server auth", "signing", "timestamping"),
+)
+_LEGACY = "kubernetes.io/legacy-unknown"
+_FORM = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+_SIGNER_MAX = names.SUBDOMAIN_MAX * 2 + names.LABEL_MAX + 2
+_DECISIONS = ("Approved", "Denied")
+_STATUSES = ("False", "True", "Unknown")
+_TRUE_ONLY = ("Approved", "Denied", "Failed")
+_MIN_DURATION_S = 600
+_block = re.compile(rb"^-----BEGIN ([^\n]*?)-----[ \t]*\r?\n(.*?)^-----END \1-----", re.DOTALL | re.MULTILINE).search
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowed:
+    """What this update may do."""
+
+    decisions: bool = False
+    certificate: bool = False
+
+
+def _any_name(name: str, prefix: bool) -> list[str]:
+    return []
+
+
+def validate_request(doc: Tree) -> list[FieldError]:
+    return _request(doc, None)
+
+
+def _request(doc: Tree, old: Tree | None) -> list[FieldError]:
+    spec, status = doc.get("spec") or {}, doc.get("status") or {}
+    known_spec, known = (old or {}).get("spec") or {}, (old or {}).get("status") or {}
+    found = metadata.validate_meta(doc["metadata"], False, _any_name)
+    if problem := _request_problem(spec.get("request", "")):
+        found.append(errors.invalid("spec.request", spec.get("request") or None, problem))
+    found += _usages(spec.get("usages") or [], known_spec.get("usages") or [])
+    signer = spec.get("signerName", "")
+    if signer != _LEGACY:
+        found += validate_signer(signer, "spec.signerName")
+    elif known_spec.get("signerName") != _LEGACY:
+        detail = "the legacy signerName is not allowed via this API version"
+        found.append(errors.invalid("spec.signerName", signer, detail))
+    seconds = spec.get("expirationSeconds")
+    if seconds is not None and seconds < _MIN_DURATION_S:
+        detail = f"may not specify a duration less than {_MIN_DURATION_S} seconds (10 minutes)"
+        found.append(errors.invalid("spec.expirationSeconds", seconds, detail))
+    found += _conditions(status.get("conditions") or [], known.get("conditions") or [])
+    certificate, before = status.get("certificate", ""), known.get("certificate", "")
+    if old is not None and (certificate == before or _certificate_problem(before)):
+        return found
+    if problem := _certificate_problem(certificate):
+        found.append(errors.invalid("status.certificate", "<certificate data>", problem))
+    return found
+
+
+def _request_problem(text: str) -> str:
+    pem = decoded_base64(text)
+    block = _block(pem)
+    if block is None or block[1] != b"CERTIFICATE REQUEST":
+        return "PEM block type must be CERTIFICATE REQUEST"
+    try:
+        request = x509.load_pem_x509_csr(pem[block.start() :])
+        if not request.is_signature_valid:
+            return "x509: signature verification failed"
+    except ValueError:
+        return "asn1: structure error: tags don't match"
+    except UnsupportedAlgorithm:
+        return "x509: cannot verify signature: algorithm unimplemented"
+    return ""
+
+
+def _certificate_problem(text: str) -> str:
+    rest = decoded_base64(text)
+    if not rest:
+        return ""
+    count = 0
+    while block := _block(rest):
+        if block[1] != b"CERTIFICATE":
+            return f"only CERTIFICATE PEM blocks are allowed, found {quote(block[1].decode())}"
+        if b":" in block[2]:
+            return "no PEM block headers are permitted"
+        count += 1
+        try:
+            x509.load_pem_x509_certificate(block[0] + b"\n")
+        except ValueError:
+            return "x509: malformed certificate"
+        rest = rest[block.end() :]
+    return "" if count else "must contain at least one CERTIFICATE PEM block"
+
+
+def _usages(usages: list[str], known: list[str]) -> list[FieldError]:
+    found = [] if usages else [errors.required("spec.usages")]
+    if all(usage in _USAGES for usage in known):
+        for index, usage in enumerate(usages):
+            if usage not in _USAGES:
+                found.append(errors.not_supported(f"spec.usages[{index}]", usage, _USAGES))
+    if len(set(known)) == len(known):
+        for index, usage in enumerate(usages):
+            if usage in usages[:index]:
+                found.append(errors.duplicate(f"spec.usages[{index}]", usage))
+    return found
+
+
+def validate_signer(name: str, path: str) -> list[FieldError]:
+    """The name of a signer."""
+    if not name:
+        return [errors.required(path)]
+    if name.count("/") != 1:
+        return [errors.invalid(path, name, _FORM)]
+    domain, _, rest = name.partition("/")
+    found = [errors.too_long(path, names.SUBDOMAIN_MAX)] if len(domain) > names.SUBDOMAIN_MAX else []
+    for label in domain.split("."):
+        if messages := names.dns1123_label(label):
+            details = [f"validating label {quote(label)}: {message}" for message in messages]
+            found += errors.invalid_each(path, domain, details)
+            break
+    if "." not in domain:
+        detail = "should be a domain with at least two segments separated by dots"
+        found.append(errors.invalid(path, domain, detail))
+    for label in rest.split("."):
+        if messages := names.dns1123_subdomain(label):
+            details = [f"validating label {quote(label)}: {message}" for message in messages]
+            found += errors.invalid_each(path, rest, details)
+            break
+    return [*found, errors.too_long(path, _SIGNER_MAX)] if len(name) > _SIGNER_MAX else found
+
+
+def _conditions(conditions: list[Tree], known: list[Tree]) -> list[FieldError]:
+    path = "status.conditions"
+    before = [item.get("type", "") for item in known]
+    both = set(_DECISIONS) <= set(before)
+    repeated = len(set(before)) < len(before)
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        kind, status, place = condition.get("type", ""), condition.get("status", ""), f"{path}[{index}]"
+        if not kind and "" not in before:
+            found.append(errors.required(f"{place}.type"))
+        found += errors.one_of(f"{place}.status", status, ("True",) if kind in _TRUE_ONLY else _STATUSES)
+        if not both and kind in _DECISIONS and seen & (set(_DECISIONS) - {kind}):
+            detail = "Approved and Denied conditions are mutually exclusive"
+            found.append(errors.invalid(path, kind, detail))
+        if kind in seen and not repeated:
+            found.append(errors.duplicate(f"{place}.type", kind))
+        seen.add(kind)
+    return found
+
+
+def validate_request_update(new: Tree, old: Tree) -> list[FieldError]:
+    """An update of the main resource: neither decisions nor certificates change."""
+    return _update(new, old, _Allowed())
+
+
+def validate_request_status(new: Tree, old: Tree) -> list[FieldError]:
+    """An update of ``.../status``: a certificate can be issued, once."""
+    return _update(new, old, _Allowed(certificate=True))
+
+
+def validate_request_approval(new: Tree, old: Tree) -> list[FieldError]:
+    """An update of ``.../approval``: it is decided, once."""
+    return _update(new, old, _Allowed(decisions=True))
+
+
+def _of_type(doc: Tree, kind: str) -> list[Tree]:
+    conditions = (doc.get("status") or {}).get("conditions") or ()
+    return [item for item in conditions if item.get("type") == kind]
+
+
+def _update(new: Tree, old: Tree, allowed: _Allowed) -> list[FieldError]:
+    path = "status.conditions"
+    found = _request(new, old)
+    for kind in _TRUE_ONLY:
+        if len(_of_type(new, kind)) < len(_of_type(old, kind)):
+            detail = f"updates may not remove a condition of type {quote(kind)}"
+            found.append(errors.forbidden(path, detail))
+    if not allowed.decisions:
+        for kind in _DECISIONS:
+            found += _decision(_of_type(new, kind), _of_type(old, kind), kind, path)
+    certificate = (new.get("status") or {}).get("certificate", "")
+    before = (old.get("status") or {}).get("certificate", "")
+    if certificate != before:
+        if not allowed.certificate:
+            found.append(errors.forbidden("status.certificate", "updates may not set certificate content"))
+        elif before:
+            detail = "updates may not modify existing certificate content"
+            found.append(errors.forbidden("status.certificate", detail))
+    return found + metadata.validate_meta_update(new["metadata"], old["metadata"])
+
+
+def _decision(after: list[Tree], before: list[Tree], kind: str, path: str) -> list[FieldError]:
+    if len(after) > len(before):
+        return [errors.forbidden(path, f"updates may not add a condition of type {quote(kind)}")]
+    if len(after) < len(before) or after == before:
+        return []
+    difference = go_print.diff("[]certificates.CertificateSigningRequestCondition", before, after)
+    detail = f"updates may not modify a condition of type {quote(kind)}\n{difference}"
+    return [errors.forbidden(path, detail)]
+
+
+_DECIDED = ("Approved", "Denied")
+
+
+def _stamp_request(new: Tree, old: Tree | None, context: Context) -> None:
+    """Who asks is written by the server."""
+    if old is not None:
+        return
+    spec, user = new.setdefault("spec", {}), context.user
+    for field in ("username", "uid", "groups", "extra"):
+        spec.pop(field, None)
+    for field, value in (("username", user.name), ("uid", user.uid), ("groups", list(user.groups))):
+        if value:
+            spec[field] = value
+    if user.extra:
+        spec["extra"] = {key: list(values) for key, values in user.extra.items()}
+
+
+def _request_update(new: Tree, old: Tree) -> None:
+    keep(new, old, "spec")
+    keep(new, old, "status")
+
+
+def _request_status(new: Tree, old: Tree) -> None:
+    keep(new, old, "spec")
+    status, known = new.setdefault("status", {}), old.get("status") or {}
+    for kind in _DECIDED:
+        _keep_decision(status, known, kind)
+
+
+def _keep_decision(status: Tree, known: Tree, kind: str) -> None:
+    """A status update does not touch decisions, as long as it lists as many as there were."""
+    before = [item for item in known.get("conditions") or () if item.get("type") == kind]
+    conditions = list(status.get("conditions") or ())
+    places = [index for index, item in enumerate(conditions) if item.get("type") == kind]
+    if before and len(before) == len(places):
+        for place, item in zip(places, before, strict=True):
+            conditions[place] = item
+        status["conditions"] = conditions
+
+
+def _approval(new: Tree, old: Tree) -> None:
+    keep(new, old, "spec")
+    conditions = (new.get("status") or {}).get("conditions")
+    status = {key: value for key, value in (old.get("status") or {}).items() if key != "conditions"}
+    new["status"] = status if conditions is None else {**status, "conditions": conditions}
+
+
+def _stamp_conditions(new: Tree, old: Tree | None, context: Context) -> None:
+    known = ((old or {}).get("status") or {}).get("conditions") or ()
+    for condition in (new.get("status") or {}).get("conditions") or ():
+        if not condition.get("lastUpdateTime"):
+            condition["lastUpdateTime"] = context.now
+        if not condition.get("lastTransitionTime"):
+            condition["lastTransitionTime"] = _transition(condition, known) or context.now
+
+
+def _transition(condition: Tree, known: object) -> str:
+    assert isinstance(known, list | tuple)
+    for item in known:
+        same = all(item.get(field) == condition.get(field) for field in ("type", "status"))
+        if same and item.get("lastTransitionTime"):
+            return str(item["lastTransitionTime"])
+    return ""
+
+
+def _signing_request(doc: Tree, now: datetime) -> list[object]:
+    spec, status = doc.get("spec") or {}, doc.get("status") or {}
+    types = {one["type"] for one in status.get("conditions") or ()}
+    state = "Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"
+    state += (",Failed" if "Failed" in types else "") + (",Issued" if status.get("certificate") else "")
+    lifetime = spec.get("expirationSeconds")
+    return [
+        name_of(doc),
+        created(doc, now),
+        spec.get("signerName") or NONE,
+        spec.get("username", ""),
+        NONE if lifetime is None else human_duration(lifetime),
+        state,
+    ]
+
+
+# These tables are headed with what earlier versions of their kinds said of the fields.
+_SIGNER = (
+    "Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. "
+    "If empty, it will be defaulted:\n"
+    " 1. If it's a kubelet client certificate, it is assigned\n"
+    '    "kubernetes.io/kube-apiserver-client-kubelet".\n'
+    " 2. If it's a kubelet serving certificate, it is assigned\n"
+    '    "kubernetes.io/kubelet-serving".\n'
+    ' 3. Otherwise, it is assigned "kubernetes.io/legacy-unknown".\n'
+    "Distribution of trust for signers happens out of band. You can select on this field using `spec.signerName`."
+)
+
+
+KIND = Kind(
+    "certificates.k8s.io",
+    "certificatesigningrequests",
+    strategy=Strategy(
+        namespaced=False,
+        on_create=parts.new_with_status({}, generation=False),
+        on_update=_request_update,
+        on_status=_request_status,
+        stamp=_stamp_request,
+        stamp_status=_stamp_conditions,
+        check_create=validate_request,
+        check_update=validate_request_update,
+        check_status=validate_request_status,
+    ),
+    subresources={
+        "approval": Strategy(
+            namespaced=False,
+            on_update=_approval,
+            stamp=_stamp_conditions,
+            check_update=validate_request_approval,
+        )
+    },
+    table=Layout(
+        (
+            NAME,
+            AGE,
+            Column("SignerName", _SIGNER),
+            Column("Requestor", "Base64-encoded PKCS#10 CSR data"),
+            Column("RequestedDuration", "CertificateSigningRequestSpec.expirationSeconds"),
+            Column("Condition", "Conditions applied to the request, such as approval or denial."),
+        ),
+        _signing_request,
+    ),
+    writable={
+        "": Writable(of_paths(("spec",), ("status",))),
+        "status": Writable(of_paths(("spec",), ("status", "conditions"))),
+        "approval": Writable(of_paths(("spec",), ("status", "certificate"))),
+    },
+    selectable=Selectable({"spec.signerName": "spec.signerName"}, namespace=False),
+)

@@ -1,0 +1,26 @@
+"""ComponentStatus.
+
+Source: pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout, name_of
+from kcm_cli.sandbox.apiserver.types import Tree
+
+
+def _component(doc: Tree, now: datetime) -> list[object]:
+    healthy: Tree = next((one for one in doc.get("conditions") or () if one["type"] == "Healthy"), {})
+    state = {"True": "Healthy", "False": "Unhealthy"}.get(healthy.get("status", ""), "Unknown")
+    return [name_of(doc), state, healthy.get("message", ""), healthy.get("error", "")]
+
+
+KIND = Kind(
+    "",
+    "componentstatuses",
+    table=Layout(
+        (NAME, *(Column(name, f"{name} of the component conditions") for name in ("Status", "Message", "Error"))),
+        _component,
+    ),
+)

@@ -1,0 +1,137 @@
+"""Namespace.
+
+Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/namespace/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.apply.resets import STATUS
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.selectable import Selectable
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.trees import keep
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, metadata
+
+_NOT_A_FINALIZER = "name is neither a standard finalizer name nor is it fully qualified"
+_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+
+
+def validate_namespace(doc: Tree) -> list[FieldError]:
+    found = metadata.validate_meta(doc["metadata"], False, metadata.label)
+    for name in (doc.get("spec") or {}).get("finalizers") or ():
+        found += _finalizer(name, "spec.finalizers")
+    return found
+
+
+def validate_namespace_update(new: Tree, old: Tree) -> list[FieldError]:
+    return validate_namespace(new) + metadata.validate_meta_update(new["metadata"], old["metadata"])
+
+
+def validate_namespace_status(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    phase = (new.get("status") or {}).get("phase", "")
+    if not new["metadata"].get("deletionTimestamp"):
+        if phase != "Active":
+            detail = "may only be 'Active' if `deletionTimestamp` is empty"
+            found.append(errors.invalid("status.Phase", phase, detail))
+    elif phase != "Terminating":
+        detail = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+        found.append(errors.invalid("status.Phase", phase, detail))
+    return found
+
+
+def validate_namespace_finalize(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    for index, name in enumerate((new.get("spec") or {}).get("finalizers") or ()):
+        found += _finalizer(name, f"spec.finalizers[{index}]")
+    return found
+
+
+def _finalizer(name: str, path: str) -> list[FieldError]:
+    found = errors.invalid_each(path, name, names.qualified_name(name))
+    if "/" not in name and name not in _STANDARD_FINALIZERS:
+        found.append(errors.invalid(path, name, _NOT_A_FINALIZER))
+    return found
+
+
+def namespace(doc: Tree) -> None:
+    meta = doc["metadata"]
+    if name := meta.get("name"):
+        labels = meta.get("labels")
+        if labels is None:
+            labels = meta["labels"] = {}
+        labels["kubernetes.io/metadata.name"] = name
+    doc.setdefault("spec", {})
+    status = doc.setdefault("status", {})
+    if not status.get("phase"):
+        status["phase"] = "Active"
+
+
+_FINALIZER = "kubernetes"
+_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+def _new_namespace(doc: Tree) -> None:
+    doc["status"] = {"phase": "Active"}
+    spec = doc.setdefault("spec", {})
+    finalizers = spec.get("finalizers") or []
+    if _FINALIZER not in finalizers:
+        spec["finalizers"] = [*finalizers, _FINALIZER]
+    _name_label(doc)
+
+
+def _namespace_update(new: Tree, old: Tree) -> None:
+    parts.keep_status(new, old)
+    keep(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
+    _name_label(new)
+
+
+def _name_label(doc: Tree) -> None:
+    meta = doc["metadata"]
+    meta["labels"] = {**(meta.get("labels") or {}), _NAME_LABEL: meta.get("name", "")}
+
+
+def _namespace_status(new: Tree, old: Tree) -> None:
+    parts.status_update(new, old)
+    _name_label(new)
+
+
+def _namespace_finalize(new: Tree, old: Tree) -> None:
+    parts.keep_status(new, old)
+    _name_label(new)
+
+
+def _namespace(doc: Tree, now: datetime) -> list[object]:
+    return [name_of(doc), (doc.get("status") or {}).get("phase", ""), created(doc, now)]
+
+
+KIND = Kind(
+    "",
+    "namespaces",
+    defaults=namespace,
+    strategy=Strategy(
+        namespaced=False,
+        on_create=_new_namespace,
+        on_update=_namespace_update,
+        on_status=_namespace_status,
+        check_create=validate_namespace,
+        check_update=validate_namespace_update,
+        check_status=validate_namespace_status,
+        returns_object_on_delete=True,
+    ),
+    subresources={
+        "finalize": Strategy(
+            namespaced=False,
+            on_update=_namespace_finalize,
+            check_update=validate_namespace_finalize,
+        )
+    },
+    table=Layout((NAME, Column("Status", "The status of the namespace"), AGE), _namespace),
+    selectable=Selectable({"status.phase": "status.phase"}, namespace=False),
+    writable={"finalize": STATUS},
+)

@@ -1,0 +1,332 @@
+"""Node.
+
+Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/node/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from kcm_cli.machinery import names
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.defaulting import resources
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.schema import gojson, strict
+from kcm_cli.sandbox.apiserver.selectable import Selectable
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of, wide
+from kcm_cli.sandbox.apiserver.tables.templates import NONE
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, go_print, labels, metadata, quantities, scheduling
+from kcm_cli.sandbox.apiserver.validation.addresses import cidr_warnings
+
+_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+_TAINTS = "scheduler.alpha.kubernetes.io/taints"
+_ONE_FAMILY = "may specify no more than one CIDR for each IP family"
+_FIXED = 'node updates may not change {} except from "" to valid'
+_feature = re.compile(r"[A-Z][A-Za-z0-9]*(/[A-Za-z0-9]+)*").fullmatch
+_FEATURE = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
+    "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
+
+
+def validate_node(doc: Tree) -> list[FieldError]:
+    meta, spec, status = doc["metadata"], doc.get("spec") or {}, doc.get("status") or {}
+    found = metadata.validate_meta(meta, False, metadata.subdomain)
+    found += _annotations(meta.get("annotations") or {})
+    found += _taints(spec.get("taints") or [], "metadata.taints")
+    found += _resources(status)
+    swap = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity")
+    if swap is not None and swap <= 0:
+        found.append(errors.invalid("metadata.nodeSwapStatus.capacity", swap, errors.NOT_POSITIVE))
+    found += _features(status.get("declaredFeatures") or [])
+    return found + _blocks(spec.get("podCIDRs") or [])
+
+
+def _annotations(annotations: Mapping[str, str]) -> list[FieldError]:
+    path = "metadata.annotations"
+    found: list[FieldError] = []
+    if text := annotations.get(_TAINTS):
+        taints, why = _json(text, list, "[]v1.Taint")
+        found += [errors.invalid(path, _TAINTS, why)] if why else _taints(taints, f"{path}.{_TAINTS}")
+    if text := annotations.get(_AVOID_PODS):
+        avoids, why = _json(text, dict, "v1.AvoidPods")
+        if why:
+            return [*found, errors.invalid(f"{path}.AvoidPods", _AVOID_PODS, why)]
+        for index, entry in enumerate(avoids.get("preferAvoidPods") or ()):
+            found += _avoided(entry, f"{path}.{_AVOID_PODS}[{index}].PodSignature")
+    return found
+
+
+def _json(text: str, expected: type, go: str) -> tuple[Any, str]:
+    """A value in an annotation, or what Go's parser says of it."""
+    if problem := gojson.syntax_error(text):
+        return None, problem
+    value = json.loads(text)
+    return (value, "") if isinstance(value, expected) else (None, strict.unreadable(value, go))
+
+
+def _avoided(entry: Tree, path: str) -> list[FieldError]:
+    controller = (entry.get("podSignature") or {}).get("podController")
+    if controller is None:
+        return [errors.required(path)]
+    if controller.get("controller"):
+        return []
+    return [errors.invalid(f"{path}.PodController.Controller", False, "must point to a controller")]
+
+
+def _taints(taints: list[Tree], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        key, value, effect = (taint.get(field, "") for field in ("key", "value", "effect"))
+        place = f"{path}[{index}]"
+        found += labels.validate_key(key, f"{place}.key")
+        if messages := labels.value_messages(value):
+            found.append(errors.invalid(f"{place}.value", value, ";".join(messages)))
+        if effect:
+            found += scheduling.validate_taint_effect(effect, f"{place}.effect")
+        else:
+            found.append(errors.required(f"{place}.effect"))
+        if (key, effect) in seen:
+            error = errors.duplicate(place, go_print.internal("core.Taint", taint))
+            text = f"{error.message}: taints must be unique by key and effect pair"
+            found.append(FieldError(error.type, error.field, text))
+        seen.add((key, effect))
+    return found
+
+
+def _resources(status: Tree) -> list[FieldError]:
+    found: list[FieldError] = []
+    for field in ("capacity", "allocatable"):
+        for name, amount in (status.get(field) or {}).items():
+            found += quantities.amount(name, amount, f"status.{field}.{name}")
+    return found
+
+
+def _features(features: list[str]) -> list[FieldError]:
+    found: list[FieldError] = []
+    for index, name in enumerate(features):
+        path, before = f"status.declaredFeatures[{index}]", features[index - 1] if index else ""
+        if index and before == name:
+            found.append(errors.duplicate(path, name))
+        elif before > name:
+            found.append(errors.invalid(path, name, "list must be sorted alphabetically"))
+        start = f"invalid feature name {quote(name)}: "
+        if len(name) > names.SUBDOMAIN_MAX:
+            detail = f"{start}must be no more than {names.SUBDOMAIN_MAX} characters"
+            found.append(errors.invalid(path, name, detail))
+        elif not _feature(name):
+            found.append(errors.invalid(path, name, start + _FEATURE))
+    return found
+
+
+def _blocks(blocks: list[str]) -> list[FieldError]:
+    path = "spec.podCIDRs"
+    found: list[FieldError] = []
+    for index, block in enumerate(blocks):
+        found += addresses.legacy_cidr(block, f"{path}[{index}]")
+    if len(blocks) > 1:
+        parsed = [addresses.parse_cidr(block) for block in blocks]
+        wrong = next((block for block, item in zip(blocks, parsed, strict=True) if item is None), None)
+        if wrong is not None:
+            text = f"invalid CIDR[{blocks.index(wrong)}]: <nil> (invalid CIDR address: {wrong})"
+            detail = f"invalid PodCIDRs. failed to check with dual stack with error:{text}"
+            found.append(errors.internal(path, detail))
+        versions = {item[1].version for item in parsed if item is not None}
+        if wrong is not None or len(versions) < 2 or len(blocks) > 2:
+            found.append(errors.invalid(path, blocks, _ONE_FAMILY))
+    return found
+
+
+def validate_node_update(new: Tree, old: Tree) -> list[FieldError]:
+    return validate_node(new) + validate_node_status(new, old)
+
+
+def validate_node_status(new: Tree, old: Tree) -> list[FieldError]:
+    """What holds for both updates."""
+    spec, known = new.get("spec") or {}, old.get("spec") or {}
+    status = new.get("status") or {}
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    found += _annotations(new["metadata"].get("annotations") or {})
+    found += _resources(status) + _features(status.get("declaredFeatures") or [])
+    seen: list[Tree] = []
+    for index, address in enumerate(status.get("addresses") or ()):
+        if address in seen:
+            shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
+            found.append(errors.duplicate(f"status.addresses[{index}]", shown))
+        seen.append(address)
+    found += _unchanged(spec, known)
+    found += _config_source(spec.get("configSource"), "spec.configSource")
+    for field in ("assigned", "active", "lastKnownGood"):
+        source = (status.get("config") or {}).get(field)
+        found += _config_source(source, f"status.config.{field}")
+    found += _taints(spec.get("taints") or [], "metadata.taints")
+    if spec.get("externalID", "") != known.get("externalID", ""):
+        found.append(errors.forbidden("spec.externalID", "may not be updated"))
+    return found
+
+
+def _unchanged(spec: Tree, known: Tree) -> list[FieldError]:
+    blocks, before = spec.get("podCIDRs") or [], known.get("podCIDRs") or []
+    found: list[FieldError] = []
+    if before:
+        changed = [old for new, old in zip(blocks, before, strict=False) if new != old]
+        count = len(changed) if len(blocks) == len(before) else 1
+        found += [errors.forbidden("spec.podCIDRs", _FIXED.format("podCIDR"))] * count
+    provider = known.get("providerID", "")
+    if provider and spec.get("providerID", "") != provider:
+        found.append(errors.forbidden("spec.providerID", _FIXED.format("providerID")))
+    return found
+
+
+def _config_source(source: Tree | None, path: str) -> list[FieldError]:
+    if source is None:
+        return []
+    config, found = source.get("configMap"), list[FieldError]()
+    if config is None:
+        detail = "exactly one reference subfield must be non-nil"
+        return [errors.invalid(path, {"ConfigMap": None}, detail)]
+    if path.startswith("spec"):
+        for field in ("uid", "resourceVersion"):
+            if config.get(field):
+                found.append(errors.forbidden(f"{path}.configMap.{field}", f"{field} must not be set in spec"))
+    else:
+        for field in ("uid", "resourceVersion"):
+            if not config.get(field):
+                found.append(errors.required(f"{path}.configMap.{field}"))
+    rules = (
+        ("namespace", names.dns1123_label),
+        ("name", names.dns1123_subdomain),
+        ("kubeletConfigKey", names.config_map_key),
+    )
+    for field, rule in rules:
+        value = config.get(field, "")
+        if value:
+            found += errors.invalid_each(f"{path}.configMap.{field}", value, rule(value))
+        else:
+            found.append(errors.required(f"{path}.configMap.{field}"))
+    return found
+
+
+def node(doc: Tree) -> None:
+    spec, status = doc.setdefault("spec", {}), doc.setdefault("status", {})
+    if block := spec.get("podCIDR"):
+        if not spec.get("podCIDRs") or spec["podCIDRs"][0] != block:
+            spec["podCIDRs"] = [block]
+    elif blocks := spec.get("podCIDRs"):
+        spec["podCIDR"] = blocks[0]
+    if status.get("allocatable") is None and status.get("capacity") is not None:
+        status["allocatable"] = dict(status["capacity"])
+    resources.resource_list(status.get("capacity"))
+    resources.resource_list(status.get("allocatable"))
+
+
+def of_node(new: Tree, old: Tree | None) -> list[str]:
+    """A node, created or updated."""
+    spec = new.get("spec") or {}
+    found: list[str] = []
+    if spec.get("configSource") is not None:
+        found.append("spec.configSource: the feature is removed")
+    if spec.get("externalID"):
+        found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+    for index, block in enumerate(spec.get("podCIDRs") or ()):
+        found += cidr_warnings(block, f"spec.podCIDRs[{index}]")
+    return found
+
+
+def _new_node(doc: Tree) -> None:
+    doc.setdefault("spec", {}).pop("configSource", None)
+    doc.setdefault("status", {}).pop("config", None)
+
+
+def _node_update(new: Tree, old: Tree) -> None:
+    parts.keep_status(new, old)
+    if (old.get("spec") or {}).get("configSource") is None:
+        new.setdefault("spec", {}).pop("configSource", None)
+
+
+def _node_status(new: Tree, old: Tree) -> None:
+    parts.status_update(new, old)
+    if (old.get("status") or {}).get("config") is None:
+        new.setdefault("status", {}).pop("config", None)
+
+
+def _node(doc: Tree, now: datetime) -> list[object]:
+    spec, status = doc.get("spec") or {}, doc.get("status") or {}
+    words = [
+        "Ready" if c["status"] == "True" else "NotReady" for c in status.get("conditions") or () if c["type"] == "Ready"
+    ]
+    words = words[-1:] or ["Unknown"]
+    if spec.get("unschedulable"):
+        words.append("SchedulingDisabled")
+    about = status.get("nodeInfo") or {}
+    kernel = about.get("kernelVersion") or "<unknown>"
+    if about.get("architecture"):
+        kernel += f" ({about['architecture']})"
+    return [
+        name_of(doc),
+        ",".join(words),
+        ",".join(_roles(doc)) or NONE,
+        created(doc, now),
+        about.get("kubeletVersion", ""),
+        _address(status, "InternalIP"),
+        _address(status, "ExternalIP"),
+        about.get("osImage") or "<unknown>",
+        kernel,
+        about.get("containerRuntimeVersion") or "<unknown>",
+    ]
+
+
+def _roles(doc: Tree) -> list[str]:
+    prefix, roles = "node-role.kubernetes.io/", set()
+    for key, value in (doc["metadata"].get("labels") or {}).items():
+        if key.startswith(prefix):
+            roles.add(key.removeprefix(prefix))
+        elif key == "kubernetes.io/role":
+            roles.add(value)
+    return sorted(roles - {""})
+
+
+def _address(status: Tree, type_: str) -> str:
+    return next((a["address"] for a in status.get("addresses") or () if a["type"] == type_), NONE)
+
+
+KIND = Kind(
+    "",
+    "nodes",
+    defaults=node,
+    strategy=Strategy(
+        namespaced=False,
+        on_create=_new_node,
+        on_update=_node_update,
+        on_status=_node_status,
+        check_create=validate_node,
+        check_update=validate_node_update,
+        check_status=validate_node_status,
+        warn=of_node,
+    ),
+    table=Layout(
+        (
+            NAME,
+            Column("Status", "The status of the node"),
+            Column("Roles", "The roles of the node"),
+            AGE,
+            Column("Version", "NodeSystemInfo.kubeletVersion"),
+            wide("Internal-IP", "NodeStatus.addresses"),
+            wide("External-IP", "NodeStatus.addresses"),
+            wide("OS-Image", "NodeSystemInfo.osImage"),
+            wide("Kernel-Version", "NodeSystemInfo.kernelVersion"),
+            wide("Container-Runtime", "NodeSystemInfo.containerRuntimeVersion"),
+        ),
+        _node,
+    ),
+    selectable=Selectable(
+        {"spec.unschedulable": "spec.unschedulable"}, absent={"spec.unschedulable": "false"}, namespace=False
+    ),
+)

@@ -1,0 +1,279 @@
+"""PersistentVolume.
+
+Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/persistentvolume/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from kcm_cli.sandbox.apiserver.defaulting import resources, volumes
+from kcm_cli.sandbox.apiserver.kinds.core import common
+from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS, CLASS_TEXT, class_of, mode_text
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Context, Strategy
+from kcm_cli.sandbox.apiserver.strategy.warnings import nodes
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, name_of, wide
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import (
+    errors,
+    go_print,
+    labels,
+    metadata,
+    persistent_claim,
+    quantities,
+    scheduling,
+)
+from kcm_cli.sandbox.apiserver.validation.persistent_volume import (
+    SOURCE_ORDER,
+    validate_attributes_class,
+    validate_modes,
+    validate_sources,
+)
+
+_POLICIES = ("Delete", "Recycle", "Retain")
+_NO_MOUNT_OPTIONS = frozenset(
+    {"hostPath", "flocker", "fc", "flexVolume", "portworxVolume", "scaleIO", "local", "storageos", "csi"}
+)
+_MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
+_RENAMED = {
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+}
+
+
+def validate_volume(doc: Tree) -> list[FieldError]:
+    return _volume(doc, lenient=False) + _mount_options(doc)
+
+
+def _volume(doc: Tree, *, lenient: bool) -> list[FieldError]:
+    meta = doc["metadata"]
+    found = metadata.validate_meta(meta, False, metadata.subdomain)
+    return found + _spec(doc["spec"], meta.get("name", ""), "spec", lenient=lenient)
+
+
+def _mount_options(doc: Tree) -> list[FieldError]:
+    if _MOUNT_OPTIONS not in (doc["metadata"].get("annotations") or ()):
+        return []
+    if any(kind in doc["spec"] for kind in SOURCE_ORDER if kind not in _NO_MOUNT_OPTIONS):
+        return []
+    detail = "may not specify mount options for this volume type"
+    return [errors.forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", detail)]
+
+
+def validate_volume_update(new: Tree, old: Tree) -> list[FieldError]:
+    spec, known = new["spec"], old["spec"]
+    lenient = _has_invalid_value(known.get("nodeAffinity"))
+    found = _volume(new, lenient=lenient) + _mount_options(new) + _volume(new, lenient=lenient)
+    found += _source_changed(spec, known)
+    if spec.get("volumeMode") != known.get("volumeMode"):
+        found.append(errors.invalid("volumeMode", spec.get("volumeMode"), errors.IMMUTABLE))
+    affinity, before = spec.get("nodeAffinity"), known.get("nodeAffinity")
+    if before is not None and _renamed(affinity) != _renamed(before):
+        shown = None if affinity is None else go_print.internal("core.VolumeNodeAffinity", affinity)
+        detail = f"{errors.IMMUTABLE}, except for updating from beta label to GA"
+        found.append(errors.invalid("nodeAffinity", shown, detail))
+    if known.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+        detail = "update from non-nil value to nil is forbidden"
+        found.append(errors.forbidden("spec.volumeAttributesClassName", detail))
+    return found
+
+
+def _source_changed(spec: Tree, known: Tree) -> list[FieldError]:
+    after = {kind: spec[kind] for kind in SOURCE_ORDER if kind in spec}
+    before = {kind: known[kind] for kind in SOURCE_ORDER if kind in known}
+    secret = "controllerExpandSecretRef"
+    if "csi" in before and "csi" in after and secret not in before["csi"] and secret in after["csi"]:
+        after["csi"] = {key: value for key, value in after["csi"].items() if key != secret}
+    if before == after:
+        return []
+    difference = go_print.diff("core.PersistentVolumeSource", before, after)
+    detail = f"spec.persistentvolumesource is immutable after creation\n{difference}"
+    return [errors.forbidden("spec.persistentvolumesource", detail)]
+
+
+def _terms(affinity: Tree | None) -> list[Tree]:
+    return ((affinity or {}).get("required") or {}).get("nodeSelectorTerms") or []
+
+
+def _has_invalid_value(affinity: Tree | None) -> bool:
+    return any(
+        labels.value_messages(value)
+        for term in _terms(affinity)
+        for item in term.get("matchExpressions") or ()
+        for value in item.get("values") or ()
+    )
+
+
+def _renamed(affinity: Tree | None) -> object:
+    """An affinity with today's names of node labels, for comparison."""
+    if affinity is None:
+        return None
+    return [
+        (
+            [
+                {**item, "key": _RENAMED.get(item.get("key"), item.get("key"))}
+                for item in term.get("matchExpressions") or ()
+            ],
+            term.get("matchFields") or [],
+        )
+        for term in _terms(affinity)
+    ]
+
+
+def validate_volume_status(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    if not new["metadata"].get("resourceVersion"):
+        found.append(errors.required("resourceVersion"))
+    return found
+
+
+def _spec(spec: Tree, name: str, path: str, *, lenient: bool) -> list[FieldError]:
+    found = validate_modes(spec, path) + _capacity(spec.get("capacity"), f"{path}.capacity")
+    policy = spec.get("persistentVolumeReclaimPolicy")
+    if policy and policy not in _POLICIES:
+        found.append(errors.not_supported(f"{path}.persistentVolumeReclaimPolicy", policy, _POLICIES))
+    affinity = spec.get("nodeAffinity")
+    if affinity is not None:
+        found += _node_affinity(affinity, f"{path}.nodeAffinity", lenient)
+    found += validate_sources(spec, name, path, has_affinity=affinity is not None)
+    found += persistent_claim.class_name(spec.get("storageClassName"), f"{path}.storageClassName")
+    found += persistent_claim.volume_mode(spec.get("volumeMode"), f"{path}.volumeMode")
+    return found + validate_attributes_class(spec, path)
+
+
+def _capacity(capacity: Mapping[str, str] | None, path: str) -> list[FieldError]:
+    found = [] if capacity else [errors.required(path)]
+    if not capacity or "storage" not in capacity or len(capacity) > 1:
+        found.append(errors.not_supported(path, errors.sorted_map(capacity), ["storage"]))
+    for name, value in sorted((capacity or {}).items()):
+        found += common.basic(value, f"{path}[{name}]") + quantities.positive(value, f"{path}[{name}]")
+    return found
+
+
+def _node_affinity(affinity: Tree, path: str, lenient: bool) -> list[FieldError]:
+    required = affinity.get("required")
+    if required is None:
+        return [errors.required(f"{path}.required", "must specify required node constraints")]
+    return scheduling.validate_node_selector(required, f"{path}.required", lenient=lenient)
+
+
+def volume(doc: Tree) -> None:
+    """A PersistentVolume."""
+    spec = doc.setdefault("spec", {})
+    if not spec.get("persistentVolumeReclaimPolicy"):
+        spec["persistentVolumeReclaimPolicy"] = "Retain"
+    if spec.get("volumeMode") is None:
+        spec["volumeMode"] = "Filesystem"
+    resources.resource_list(spec.get("capacity"))
+    volumes.persistent_source(spec)
+    status = doc.setdefault("status", {})
+    if not status.get("phase"):
+        status["phase"] = "Pending"
+
+
+_MOUNTS = "volume.beta.kubernetes.io/mount-options"
+_MOUNTS_TEXT = 'deprecated since v1.31; use "mountOptions" attribute instead'
+_RECYCLE = (
+    "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
+    "Instead, the recommended approach is to use dynamic provisioning."
+)
+_SOURCES = (
+    ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
+)
+
+
+def of_volume(new: Tree, old: Tree | None) -> list[str]:
+    """A volume, created or updated."""
+    spec, annotations = new["spec"], new["metadata"].get("annotations") or {}
+    found = [
+        f"metadata.annotations[{key}]: {text}"
+        for key, text in ((CLASS, CLASS_TEXT), (_MOUNTS, _MOUNTS_TEXT))
+        if key in annotations
+    ]
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        found.append(_RECYCLE)
+    required = (spec.get("nodeAffinity") or {}).get("required") or {}
+    for index, term in enumerate(required.get("nodeSelectorTerms") or ()):
+        found += nodes.of_term(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]")
+    return found + [f"spec.{shown}: {text}" for kind, shown, text in _SOURCES if spec.get(kind) is not None]
+
+
+def _stamp_volume(new: Tree, old: Tree | None, context: Context) -> None:
+    if old is None:
+        new["status"]["lastPhaseTransitionTime"] = context.now or new["metadata"]["creationTimestamp"]
+
+
+def _stamp_volume_status(new: Tree, old: Tree | None, context: Context) -> None:
+    status, known = new.setdefault("status", {}), (old or {}).get("status") or {}
+    moment, before = status.get("lastPhaseTransitionTime"), known.get("lastPhaseTransitionTime")
+    if status.get("phase") == known.get("phase"):
+        if moment is None and before is not None:
+            status["lastPhaseTransitionTime"] = before
+    elif (moment is None or moment == before) and context.now:
+        status["lastPhaseTransitionTime"] = context.now
+
+
+def _volume_cells(doc: Tree, now: datetime) -> list[object]:
+    spec, status = doc.get("spec") or {}, doc.get("status") or {}
+    claim = spec.get("claimRef")
+    return [
+        name_of(doc),
+        (spec.get("capacity") or {}).get("storage", "0"),
+        mode_text(spec.get("accessModes")),
+        spec.get("persistentVolumeReclaimPolicy", ""),
+        "Terminating" if doc["metadata"].get("deletionTimestamp") else status.get("phase", ""),
+        f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "",
+        class_of(doc),
+        spec.get("volumeAttributesClassName") or UNSET,
+        status.get("reason", ""),
+        created(doc, now),
+        spec.get("volumeMode") or UNSET,
+    ]
+
+
+def _volume_columns() -> tuple[Column, ...]:
+    spec, status = "PersistentVolumeSpec", "PersistentVolumeStatus"
+    return (
+        NAME,
+        Column("Capacity", f"{spec}.capacity"),
+        Column("Access Modes", f"{spec}.accessModes"),
+        Column("Reclaim Policy", f"{spec}.persistentVolumeReclaimPolicy"),
+        Column("Status", f"{status}.phase"),
+        Column("Claim", f"{spec}.claimRef"),
+        Column("StorageClass", "StorageClass of the pv"),
+        Column("VolumeAttributesClass", "VolumeAttributesClass of the pv"),
+        Column("Reason", f"{status}.reason"),
+        AGE,
+        wide("VolumeMode", f"{spec}.volumeMode"),
+    )
+
+
+KIND = Kind(
+    "",
+    "persistentvolumes",
+    defaults=volume,
+    strategy=Strategy(
+        namespaced=False,
+        on_create=parts.new_with_status({"phase": "Pending"}, generation=False),
+        on_update=parts.keep_status,
+        on_status=parts.status_update,
+        stamp=_stamp_volume,
+        stamp_status=_stamp_volume_status,
+        check_create=validate_volume,
+        check_update=validate_volume_update,
+        check_status=validate_volume_status,
+        returns_object_on_delete=True,
+        warn=of_volume,
+    ),
+    table=Layout(_volume_columns(), _volume_cells),
+)

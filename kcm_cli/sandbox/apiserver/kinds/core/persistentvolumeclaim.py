@@ -1,0 +1,250 @@
+"""PersistentVolumeClaim.
+
+Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/persistentvolumeclaim/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.machinery import names
+from kcm_cli.machinery.quantity import ZERO, from_json
+from kcm_cli.sandbox.apiserver.defaulting import storage
+from kcm_cli.sandbox.apiserver.kinds.core import common
+from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS, CLASS_TEXT, class_of, mode_text
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.warnings.storage import of_claim_spec
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, name_of, wide
+from kcm_cli.sandbox.apiserver.trees import keep
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata
+from kcm_cli.sandbox.apiserver.validation.persistent_claim import validate_claim_spec
+
+_BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+_RESIZES = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
+_SPEC_FIXED = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
+
+
+def validate_claim(doc: Tree) -> list[FieldError]:
+    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    return found + validate_claim_spec(doc["spec"], "spec")
+
+
+def validate_claim_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    found += metadata.validate_meta(new["metadata"], True, metadata.subdomain)
+    spec, known = new["spec"], old["spec"]
+    sources = (known.get("dataSource") or {}, known.get("dataSourceRef") or {})
+    found += validate_claim_spec(
+        spec,
+        "spec",
+        lenient_selector=bool(labels.validate_selector(known.get("selector"), "")),
+        lenient_groups=any(source.get("apiGroup") is not None for source in sources),
+    )
+    found += _immutable_spec(new, old)
+    found += _shrunk(new, old)
+    if spec.get("volumeMode") != known.get("volumeMode"):
+        found.append(errors.invalid("volumeMode", spec.get("volumeMode"), errors.IMMUTABLE))
+    return found + _class_removed(new, old)
+
+
+def _immutable_spec(new: Tree, old: Tree) -> list[FieldError]:
+    spec, known = dict(new["spec"]), dict(old["spec"])
+    if not known.get("volumeName"):
+        keep(known, spec, "volumeName")
+    found = _storage_class(new, old, spec)
+    if (new.get("status") or {}).get("phase") == "Bound":
+        resources = dict(spec.get("resources") or {})
+        if "requests" in resources:
+            resources["requests"] = dict(resources["requests"])
+            resources["requests"]["storage"] = _requested(old)
+            spec["resources"] = resources
+        keep(spec, known, "volumeAttributesClassName")
+    if spec != known:
+        difference = go_print.diff("v1.PersistentVolumeClaimSpec", known, spec)
+        found.append(errors.forbidden("spec", f"{_SPEC_FIXED}\n{difference}"))
+    return found
+
+
+def _storage_class(new: Tree, old: Tree, spec: Tree) -> list[FieldError]:
+    """The class may move from the old annotation to its field, or be given where there was none."""
+    before = (old["metadata"].get("annotations") or {}).get(_BETA_CLASS)
+    after = (new["metadata"].get("annotations") or {}).get(_BETA_CLASS)
+    name = new["spec"].get("storageClassName")
+    unset = old["spec"].get("storageClassName") is None
+    if before is not None and unset and name == before and after in (None, before):
+        spec.pop("storageClassName", None)
+        return []
+    if unset and name is not None and before in (None, name):
+        spec.pop("storageClassName", None)
+    if (before or "") == (after or ""):
+        return []
+    return [errors.invalid(f"metadata.annotations.{_BETA_CLASS}", after or "", errors.IMMUTABLE)]
+
+
+def _requested(doc: Tree) -> str:
+    return str(((doc["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0"))
+
+
+def _shrunk(new: Tree, old: Tree) -> list[FieldError]:
+    size = from_json(_requested(new))
+    if size >= from_json(_requested(old)):
+        return []
+    capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage")
+    if size > (ZERO if capacity is None else from_json(capacity)):
+        return []
+    detail = "field can not be less than status.capacity"
+    return [errors.forbidden("spec.resources.requests.storage", detail)]
+
+
+def _class_removed(new: Tree, old: Tree) -> list[FieldError]:
+    name = new["spec"].get("volumeAttributesClassName")
+    current = (old.get("status") or {}).get("currentVolumeAttributesClassName")
+    if name or current is None or name == old["spec"].get("volumeAttributesClassName"):
+        return []
+    what = "nil" if name is None else "empty string"
+    detail = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    return [errors.forbidden("spec.volumeAttributesClassName", detail)]
+
+
+def validate_claim_status(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    if not new["metadata"].get("resourceVersion"):
+        found.append(errors.required("resourceVersion"))
+    if not new["spec"].get("accessModes"):
+        found.append(errors.required("Spec.accessModes"))
+    status = new.get("status") or {}
+    for name, value in sorted((status.get("capacity") or {}).items()):
+        found += common.basic(value, f"status.capacity[{name}]")
+    for name, state in sorted((status.get("allocatedResourceStatuses") or {}).items()):
+        found += _resource_key(name, "status.allocatedResourceStatuses")
+        if state not in _RESIZES:
+            found.append(errors.not_supported("status.allocatedResourceStatuses", name, _RESIZES))
+    for name, value in sorted((status.get("allocatedResources") or {}).items()):
+        wrong = _resource_key(name, "status.allocatedResources")
+        found += wrong or common.basic(value, f"status.allocatedResources[{name}]")
+    return found
+
+
+def _resource_key(name: str, path: str) -> list[FieldError]:
+    if messages := labels.key_messages(name):
+        return errors.invalid_each(path, name, messages)
+    if names.is_native_resource(name) and name != "storage":
+        return [errors.not_supported(path, name, ["storage"])]
+    return []
+
+
+def of_claim(new: Tree, old: Tree | None) -> list[str]:
+    """A claim, created or updated."""
+    found: list[str] = []
+    if CLASS in (new["metadata"].get("annotations") or ()):
+        found.append(f"metadata.annotations[{CLASS}]: {CLASS_TEXT}")
+    return found + of_claim_spec(new["spec"], "spec")
+
+
+_SNAPSHOTS = "snapshot.storage.k8s.io"
+
+
+def _new_claim(doc: Tree) -> None:
+    doc["status"] = {"phase": "Pending"}
+    spec = doc["spec"]
+    _drop_foreign_namespace(spec, {})
+    if spec.get("dataSourceRef") is None and not _known_source(spec.get("dataSource")):
+        spec.pop("dataSource", None)
+    normalize_sources(spec)
+
+
+def _claim_update(new: Tree, old: Tree) -> None:
+    parts.keep_status(new, old)
+    spec, known = new["spec"], old["spec"]
+    _drop_foreign_namespace(spec, known)
+    in_use = known.get("dataSource") is not None or known.get("dataSourceRef") is not None
+    if not in_use and spec.get("dataSourceRef") is None and not _known_source(spec.get("dataSource")):
+        spec.pop("dataSource", None)
+    normalize_sources(spec)
+
+
+def _drop_foreign_namespace(spec: Tree, known: Tree) -> None:
+    """Sources in other namespaces are off by default (gate CrossNamespaceVolumeDataSource)."""
+    reference = spec.get("dataSourceRef")
+    if reference is not None and reference.get("namespace") and known.get("dataSourceRef") is None:
+        del spec["dataSourceRef"]
+
+
+def _known_source(source: Tree | None) -> bool:
+    if source is None:
+        return False
+    kind, group = source.get("kind"), source.get("apiGroup") or ""
+    return (kind, group) in (("PersistentVolumeClaim", ""), ("VolumeSnapshot", _SNAPSHOTS))
+
+
+def normalize_sources(spec: Tree) -> None:
+    """Bring ``dataSource`` and ``dataSourceRef`` in line where a client gave one of them."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is not None and reference is None:
+        spec["dataSourceRef"] = _copied(source)
+    elif reference is not None and source is None and not reference.get("namespace"):
+        spec["dataSource"] = _copied(reference)
+
+
+def _copied(source: Tree) -> Tree:
+    return {"apiGroup": source.get("apiGroup"), "kind": source.get("kind", ""), "name": source.get("name", "")}
+
+
+def _claim(doc: Tree, now: datetime) -> list[object]:
+    spec, status = doc.get("spec") or {}, doc.get("status") or {}
+    bound = spec.get("volumeName") or ""
+    return [
+        name_of(doc),
+        "Terminating" if doc["metadata"].get("deletionTimestamp") else status.get("phase", ""),
+        bound,
+        (status.get("capacity") or {}).get("storage", "0") if bound else "",
+        mode_text(status.get("accessModes")) if bound else "",
+        class_of(doc),
+        spec.get("volumeAttributesClassName") or UNSET,
+        created(doc, now),
+        spec.get("volumeMode") or UNSET,
+    ]
+
+
+def _claim_columns() -> tuple[Column, ...]:
+    spec, status = "PersistentVolumeClaimSpec", "PersistentVolumeClaimStatus"
+    return (
+        NAME,
+        Column("Status", f"{status}.phase"),
+        Column("Volume", f"{spec}.volumeName"),
+        Column("Capacity", f"{status}.capacity"),
+        Column("Access Modes", f"{status}.accessModes"),
+        Column("StorageClass", "StorageClass of the pvc"),
+        Column("VolumeAttributesClass", "VolumeAttributesClass of the pvc"),
+        AGE,
+        wide("VolumeMode", f"{spec}.volumeMode"),
+    )
+
+
+KIND = Kind(
+    "",
+    "persistentvolumeclaims",
+    defaults=storage.claim,
+    strategy=Strategy(
+        on_create=_new_claim,
+        on_update=_claim_update,
+        on_status=parts.status_update,
+        check_create=validate_claim,
+        check_update=validate_claim_update,
+        check_status=validate_claim_status,
+        completes_on_read=lambda doc: True,  # the phase of a claim without one is Pending
+        returns_object_on_delete=True,
+        warn=of_claim,
+    ),
+    table=Layout(_claim_columns(), _claim),
+)

@@ -1,0 +1,294 @@
+"""Updates of pods' statuses.
+
+Source: pkg/apis/core/validation/validation.go#ValidatePodStatusUpdate.
+"""
+
+from kcm_cli.machinery import names
+from kcm_cli.machinery.quantity import from_json
+from kcm_cli.sandbox.apiserver.kinds.core.pod_validation import annotation_changes
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, security
+
+_SYSTEM = frozenset({"PodScheduled", "Ready", "Initialized"})
+_NON_NEGATIVE = "must be a non-negative integer"
+_NOT_BACK = "may not be transitioned to non-terminated state"
+_FAMILIES = "may specify no more than one IP for each IP family"
+_HEALTH = ("Healthy", "Unhealthy", "Unknown")
+_MESSAGE_MAX = 1024
+
+
+def validate_pod_status(new: Tree, old: Tree) -> list[FieldError]:
+    """A pod's new status."""
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"]) + annotation_changes(new, old)
+    spec, status, known = new["spec"], new.get("status") or {}, old.get("status") or {}
+    found += _conditions(status.get("conditions") or [], "status.conditions")
+    found += _nominated(status.get("nominatedNodeName", ""), known.get("nominatedNodeName", ""), spec)
+    if status.get("observedGeneration", 0) < 0:
+        found.append(errors.invalid("status.observedGeneration", status["observedGeneration"], _NON_NEGATIVE))
+    if status.get("qosClass", "") != known.get("qosClass", ""):
+        found.append(errors.invalid("status.qosClass", status.get("qosClass", ""), errors.IMMUTABLE))
+    found += _transitions(status, known, old["spec"])
+    if claims := status.get("resourceClaimStatuses"):
+        found += validate_claims(claims, spec.get("resourceClaims") or [], "status.resourceClaimStatuses")
+    extended = status.get("extendedResourceClaimStatus")
+    if extended is not None:
+        found += validate_extended(extended, spec, "status.extendedResourceClaimStatus")
+    for index, item in enumerate(status.get("nodeAllocatableResourceClaimStatuses") or ()):
+        place = f"status.nodeAllocatableResourceClaimStatuses[{index}]"
+        found += validate_allocatable(item, spec, status, place)
+    found += _pod_ips(status, known) + _host_ips(status, known)
+    return found + _container_statuses(status, spec)
+
+
+def _conditions(conditions: list[Tree], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for index, condition in enumerate(conditions):
+        if condition.get("observedGeneration", 0) < 0:
+            place = f"{path}[{index}].observedGeneration"
+            found.append(errors.invalid(place, condition["observedGeneration"], _NON_NEGATIVE))
+        kind = condition.get("type", "")
+        if kind not in _SYSTEM:
+            found += labels.validate_key(kind, f"{path}[{index}].Type")
+    return found
+
+
+def _nominated(name: str, known: str, spec: Tree) -> list[FieldError]:
+    if not name or name == known:
+        return []
+    found = errors.invalid_each("status.nominatedNodeName", name, names.dns1123_subdomain(name))
+    if spec.get("nodeName"):
+        detail = "may not be set on pods that are already bound to a node"
+        found.append(errors.forbidden("status.nominatedNodeName", detail))
+    return found
+
+
+def _transitions(status: Tree, known: Tree, spec: Tree) -> list[FieldError]:
+    """A container that has ended starts again only where the pod says so."""
+    found: list[FieldError] = []
+    if not _restarts_all(spec):
+        for field in ("containers", "initContainers"):
+            by_name = {item.get("name", ""): item for item in spec.get(field) or ()}
+            place = "containerStatuses" if field == "containers" else "initContainerStatuses"
+            for index, name, code in _revived(status, known, place):
+                container = by_name.get(name)
+                if container is None or not _restarts(container, spec, code):
+                    found.append(errors.forbidden(f"status.{place}[{index}].state", _NOT_BACK))
+    for index, _, _ in _revived(status, known, "ephemeralContainerStatuses"):
+        found.append(errors.forbidden(f"status.ephemeralContainerStatuses[{index}].state", _NOT_BACK))
+    return found
+
+
+def _revived(status: Tree, known: Tree, field: str) -> list[tuple[int, str, int]]:
+    """Containers that had ended and now have not: index in the old list, name, exit code."""
+    ended = [
+        (index, item.get("name", ""), item["state"]["terminated"].get("exitCode", 0))
+        for index, item in enumerate(known.get(field) or ())
+        if (item.get("state") or {}).get("terminated") is not None
+    ]
+    if not ended:
+        return []
+    states = {item.get("name", ""): item.get("state") or {} for item in reversed(status.get(field) or [])}
+    return [entry for entry in ended if entry[1] in states and states[entry[1]].get("terminated") is None]
+
+
+def _restarts_all(spec: Tree) -> bool:
+    return any(
+        rule.get("action") == "RestartAllContainers"
+        for field in ("initContainers", "containers")
+        for container in spec.get(field) or ()
+        for rule in container.get("restartPolicyRules") or ()
+    )
+
+
+def _restarts(container: Tree, spec: Tree, code: int) -> bool:
+    policy = spec.get("restartPolicy")
+    own = container.get("restartPolicy")
+    if own is not None:
+        if _rule_restarts(container, code):
+            return True
+        policy = own if own in ("Always", "OnFailure", "Never") else policy
+    return code != 0 if policy == "OnFailure" else policy != "Never"
+
+
+def _rule_restarts(container: Tree, code: int) -> bool:
+    for rule in container.get("restartPolicyRules") or ():
+        codes = rule.get("exitCodes") or {}
+        matched = code in (codes.get("values") or ())
+        if codes and matched == (codes.get("operator") == "In"):
+            return rule.get("action") in ("Restart", "RestartAllContainers")
+    return False
+
+
+def _pod_ips(status: Tree, known: Tree) -> list[FieldError]:
+    return _ips(_addresses(status, "podIPs"), _addresses(known, "podIPs"), "status.podIPs")
+
+
+def _host_ips(status: Tree, known: Tree) -> list[FieldError]:
+    values = _addresses(status, "hostIPs")
+    found: list[FieldError] = []
+    if values and values[0] != status.get("hostIP", ""):
+        found.append(errors.invalid("status.hostIPs[0].ip", values[0], "must be equal to `hostIP`"))
+    return found + _ips(values, _addresses(known, "hostIPs"), "status.hostIPs")
+
+
+def _addresses(status: Tree, field: str) -> list[str]:
+    return [item.get("ip", "") for item in status.get(field) or ()]
+
+
+def _ips(values: list[str], known: list[str], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for index, value in enumerate(values):
+        if value not in known:
+            found += addresses.legacy_ip(value, f"{path}[{index}]", known)
+    if len(values) > 1:
+        families = {addresses.is_ipv6(value) for value in values}
+        if len(families) < 2 or len(values) > 2:
+            found.append(errors.invalid(path, [{"IP": value} for value in values], _FAMILIES))
+    return found
+
+
+def _container_statuses(status: Tree, spec: Tree) -> list[FieldError]:
+    fields = {
+        "containerStatuses": "containers",
+        "initContainerStatuses": "initContainers",
+        "ephemeralContainerStatuses": "ephemeralContainers",
+    }
+    os = (spec.get("os") or {}).get("name", "linux")
+    users: list[FieldError] = []
+    health: list[FieldError] = []
+    for field in fields:
+        containers = spec.get(fields[field]) or ()
+        for index, item in enumerate(status.get(field) or ()):
+            place = f"status.{field}[{index}]"
+            user, allocated = item.get("user"), item.get("allocatedResourcesStatus")
+            if user is not None:
+                users += _user(user, os, f"{place}.user.linux")
+            if allocated and field.startswith("ephemeral"):
+                detail = "must not be specified in container status"
+                health.append(errors.forbidden(f"{place}.allocatedResourcesStatus", detail))
+            elif allocated:
+                own = [other for other in containers if other.get("name") == item.get("name")]
+                health += _health(allocated, own[:1], f"{place}.allocatedResourcesStatus")
+    return users + health
+
+
+def _user(user: Tree, os: str, path: str) -> list[FieldError]:
+    linux = user.get("linux")
+    if linux is None:
+        return []
+    if os == "windows":
+        return [errors.forbidden(path, "cannot be set for a windows pod")]
+    found: list[FieldError] = []
+    for field in ("uid", "gid"):
+        found += security.user_or_group(linux.get(field, 0), f"{path}.{field}")
+    for index, group in enumerate(linux.get("supplementalGroups") or ()):
+        found += security.user_or_group(group, f"{path}.supplementalGroups[{index}]")
+    return found
+
+
+def _health(statuses: list[Tree], own: list[Tree], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for index, item in enumerate(statuses):
+        name, place = item.get("name", ""), f"{path}[{index}]"
+        if own and not _allocated(name, own[0].get("resources") or {}):
+            detail = "must match one of the container's resource requests"
+            if name.startswith("claim:"):
+                detail = (
+                    "must match one of the container's resource claims in a format "
+                    "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
+                )
+            found.append(errors.invalid(f"{place}.name", name, detail))
+        seen: set[str] = set()
+        for number, resource in enumerate(item.get("resources") or ()):
+            found += _resource_health(resource, seen, f"{place}.resources[{number}]")
+    return found
+
+
+def _allocated(name: str, resources: Tree) -> bool:
+    if not name.startswith("claim:"):
+        return name in (resources.get("requests") or {})
+    claims = resources.get("claims") or ()
+    return any(
+        name == f"claim:{claim.get('name', '')}" + (f"/{claim['request']}" if claim.get("request") else "")
+        for claim in claims
+    )
+
+
+def _resource_health(resource: Tree, seen: set[str], path: str) -> list[FieldError]:
+    health, message, name = resource.get("health", ""), resource.get("message"), resource.get("resourceID", "")
+    found: list[FieldError] = []
+    if health not in _HEALTH:
+        found.append(errors.not_supported(f"{path}.health", health, _HEALTH))
+    if message == "":
+        found.append(errors.required(f"{path}.message", "must be non-empty if specified"))
+    elif message is not None and len(message.encode()) > _MESSAGE_MAX:
+        found.append(errors.too_long(f"{path}.message", _MESSAGE_MAX))
+    if name in seen:
+        found.append(errors.duplicate(f"{path}.resourceID", name))
+    seen.add(name)
+    return found
+
+
+def validate_claims(statuses: list[Tree], claims: list[Tree], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    known, seen = {claim.get("name", "") for claim in claims}, set[str]()
+    for index, item in enumerate(statuses):
+        name, place = item.get("name", ""), f"{path}[{index}]"
+        if name not in known:
+            detail = "must match the name of an entry in `spec.resourceClaims`"
+            found.append(errors.invalid(f"{place}.name", name, detail))
+        if name in seen:
+            found.append(errors.duplicate(f"{place}.name", name))
+        seen.add(name)
+        claim = item.get("resourceClaimName")
+        if claim is not None:
+            found += errors.invalid_each(f"{place}.resourceClaimName", claim, names.dns1123_subdomain(claim))
+    return found
+
+
+def validate_extended(status: Tree, spec: Tree, path: str) -> list[FieldError]:
+    mappings, place = status.get("requestMappings") or (), f"{path}.requestMappings"
+    found = [] if mappings else [errors.required(place, "at least one request mapping is required")]
+    everything = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    requests = {item.get("name", ""): (item.get("resources") or {}).get("requests") or {} for item in everything}
+    seen: set[tuple[str, ...]] = set()
+    for index, item in enumerate(mappings):
+        container, resource = item.get("containerName", ""), item.get("resourceName", "")
+        where, request = f"{place}[{index}]", item.get("requestName", "")
+        if container not in requests:
+            detail = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+            found.append(errors.invalid(f"{where}.containerName", container, detail))
+        elif resource not in requests[container]:
+            detail = (
+                "must match the extended resource name of an entry in "
+                "spec.initContainers.resources.requests or spec.containers.resources.requests"
+            )
+            found.append(errors.invalid(f"{where}.resourceName", resource, detail))
+        found += errors.invalid_each(f"{path}.requestName", request, names.dns1123_label(request))
+        if (container, resource, request) in seen:
+            fields = ("containerName", "resourceName", "requestName")
+            found += [errors.duplicate(f"{where}.{field}", item.get(field, "")) for field in fields]
+        seen.add((container, resource, request))
+    name = status.get("resourceClaimName", "")
+    if not name:
+        return [*found, errors.required(f"{path}.resourceClaimName")]
+    return found + errors.invalid_each(f"{path}.resourceClaimName", name, names.dns1123_subdomain(name))
+
+
+def validate_allocatable(item: Tree, spec: Tree, status: Tree, path: str) -> list[FieldError]:
+    name = item.get("resourceClaimName", "")
+    found = [] if name else [errors.required(f"{path}.resourceClaimName", "must not be empty")]
+    known = [*(spec.get("resourceClaims") or ()), *(status.get("resourceClaimStatuses") or ())]
+    if all(claim.get("resourceClaimName") != name for claim in known):
+        detail = "no mapping found in pod reference"
+        found.append(errors.invalid(f"{path}.resourceClaimName", name, detail))
+    for field in ("containers", "resources"):
+        if not item.get(field):
+            found.append(errors.required(f"{path}.{field}", "must not be empty"))
+    for resource, amount in sorted((item.get("resources") or {}).items()):
+        place = f"{path}.resources[{resource}]"
+        if not names.is_native_resource(resource):
+            found.append(errors.invalid(place, resource, "must be a node allocatable resource name"))
+        if from_json(amount).sign < 0:
+            found.append(errors.invalid(place, amount, "must be non-negative"))
+    return found

@@ -1,0 +1,250 @@
+"""Pods: on creation and when they change.
+
+Source: pkg/apis/core/validation/validation.go#ValidatePodCreate, #ValidatePodUpdate.
+"""
+
+from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.kinds.core import pod
+from kcm_cli.sandbox.apiserver.trees import keep
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import containers, errors, go_print, metadata, pod_annotations, scheduling
+from kcm_cli.sandbox.apiserver.validation.pod_spec import validate_pod_spec
+
+_DEADLINE_MAX = 2**31 - 1
+_UPDATABLE = (
+    "`spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,"
+    "`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def validate_pod(doc: Tree) -> list[FieldError]:
+    """A new pod."""
+    found = metadata_and_spec(doc)
+    spec = doc["spec"]
+    if spec.get("ephemeralContainers"):
+        found.append(errors.forbidden("spec.ephemeralContainers", "cannot be set on create"))
+    if spec.get("schedulingGates") and spec.get("nodeName"):
+        detail = "cannot be set until all schedulingGates have been cleared"
+        found.append(errors.forbidden("spec.nodeName", detail))
+    if annotations := doc["metadata"].get("annotations"):
+        found += pod_annotations.validate_match(annotations, spec, "spec")
+    return found
+
+
+def metadata_and_spec(doc: Tree, known: Tree | None = None) -> list[FieldError]:
+    """A pod by itself. The spec that an older object has already is good."""
+    meta, spec = doc["metadata"], doc["spec"]
+    found = metadata.validate_meta(meta, True, metadata.subdomain)
+    if annotations := meta.get("annotations"):
+        found += pod_annotations.validate_annotations(annotations, spec, "metadata.annotations")
+    if known is not None and spec == known["spec"]:
+        return found
+    found += validate_pod_spec(spec, "spec", meta, None if known is None else known["spec"])
+    if not spec.get("serviceAccountName"):
+        found += _tokens(spec)
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(field) or ()):
+            found += containers.image_padding(container, f"spec.{field}[{index}]")
+    return found
+
+
+def _tokens(spec: Tree) -> list[FieldError]:
+    found: list[FieldError] = []
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        for number, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
+            if source.get("serviceAccountToken") is not None:
+                place = f"spec.volumes[{index}].projected.sources[{number}].serviceAccountToken"
+                detail = "must not be specified when serviceAccountName is not set"
+                found.append(errors.forbidden(place, detail))
+    return found
+
+
+def validate_pod_update(new: Tree, old: Tree) -> list[FieldError]:
+    """A changed pod: little of its spec can change."""
+    found = _update_metadata(new, old)
+    spec, known = new["spec"], old["spec"]
+    if spec == known:
+        return found
+    for field in ("containers", "initContainers"):
+        wrong, stop = _container_updates(spec.get(field) or [], known.get(field) or [], f"spec.{field}")
+        found += wrong
+        if stop:
+            return found
+    wrong, stop = _deadline(spec.get("activeDeadlineSeconds"), known.get("activeDeadlineSeconds"))
+    found += wrong
+    if stop:
+        return found
+    found += _tolerations(spec.get("tolerations") or [], known.get("tolerations") or [])
+    found += _gates(spec.get("schedulingGates") or [], known.get("schedulingGates") or [])
+    munged = _without_updatable(spec, known)
+    if known.get("schedulingGates"):
+        found += _gated(munged, known)
+    if munged != known:
+        difference = go_print.diff("core.PodSpec", known, munged)
+        detail = f"pod updates may not change fields other than {_UPDATABLE}\n{difference}"
+        found.append(errors.forbidden("spec", detail))
+    return found
+
+
+def _update_metadata(new: Tree, old: Tree) -> list[FieldError]:
+    """What all updates of pods check first."""
+    meta, known = new["metadata"], old["metadata"]
+    found = metadata.validate_meta_update(meta, known) + metadata_and_spec(new, old)
+    return found + annotation_changes(new, old)
+
+
+def annotation_changes(new: Tree, old: Tree) -> list[FieldError]:
+    """Annotations that must not change, and those that mean something."""
+    after = new["metadata"].get("annotations") or {}
+    before = old["metadata"].get("annotations") or {}
+    if not (after or before):
+        return []
+    path = "metadata.annotations"
+    found = pod.validate_changes(after, before, path)
+    return found + pod_annotations.validate_annotations(after, new["spec"], path)
+
+
+def _container_updates(new: list[Tree], old: list[Tree], path: str) -> tuple[list[FieldError], bool]:
+    if len(new) != len(old):
+        return [errors.forbidden(path, "pod updates may not add or remove containers")], True
+    found: list[FieldError] = []
+    for index, container in enumerate(new):
+        if not container.get("image"):
+            found.append(errors.required(f"{path}[{index}].image"))
+        found += containers.image_padding(container, f"{path}[{index}]")
+    return found, False
+
+
+def _deadline(new: int | None, old: int | None) -> tuple[list[FieldError], bool]:
+    path = "spec.activeDeadlineSeconds"
+    if new is None:
+        detail = "must not update from a positive integer to nil value"
+        return ([] if old is None else [errors.invalid(path, None, detail)]), False
+    if not 0 <= new <= _DEADLINE_MAX:
+        return [errors.invalid(path, new, names.range_message(0, _DEADLINE_MAX))], True
+    if old is not None and old < new:
+        return [errors.invalid(path, new, "must be less than or equal to previous value")], True
+    return [], False
+
+
+def _tolerations(new: list[Tree], old: list[Tree]) -> list[FieldError]:
+    if new == old:
+        return []
+    kept = [_without_seconds(item) for item in new]
+    if any(_without_seconds(item) not in kept for item in old):
+        detail = "existing toleration can not be modified except its tolerationSeconds"
+        return [errors.forbidden("spec.tolerations", detail)]
+    return scheduling.validate_tolerations(new, "spec.tolerations")
+
+
+def _without_seconds(toleration: Tree) -> Tree:
+    return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+
+
+def _gates(new: list[Tree], old: list[Tree]) -> list[FieldError]:
+    before = {gate.get("name", "") for gate in old}
+    return [
+        errors.forbidden(
+            f"spec.schedulingGates[{index}].name",
+            f"only deletion is allowed, but found new scheduling gate '{gate.get('name', '')}'",
+        )
+        for index, gate in enumerate(new)
+        if gate.get("name", "") not in before
+    ]
+
+
+def _without_updatable(spec: Tree, known: Tree) -> Tree:
+    """The new spec with the old values of all that may change."""
+    munged = dict(spec)
+    for field in ("containers", "initContainers"):
+        if spec.get(field):
+            pairs = zip(spec[field], known[field], strict=True)
+            munged[field] = [_with_image(container, before) for container, before in pairs]
+    for field in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
+        if field in known:
+            munged[field] = known[field]
+        else:
+            munged.pop(field, None)
+    grace_s = known.get("terminationGracePeriodSeconds")
+    if grace_s is not None and grace_s < 0 and munged.get("terminationGracePeriodSeconds") == 1:
+        munged["terminationGracePeriodSeconds"] = grace_s
+    return munged
+
+
+def _with_image(container: Tree, before: Tree) -> Tree:
+    result = {**container, "image": before.get("image", "")}
+    if "image" not in before:
+        del result["image"]
+    return result
+
+
+def _gated(munged: Tree, known: Tree) -> list[FieldError]:
+    """Where a pod may run can still be narrowed while it is gated; what may change is taken back."""
+    found: list[FieldError] = []
+    selector, before = munged.get("nodeSelector"), known.get("nodeSelector")
+    if selector != before:
+        if any((selector or {}).get(key) != value for key, value in (before or {}).items()):
+            detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+            found.append(errors.invalid("spec.nodeSelector", errors.sorted_map(selector), detail))
+        keep(munged, known, "nodeSelector")
+    affinity = munged.get("affinity") or {}
+    node, old_node = affinity.get("nodeAffinity"), (known.get("affinity") or {}).get("nodeAffinity")
+    if node != old_node:
+        found += _node_affinity(node, old_node)
+        rest = {key: value for key, value in affinity.items() if key != "nodeAffinity"}
+        if old_node is not None:
+            rest["nodeAffinity"] = old_node
+        munged["affinity"] = rest
+        if not rest:
+            keep(munged, known, "affinity")
+    return found
+
+
+def _node_affinity(new: Tree | None, old: Tree | None) -> list[FieldError]:
+    before = ((old or {}).get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
+    after = ((new or {}).get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
+    path = f"spec.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
+    if before and len(before) != len(after):
+        shown = go_print.internal("[]v1.NodeSelectorTerm", after or None)
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        return [errors.invalid(path, shown, detail)]
+    found: list[FieldError] = []
+    for index, (term, known) in enumerate(zip(after, before, strict=False)):
+        if not _only_adds(term, known):
+            shown = go_print.internal("v1.NodeSelectorTerm", term)
+            detail = "only additions are allowed (no mutations or deletions)"
+            found.append(errors.invalid(f"{path}[{index}]", shown, detail))
+    return found
+
+
+def _only_adds(new: Tree, old: Tree) -> bool:
+    fields = ("matchExpressions", "matchFields")
+    if not any(old.get(field) for field in fields) and any(new.get(field) for field in fields):
+        return False
+    for field in fields:
+        before = old.get(field) or []
+        if (new.get(field) or [])[: len(before)] != before:
+            return False
+    return True
+
+
+def validate_ephemeral_containers(new: Tree, old: Tree) -> list[FieldError]:
+    """An update of ``.../ephemeralcontainers``: existing ones stay as they are."""
+    if pod_annotations.MIRROR in (old["metadata"].get("annotations") or ()):
+        return [errors.forbidden("[]", "static pods do not support ephemeral containers")]
+    found = _update_metadata(new, old)
+    path = "spec.ephemeralContainers"
+    after = {item.get("name", ""): item for item in new["spec"].get("ephemeralContainers") or ()}
+    for item in old["spec"].get("ephemeralContainers") or ():
+        name = item.get("name", "")
+        start = f"existing ephemeral containers {errors.show(name)} may not be"
+        if name not in after:
+            found.append(errors.forbidden(path, f"{start} removed\n"))
+        elif after[name] != item:
+            difference = go_print.diff("v1.EphemeralContainer", item, after[name])
+            found.append(errors.forbidden(path, f"{start} changed\n{difference}"))
+    return found

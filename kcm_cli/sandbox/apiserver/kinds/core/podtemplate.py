@@ -1,0 +1,78 @@
+"""PodTemplate.
+
+Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/podtemplate/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.sandbox.apiserver.defaulting import pod
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.pod_fields import drop_gated_of_template
+from kcm_cli.sandbox.apiserver.strategy.warnings import pods
+from kcm_cli.sandbox.apiserver.strategy.warnings.workloads import changed
+from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout
+from kcm_cli.sandbox.apiserver.tables.templates import CONTAINERS, IMAGES, containers, label_set
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import metadata
+from kcm_cli.sandbox.apiserver.validation import pod_template as validation_pod_template
+
+
+def validate_pod_template(doc: Tree) -> list[FieldError]:
+    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    return found + validation_pod_template.validate_template(doc.get("template") or {}, "template")
+
+
+def validate_pod_template_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    return found + validation_pod_template.validate_template(new.get("template") or {}, "template", old.get("template"))
+
+
+def pod_template(doc: Tree) -> None:
+    pod.template(doc)
+
+
+def of_pod_template(new: Tree, old: Tree | None) -> list[str]:
+    """A PodTemplate."""
+    return pods.of_template(new.get("template"), "template") if changed(new, old) else []
+
+
+def _new_pod_template(doc: Tree) -> None:
+    drop_gated_of_template(doc.get("template"))
+    parts.first_generation(doc)
+
+
+def _pod_template_update(new: Tree, old: Tree) -> None:
+    drop_gated_of_template(new.get("template"), old.get("template"))
+    if new["template"] != old["template"]:
+        parts.bump_generation(new, old)
+
+
+def _pod_template(doc: Tree, now: datetime) -> list[object]:
+    template = doc.get("template") or {}
+    return [doc["metadata"]["name"], *containers(template), label_set((template.get("metadata") or {}).get("labels"))]
+
+
+def _narrow(column: Column) -> Column:
+    return Column(column.name, column.about)
+
+
+KIND = Kind(
+    "",
+    "podtemplates",
+    defaults=pod_template,
+    strategy=Strategy(
+        on_create=_new_pod_template,
+        on_update=_pod_template_update,
+        check_create=validate_pod_template,
+        check_update=validate_pod_template_update,
+        returns_object_on_delete=True,
+        warn=of_pod_template,
+    ),
+    table=Layout(
+        (NAME, _narrow(CONTAINERS), _narrow(IMAGES), Column("Pod Labels", "The labels for the pod template.")),
+        _pod_template,
+    ),
+)

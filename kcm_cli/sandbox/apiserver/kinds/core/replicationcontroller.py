@@ -1,0 +1,88 @@
+"""ReplicationController.
+
+Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/replicationcontroller/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.sandbox.apiserver.defaulting import fill, pod
+from kcm_cli.sandbox.apiserver.defaulting.workloads import ONE_REPLICA, spec_of, zero_counters
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.selectable import Selectable
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.templates import new_with_replicas, update_with_template
+from kcm_cli.sandbox.apiserver.strategy.warnings import workloads as warned
+from kcm_cli.sandbox.apiserver.tables.column import Layout
+from kcm_cli.sandbox.apiserver.tables.templates import label_set, replica_columns, replicas_cells
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, numbers, pod_template
+from kcm_cli.sandbox.apiserver.validation.replicas import template_of, validate_replica_status
+
+
+def validate_replication_controller(doc: Tree) -> list[FieldError]:
+    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    return found + _replication_controller_spec(doc["spec"])
+
+
+def validate_replication_controller_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    return found + _replication_controller_spec(new["spec"], old["spec"])
+
+
+def validate_replication_controller_status(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    return found + validate_replica_status(new.get("status") or {})
+
+
+def _replication_controller_spec(spec: Tree, known: Tree | None = None) -> list[FieldError]:
+    found = numbers.non_negative(spec, ("minReadySeconds",), "spec")
+    selector, template = spec.get("selector") or {}, spec.get("template")
+    if not selector:
+        found.append(errors.required("spec.selector"))
+    found += numbers.non_negative(spec, ("replicas",), "spec")
+    if template is None:
+        return [*found, errors.required("spec.template")]
+    own = (template.get("metadata") or {}).get("labels")
+    if selector and any((own or {}).get(key) != value for key, value in selector.items()):
+        found.append(errors.invalid("spec.template.metadata.labels", errors.sorted_map(own), pod_template.NO_MATCH))
+    found += pod_template.validate_template(template, "spec.template", template_of(known))
+    return found + pod_template.validate_long_running(template, "spec.template", "ReplicationController")
+
+
+def replication_controller(doc: Tree) -> None:
+    spec = spec_of(doc)
+    if (found := spec.get("template")) is not None:
+        labels = (found.get("metadata") or {}).get("labels")
+        if labels is not None:
+            if not spec.get("selector"):
+                spec["selector"] = dict(labels)
+            if not doc["metadata"].get("labels"):
+                doc["metadata"]["labels"] = dict(labels)
+        pod.template(spec)
+    fill.absent(spec, ONE_REPLICA)
+    zero_counters(doc, ("replicas",))
+
+
+def _controller(doc: Tree, now: datetime) -> list[object]:
+    return [*replicas_cells(doc, now), label_set((doc.get("spec") or {}).get("selector"))]
+
+
+KIND = Kind(
+    "",
+    "replicationcontrollers",
+    defaults=replication_controller,
+    strategy=Strategy(
+        on_create=new_with_replicas,
+        on_update=update_with_template,
+        on_status=parts.status_update,
+        check_create=validate_replication_controller,
+        check_update=validate_replication_controller_update,
+        check_status=validate_replication_controller_status,
+        propagation="Orphan",
+        warn=warned.of_replicas,
+    ),
+    table=Layout(replica_columns("ReplicationController"), _controller),
+    selectable=Selectable({"status.replicas": "status.replicas"}, absent={"status.replicas": "0"}),
+)

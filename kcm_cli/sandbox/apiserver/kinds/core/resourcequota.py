@@ -1,0 +1,199 @@
+"""ResourceQuota.
+
+Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/resourcequota/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+
+from kcm_cli.machinery.quantity import from_json
+from kcm_cli.sandbox.apiserver.defaulting import resources
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, metadata, quantities
+from kcm_cli.sandbox.apiserver.validation.quantities import COMPUTE_QUOTA, COUNTED, SERVICES, any_name, is_huge_quota
+
+_COMPUTE = frozenset({"pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"})
+_PODS, _VOLUMES = frozenset({"pods"}), frozenset({"persistentvolumeclaims", "requests.storage"})
+_SCOPES: Mapping[str, frozenset[str]] = {
+    "Terminating": _COMPUTE,
+    "NotTerminating": _COMPUTE,
+    "BestEffort": _PODS,
+    "NotBestEffort": _COMPUTE,
+    "PriorityClass": _COMPUTE,
+    "CrossNamespacePodAffinity": _COMPUTE,
+    "VolumeAttributesClass": _VOLUMES,
+}
+_PAIRS = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
+_EXISTING = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")
+_MUST_EXIST = (
+    "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+    "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
+
+
+def validate_quota(doc: Tree) -> list[FieldError]:
+    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    return found + _quota_spec(doc.get("spec") or {}) + _quota_status(doc.get("status") or {})
+
+
+def validate_quota_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    found += _quota_spec(new.get("spec") or {})
+    scopes, known = ((doc.get("spec") or {}).get("scopes") for doc in (new, old))
+    if set(scopes or ()) != set(known or ()):
+        found.append(errors.invalid("spec.scopes", scopes, errors.IMMUTABLE))
+    return found
+
+
+def validate_quota_status(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    if not new["metadata"].get("resourceVersion"):
+        found.append(errors.required("resourceVersion"))
+    return found + _quota_status(new.get("status") or {})
+
+
+def _quota_status(status: Tree) -> list[FieldError]:
+    found = _amounts(status.get("hard") or {}, "status.hard")
+    return found + _amounts(status.get("used") or {}, "status.used")
+
+
+def _amounts(amounts: Mapping[str, str], path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for name, amount in sorted(amounts.items()):
+        place = f"{path}[{name}]"
+        found += errors.invalid_each(place, name, quota_name(name))
+        found += quantities.amount(name, amount, place)
+    return found
+
+
+def _quota_spec(spec: Tree) -> list[FieldError]:
+    hard = spec.get("hard") or {}
+    found = _amounts(hard, "spec.hard")
+    limited = [name for name in hard if name in QUOTA or quantities.is_huge_quota(name)]
+    if scopes := spec.get("scopes"):
+        found += _scopes(scopes, limited)
+    selector = spec.get("scopeSelector")
+    return found if selector is None else found + _selector(selector, spec.get("scopes"), limited)
+
+
+def _scopes(scopes: list[str], limited: list[str]) -> list[FieldError]:
+    path = "spec.scopes"
+    found: list[FieldError] = []
+    for scope in scopes:
+        counted = _SCOPES.get(scope)
+        if counted is None:
+            found.append(errors.invalid(path, scopes, "unsupported scope"))
+            continue
+        unfit = [name for name in limited if name not in counted]
+        found += [errors.invalid(path, scopes, "unsupported scope applied to resource") for _ in unfit]
+    return found + _conflicts(set(scopes), scopes, path)
+
+
+def _conflicts(used: set[str], shown: list[str] | None, path: str) -> list[FieldError]:
+    return [errors.invalid(path, shown, "conflicting scopes") for pair in _PAIRS if pair <= used]
+
+
+def _selector(selector: Tree, scopes: list[str] | None, limited: list[str]) -> list[FieldError]:
+    path = "spec.scopeSelector.matchExpressions"
+    items = selector.get("matchExpressions") or ()
+    found: list[FieldError] = []
+    for item in items:
+        scope, operator, values = item.get("scopeName", ""), item.get("operator", ""), item.get("values") or []
+        counted = _SCOPES.get(scope)
+        if counted is None:
+            found.append(errors.invalid(f"{path}.scopeName", scope, "unsupported scope"))
+        else:
+            shown = go_print.internal("core.ScopeSelector", selector)
+            unfit = [name for name in limited if name not in counted]
+            found += [errors.invalid(path, shown, "unsupported scope applied to resource") for _ in unfit]
+        if scope in _EXISTING and operator != "Exists":
+            found.append(errors.invalid(f"{path}.operator", operator, _MUST_EXIST))
+        found += _operator(operator, values, path)
+    return found + _conflicts({item.get("scopeName", "") for item in items}, scopes, path)
+
+
+def _operator(operator: str, values: list[str], path: str) -> list[FieldError]:
+    if operator in ("In", "NotIn"):
+        detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+        return [] if values else [errors.required(f"{path}.values", detail)]
+    if operator in ("Exists", "DoesNotExist"):
+        detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+        return [errors.invalid(f"{path}.values", values, detail)] if values else []
+    return [errors.invalid(f"{path}.operator", operator, "not a valid selector operator")]
+
+
+QUOTA = COMPUTE_QUOTA | COUNTED | SERVICES | {"requests.storage"}
+
+
+@lru_cache(maxsize=1024)
+def quota_name(name: str) -> tuple[str, ...]:
+    """The same for a quota's."""
+    found = any_name(name)
+    if "/" not in name and name not in QUOTA and not is_huge_quota(name):
+        return (*found, "must be a standard resource for quota")
+    return found
+
+
+def resource_quota(doc: Tree) -> None:
+    resources.resource_list(doc.setdefault("spec", {}).get("hard"))
+    status = doc.setdefault("status", {})
+    resources.resource_list(status.get("hard"))
+    resources.resource_list(status.get("used"))
+
+
+def of_quota(new: Tree, old: Tree | None) -> list[str]:
+    """A new ResourceQuota that allows more requests than limits."""
+    hard = (new.get("spec") or {}).get("hard") or {}
+    found: list[str] = []
+    for name in ("cpu", "memory", "storage", "ephemeral-storage") if old is None else ():
+        request, limit = f"requests.{name}", f"limits.{name}"
+        if request not in hard and name in ("cpu", "memory"):
+            request = name
+        if request in hard and limit in hard and from_json(hard[request]) > from_json(hard[limit]):
+            found.append(f"ResourceQuota {request} ({hard[request]}) should be less than {limit} ({hard[limit]})")
+    return found
+
+
+def _quota(doc: Tree, now: datetime) -> list[object]:
+    status = doc.get("status") or {}
+    used, hard = status.get("used") or {}, status.get("hard") or {}
+    texts: dict[bool, list[str]] = {True: [], False: []}
+    for name in sorted(hard):
+        texts[name.startswith("limits.")].append(f"{name}: {used.get(name, '0')}/{hard[name]}")
+    return [name_of(doc), ", ".join(texts[False]), ", ".join(texts[True]), created(doc, now)]
+
+
+KIND = Kind(
+    "",
+    "resourcequotas",
+    defaults=resource_quota,
+    strategy=Strategy(
+        on_create=parts.new_with_status({}, generation=False),
+        on_update=parts.keep_status,
+        on_status=parts.status_update,
+        returns_object_on_delete=True,
+        check_create=validate_quota,
+        check_update=validate_quota_update,
+        check_status=validate_quota_status,
+        warn=of_quota,
+    ),
+    table=Layout(
+        (
+            NAME,
+            Column("Request", "Request represents a minimum amount of cpu/memory that a container may consume."),
+            Column(
+                "Limit",
+                "Limits control the maximum amount of cpu/memory that a container may use independent of contention "
+                "on the node.",
+            ),
+            AGE,
+        ),
+        _quota,
+    ),
+)

@@ -1,0 +1,148 @@
+"""Secret.
+
+Source: pkg/apis/core/v1/defaults.go, pkg/apis/core/validation,
+pkg/registry/core/secret/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+import base64
+import binascii
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+
+from kcm_cli.machinery import codec, names
+from kcm_cli.machinery.formats import decoded_base64
+from kcm_cli.sandbox.apiserver.kinds.core.common import SIZE_LIMIT, decoded_size, validate_locked
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.selectable import Selectable
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, metadata
+
+_REDACTED = "<secret contents redacted>"
+
+
+def validate_secret(doc: Tree) -> list[FieldError]:
+    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    data = doc.get("data") or {}
+    for key in data:
+        found += errors.invalid_each(f"data[{key}]", key, names.config_map_key(key))
+    if sum(decoded_size(value) for value in data.values()) > SIZE_LIMIT:
+        found.append(errors.too_long("data", SIZE_LIMIT))
+    return found + _secret_type(doc, data)
+
+
+def _secret_type(doc: Tree, data: Tree) -> list[FieldError]:
+    match doc.get("type"):
+        case "kubernetes.io/service-account-token":
+            key = "kubernetes.io/service-account.name"
+            if not (doc["metadata"].get("annotations") or {}).get(key):
+                return [errors.required(f"metadata.annotations[{key}]")]
+        case "kubernetes.io/dockercfg":
+            return _json_entry(data, ".dockercfg")
+        case "kubernetes.io/dockerconfigjson":
+            return _json_entry(data, ".dockerconfigjson")
+        case "kubernetes.io/basic-auth":
+            if "username" not in data and "password" not in data:
+                return _entries(("username", "password"))
+        case "kubernetes.io/ssh-auth":
+            if not data.get("ssh-privatekey"):
+                return _entries(("ssh-privatekey",))
+        case "kubernetes.io/tls":
+            return _entries(tuple(key for key in ("tls.crt", "tls.key") if key not in data))
+    return []
+
+
+def _entries(missing: tuple[str, ...]) -> list[FieldError]:
+    return [errors.required(f"data[{key}]") for key in missing]
+
+
+def _json_entry(data: Tree, key: str) -> list[FieldError]:
+    if key not in data:
+        return _entries((key,))
+    try:
+        codec.decode_doc(base64.b64decode(data[key]))
+    except (codec.DecodeError, binascii.Error) as error:
+        return [errors.invalid(f"data[{key}]", _REDACTED, _go_message(base64.b64decode(data[key]), error))]
+    return []
+
+
+def _go_message(raw: bytes, error: Exception) -> str:
+    """What Go's decoder says of the most frequent mistakes."""
+    text = raw.decode(errors="replace").strip()
+    if not text:
+        return "unexpected end of JSON input"
+    if text[0] not in '{["-0123456789tfn':
+        return f"invalid character '{text[0]}' looking for beginning of value"
+    return str(error)
+
+
+def validate_secret_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    if new.get("type") != old.get("type"):
+        found.append(errors.invalid("type", new.get("type", ""), errors.IMMUTABLE))
+    return found + validate_locked(new, old, ("data",)) + validate_secret(new)
+
+
+def secret(doc: Tree) -> None:
+    if not doc.get("type"):
+        doc["type"] = "Opaque"
+    if (plain := doc.pop("stringData", None)) is not None and plain:
+        data = doc["data"] = dict(doc.get("data") or {})
+        for key, value in plain.items():
+            data[key] = base64.b64encode(value.encode()).decode()
+
+
+def of_secret(new: Tree, old: Tree | None) -> list[str]:
+    """A certificate and a key that do not belong together."""
+    if new.get("type") != "kubernetes.io/tls":
+        return []
+    data = new.get("data") or {}
+    problem = _pair_problem(decoded_base64(data.get("tls.crt", "")), decoded_base64(data.get("tls.key", "")))
+    return [problem] if problem else []
+
+
+def _pair_problem(certificate: bytes, key: bytes) -> str:
+    if b"-----BEGIN " not in certificate:
+        return "tls: failed to find any PEM data in certificate input"
+    if b"-----BEGIN " not in key:
+        return "tls: failed to find any PEM data in key input"
+    try:
+        public = x509.load_pem_x509_certificate(certificate).public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        return "x509: malformed certificate"
+    try:
+        own = load_pem_private_key(key, None).public_key()
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return "tls: failed to parse private key"
+    if type(own) is not type(public):
+        return "tls: private key type does not match public key type"
+    form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return "" if own.public_bytes(*form) == public.public_bytes(*form) else "tls: private key does not match public key"
+
+
+def _drop_immutable_secret(new: Tree, old: Tree) -> None:
+    if not new.get("type"):
+        new["type"] = old.get("type", "")
+
+
+def _secret(doc: Tree, now: datetime) -> list[object]:
+    return [name_of(doc), doc.get("type", ""), len(doc.get("data") or ()), created(doc, now)]
+
+
+KIND = Kind(
+    "",
+    "secrets",
+    defaults=secret,
+    strategy=Strategy(
+        on_update=_drop_immutable_secret,
+        check_create=validate_secret,
+        check_update=validate_secret_update,
+        warn=of_secret,
+    ),
+    table=Layout((NAME, Column("Type", "Secret.type"), Column("Data", "Secret.data"), AGE), _secret),
+    selectable=Selectable({"type": "type"}),
+)

@@ -1,0 +1,175 @@
+"""Service.
+
+Source: pkg/apis/core/v1/defaults.go,
+pkg/registry/core/service/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.sandbox.apiserver.kinds.core import service_validation
+from kcm_cli.sandbox.apiserver.kinds.core.service_validation import externally_accessible
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.kinds.networking.common import balancer_addresses
+from kcm_cli.sandbox.apiserver.selectable import Selectable
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.strategy.service_families import needs_cluster_ip, node_ports
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of, wide
+from kcm_cli.sandbox.apiserver.tables.templates import NONE, label_set
+from kcm_cli.sandbox.apiserver.types import Tree
+from kcm_cli.sandbox.apiserver.validation.service import needs_health_check
+
+
+def service(doc: Tree) -> None:
+    spec = doc.setdefault("spec", {})
+    if not spec.get("sessionAffinity"):
+        spec["sessionAffinity"] = "None"
+    _session_affinity(spec)
+    if not spec.get("type"):
+        spec["type"] = "ClusterIP"
+    for port in spec.get("ports") or ():
+        if not port.get("protocol"):
+            port["protocol"] = "TCP"
+        if not port.get("targetPort"):
+            port["targetPort"] = port.get("port", 0)
+    kind = spec["type"]
+    external = kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and spec.get("externalIPs"))
+    if external and not spec.get("externalTrafficPolicy"):
+        spec["externalTrafficPolicy"] = "Cluster"
+    if spec.get("internalTrafficPolicy") is None and kind in ("NodePort", "LoadBalancer", "ClusterIP"):
+        spec["internalTrafficPolicy"] = "Cluster"
+    balancer = doc.setdefault("status", {}).setdefault("loadBalancer", {})
+    if kind == "LoadBalancer":
+        if spec.get("allocateLoadBalancerNodePorts") is None:
+            spec["allocateLoadBalancerNodePorts"] = True
+        for ingress in balancer.get("ingress") or ():
+            if ingress.get("ip") and ingress.get("ipMode") is None:
+                ingress["ipMode"] = "VIP"
+
+
+def _session_affinity(spec: Tree) -> None:
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif spec["sessionAffinity"] == "ClientIP":
+        client = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+        if client.get("timeoutSeconds") is None:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": 10800}}
+
+
+def _new(doc: Tree) -> None:
+    doc["status"] = {"loadBalancer": {}}
+    _drop_internal_policy(doc)
+
+
+def _update(new: Tree, old: Tree) -> None:
+    parts.keep_status(new, old)
+    drop_by_type(new, old)
+    _drop_internal_policy(new)
+
+
+def _drop_internal_policy(doc: Tree) -> None:
+    # upstream: pkg/registry/core/service/storage/storage.go#defaultOnReadInternalTrafficPolicy
+    spec = doc["spec"]
+    if spec.get("type") == "ExternalName" and not service_validation.unknown_internal_policy(spec):
+        spec.pop("internalTrafficPolicy", None)
+
+
+def drop_by_type(new: Tree, old: Tree) -> None:
+    """Clear what a change of type makes meaningless, unless the client changed it too."""
+    spec, known = new["spec"], old["spec"]
+    if needs_cluster_ip(known) and not needs_cluster_ip(spec):
+        _drop_addresses(spec, known)
+    external, balancer = ("NodePort", "LoadBalancer"), "LoadBalancer"
+    if known.get("type") in external and spec.get("type") not in external:
+        ports = spec.get("ports") or []
+        if node_ports(known.get("ports") or []) >= node_ports(ports):
+            for port in ports:
+                port.pop("nodePort", None)
+    if needs_health_check(known) and not needs_health_check(spec):
+        _drop_same(spec, known, "healthCheckNodePort")
+    if known.get("type") == balancer and spec.get("type") != balancer:
+        _drop_same(spec, known, "allocateLoadBalancerNodePorts")
+        _drop_same(spec, known, "loadBalancerClass")
+    if externally_accessible(known) and not externally_accessible(spec):
+        _drop_same(spec, known, "externalTrafficPolicy")
+    if spec.get("type") != balancer:
+        new["status"] = {**(new.get("status") or {}), "loadBalancer": {}}
+
+
+def _drop_addresses(spec: Tree, known: Tree) -> None:
+    fields = ("clusterIP", "clusterIPs")
+    if all(spec.get(field) == known.get(field) for field in fields):
+        for field in fields:
+            spec.pop(field, None)
+    _drop_same(spec, known, "ipFamilies")
+    _drop_same(spec, known, "ipFamilyPolicy")
+
+
+def _drop_same(spec: Tree, known: Tree, field: str) -> None:
+    if spec.get(field) == known.get(field):
+        spec.pop(field, None)
+
+
+def _service(doc: Tree, now: datetime) -> list[object]:
+    spec = doc.get("spec") or {}
+    ips = spec.get("clusterIPs") or ()
+    ports = ",".join(_port(port) for port in spec.get("ports") or ())
+    return [
+        name_of(doc),
+        spec.get("type", ""),
+        ips[0] if ips else NONE,
+        _external_ip(doc, spec),
+        ports or NONE,
+        created(doc, now),
+        label_set(spec.get("selector")),
+    ]
+
+
+def _port(port: Tree) -> str:
+    node = f":{port['nodePort']}" if port.get("nodePort") else ""
+    return f"{port['port']}{node}/{port.get('protocol', '')}"
+
+
+def _external_ip(doc: Tree, spec: Tree) -> str:
+    external = spec.get("externalIPs") or []
+    match spec.get("type"):
+        case "ClusterIP" | "NodePort":
+            return ",".join(external) or NONE
+        case "LoadBalancer":
+            balancer = balancer_addresses(doc)
+            return ",".join([*filter(None, [balancer]), *external]) or "<pending>"
+        case "ExternalName":
+            return str(spec.get("externalName", ""))
+    return "<unknown>"
+
+
+KIND = Kind(
+    "",
+    "services",
+    defaults=service,
+    strategy=Strategy(
+        on_create=_new,
+        on_update=_update,
+        on_status=parts.status_update,
+        check_create=service_validation.validate_service,
+        check_update=service_validation.validate_service_update,
+        check_status=service_validation.validate_service_status,
+        warn=service_validation.service_warnings,
+        warn_status=service_validation.service_status_warnings,
+        creates_on_update=True,
+        returns_object_on_delete=True,
+    ),
+    table=Layout(
+        (
+            NAME,
+            Column("Type", "ServiceSpec.type"),
+            Column("Cluster-IP", "ServiceSpec.clusterIP"),
+            Column("External-IP", "ServiceSpec.externalIPs"),
+            Column("Port(s)", "ServiceSpec.ports"),
+            AGE,
+            wide("Selector", "ServiceSpec.selector"),
+        ),
+        _service,
+    ),
+    selectable=Selectable({"spec.clusterIP": "spec.clusterIP", "spec.type": "spec.type"}),
+)

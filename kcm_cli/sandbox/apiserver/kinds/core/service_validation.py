@@ -1,0 +1,354 @@
+"""Services.
+
+Source: pkg/apis/core/validation/validation.go#validateService; pkg/api/service/warnings.go.
+"""
+
+from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.kinds.core.service_addresses import validate_family_change, validate_ip_change
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports
+from kcm_cli.sandbox.apiserver.validation.service import needs_health_check
+from kcm_cli.sandbox.apiserver.validation.service_addresses import is_headless, validate_cluster_ips
+
+EXTERNAL_TYPES = ("LoadBalancer", "NodePort")
+_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_ONLY_BALANCER = "may only be used when `type` is 'LoadBalancer'"
+_NOT_EXTERNAL_NAME = "may not be set for ExternalName services"
+_TRAFFIC_POLICIES = ("Cluster", "Local")
+_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_HINTS = "service.kubernetes.io/topology-aware-hints"
+_MODE = "service.kubernetes.io/topology-mode"
+_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_MAX_AFFINITY_S = 86400
+
+
+def validate_service(doc: Tree) -> list[FieldError]:
+    return metadata.validate_meta(doc["metadata"], True, metadata.label) + _service(doc, None)
+
+
+def validate_service_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    spec, known = new["spec"], old["spec"]
+    found += validate_ip_change(spec, known)
+    found += validate_family_change(spec, known)
+    found += _balancer_class(spec, known)
+    checked = needs_health_check(spec) and needs_health_check(known)
+    if checked and spec.get("healthCheckNodePort") != known.get("healthCheckNodePort"):
+        found.append(errors.forbidden("spec.healthCheckNodePort", errors.IMMUTABLE))
+    return found + _service(new, old)
+
+
+def validate_service_status(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    status = (new.get("status") or {}).get("loadBalancer") or {}
+    known = (old.get("status") or {}).get("loadBalancer") or {}
+    return found + _balancer_status(status, known, new["spec"].get("type", ""))
+
+
+def externally_accessible(spec: Tree) -> bool:
+    """Whether traffic can come from outside of the cluster."""
+    kind = spec.get("type")
+    return kind in EXTERNAL_TYPES or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def _service(doc: Tree, old: Tree | None) -> list[FieldError]:
+    spec = doc["spec"]
+    known = old["spec"] if old else {}
+    found = _topology(doc["metadata"].get("annotations") or {})
+    found += _by_type(spec)
+    found += _ports(spec)
+    found += labels.validate_labels(spec.get("selector"), "spec.selector")
+    found += _affinity(spec)
+    found += validate_cluster_ips(spec, known.get("clusterIPs") or ())
+    for index, value in enumerate(spec.get("externalIPs") or ()):
+        path = f"spec.externalIPs[{index}]"
+        wrong = addresses.legacy_ip(value, path, known.get("externalIPs") or ())
+        found += wrong or addresses.endpoint_ip(value, path)
+    if spec.get("type") not in _TYPES:
+        found.append(_type(spec.get("type")))
+    found += _port_collisions(spec)
+    found += _source_ranges(doc, old)
+    found += _balancer_node_ports(spec)
+    found += _balancer_class(spec, None)
+    found += _external_policy(spec)
+    return found + _internal_policy(spec)
+
+
+def _type(value: str | None) -> FieldError:
+    return errors.not_supported("spec.type", value, _TYPES) if value else errors.required("spec.type")
+
+
+def _topology(annotations: Tree) -> list[FieldError]:
+    mode, hints = annotations.get(_MODE), annotations.get(_HINTS)
+    if mode is None or hints is None or mode == hints:
+        return []
+    detail = f"must match annotations[{_HINTS}] when both are specified"
+    return [errors.invalid(f"metadata.annotations[{_MODE}]", mode, detail)]
+
+
+def _by_type(spec: Tree) -> list[FieldError]:
+    kind, headless = spec.get("type"), is_headless(spec)
+    found: list[FieldError] = []
+    if not spec.get("ports") and not headless and kind != "ExternalName":
+        found.append(errors.required("spec.ports"))
+    if kind in EXTERNAL_TYPES and headless:
+        detail = f"may not be set to 'None' for {kind} services"
+        found.append(errors.invalid("spec.clusterIPs[0]", "None", detail))
+    if kind != "ExternalName":
+        return found
+    for field in ("clusterIPs", "ipFamilies"):
+        if spec.get(field):
+            found.append(errors.forbidden(f"spec.{field}", _NOT_EXTERNAL_NAME))
+    if spec.get("ipFamilyPolicy") is not None:
+        found.append(errors.forbidden("spec.ipFamilyPolicy", _NOT_EXTERNAL_NAME))
+    name = spec.get("externalName", "").removesuffix(".")
+    if not name:
+        return [*found, errors.required("spec.externalName")]
+    return found + errors.invalid_each("spec.externalName", name, names.dns1123_subdomain(name))
+
+
+def _ports(spec: Tree) -> list[FieldError]:
+    found: list[FieldError] = []
+    items = spec.get("ports") or ()
+    seen: set[str] = set()
+    for index, port in enumerate(items):
+        path = f"spec.ports[{index}]"
+        found += _port_name(port.get("name", ""), len(items) > 1, seen, f"{path}.name")
+        found += ports.number(port.get("port", 0), f"{path}.port")
+        found += ports.protocol(port.get("protocol"), f"{path}.protocol")
+        found += ports.number_or_name(port.get("targetPort", 0), f"{path}.targetPort")
+        protocol = port.get("appProtocol")
+        if protocol is not None:
+            found += labels.validate_key(protocol, f"{path}.appProtocol")
+    return found
+
+
+def _port_name(name: str, required: bool, seen: set[str], path: str) -> list[FieldError]:
+    if not name:
+        return [errors.required(path)] if required else []
+    found = errors.invalid_each(path, name, names.dns1123_label(name))
+    if name in seen:
+        found.append(errors.duplicate(path, name))
+    seen.add(name)
+    return found
+
+
+def _port_collisions(spec: Tree) -> list[FieldError]:
+    found: list[FieldError] = []
+    items = spec.get("ports") or ()
+    if spec.get("type") == "ClusterIP":
+        detail = "may not be used when `type` is 'ClusterIP'"
+        found += [
+            errors.forbidden(f"spec.ports[{index}].nodePort", detail)
+            for index, port in enumerate(items)
+            if port.get("nodePort")
+        ]
+    seen: set[tuple[str, int]] = set()
+    for index, port in enumerate(items):
+        if node_port := port.get("nodePort"):
+            if (key := (port.get("protocol", ""), node_port)) in seen:
+                found.append(errors.duplicate(f"spec.ports[{index}].nodePort", node_port))
+            seen.add(key)
+    seen.clear()
+    for index, port in enumerate(items):
+        if (key := (port.get("protocol", ""), port.get("port", 0))) in seen:
+            found.append(errors.duplicate(f"spec.ports[{index}]", _shown_port(*key)))
+        seen.add(key)
+    return found
+
+
+def _shown_port(protocol: str, port: int) -> Tree:
+    shown: Tree = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": port}
+    return {**shown, "TargetPort": 0, "NodePort": 0}
+
+
+def _affinity(spec: Tree) -> list[FieldError]:
+    affinity, config = spec.get("sessionAffinity"), spec.get("sessionAffinityConfig")
+    path = "spec.sessionAffinityConfig"
+    if not affinity:
+        return [errors.required("spec.sessionAffinity")]
+    if affinity not in ("ClientIP", "None"):
+        return [errors.not_supported("spec.sessionAffinity", affinity, ["ClientIP", "None"])]
+    if affinity == "None":
+        if config is None:
+            return []
+        return [errors.forbidden(path, "must not be set when session affinity is None")]
+    when = "when session affinity type is ClientIP"
+    if config is None:
+        return [errors.required(path, when)]
+    client = config.get("clientIP")
+    if client is None:
+        return [errors.required(f"{path}.clientIP", when)]
+    timeout = client.get("timeoutSeconds")
+    if timeout is None:
+        return [errors.required(f"{path}.clientIP.timeoutSeconds", when)]
+    if 0 < timeout <= _MAX_AFFINITY_S:
+        return []
+    detail = f"must be greater than 0 and less than {_MAX_AFFINITY_S}"
+    return [errors.invalid(f"{path}.clientIP.timeoutSeconds", timeout, detail)]
+
+
+def _source_ranges(doc: Tree, old: Tree | None) -> list[FieldError]:
+    spec = doc["spec"]
+    balancer = spec.get("type") == "LoadBalancer"
+    if ranges := spec.get("loadBalancerSourceRanges"):
+        # upstream: pkg/apis/core/validation/validation.go#validateService writes the path with a capital letter
+        path = "spec.LoadBalancerSourceRanges"
+        found = [] if balancer else [errors.forbidden(path, _ONLY_BALANCER)]
+        known = [value.strip() for value in ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges") or ()]
+        for index, value in enumerate(ranges):
+            found += addresses.legacy_cidr(value.strip(), f"{path}[{index}]", known)
+        return found
+    value = (doc["metadata"].get("annotations") or {}).get(_RANGES)
+    if value is None:
+        return []
+    path = f"metadata.annotations[{_RANGES}]"
+    found = [] if balancer else [errors.forbidden(path, _ONLY_BALANCER)]
+    if old is not None and (old["metadata"].get("annotations") or {}).get(_RANGES) == value:
+        return found
+    for block in value.strip().split(",") if value.strip() else ():
+        found += addresses.legacy_cidr(block.strip(), path)
+    return found
+
+
+def _balancer_node_ports(spec: Tree) -> list[FieldError]:
+    allocate, balancer = spec.get("allocateLoadBalancerNodePorts"), spec.get("type") == "LoadBalancer"
+    if allocate is not None and not balancer:
+        return [errors.forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_BALANCER)]
+    if allocate is None and balancer:
+        return [errors.required("allocateLoadBalancerNodePorts")]
+    return []
+
+
+def _balancer_class(spec: Tree, known: Tree | None) -> list[FieldError]:
+    value, path = spec.get("loadBalancerClass"), "spec.loadBalancerClass"
+    if spec.get("type") != "LoadBalancer":
+        return [] if value is None else [errors.forbidden(path, _ONLY_BALANCER)]
+    found: list[FieldError] = []
+    if known is not None and known.get("type") == "LoadBalancer" and known.get("loadBalancerClass") != value:
+        found.append(errors.invalid(path, value, "may not change once set"))
+    return found if value is None else found + labels.validate_key(value, path)
+
+
+def _external_policy(spec: Tree) -> list[FieldError]:
+    policy, path = spec.get("externalTrafficPolicy", ""), "spec.externalTrafficPolicy"
+    found: list[FieldError] = []
+    if not externally_accessible(spec):
+        if policy:
+            found.append(errors.invalid(path, policy, "may only be set for externally-accessible services"))
+    elif not policy:
+        found.append(errors.required(path))
+    elif policy not in _TRAFFIC_POLICIES:
+        found.append(errors.not_supported(path, policy, _TRAFFIC_POLICIES))
+    port, path = spec.get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
+    if not needs_health_check(spec):
+        if port:
+            detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+            found.append(errors.invalid(path, port, detail))
+        return found
+    return found + (ports.number(port, path) if port else [errors.required(path)])
+
+
+def unknown_internal_policy(spec: Tree) -> bool:
+    """Whether a policy is given that does not exist."""
+    policy = spec.get("internalTrafficPolicy")
+    return policy is not None and policy not in _TRAFFIC_POLICIES
+
+
+def _internal_policy(spec: Tree) -> list[FieldError]:
+    found: list[FieldError] = []
+    policy, path = spec.get("internalTrafficPolicy"), "spec.internalTrafficPolicy"
+    if policy is None:
+        if spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
+            found.append(errors.required(path))
+    elif unknown_internal_policy(spec):
+        found.append(errors.not_supported(path, policy, _TRAFFIC_POLICIES))
+    distribution = spec.get("trafficDistribution")
+    if distribution is not None and distribution not in _DISTRIBUTIONS:
+        found.append(errors.not_supported("spec.trafficDistribution", distribution, _DISTRIBUTIONS))
+    return found
+
+
+def _balancer_status(status: Tree, known: Tree, kind: str) -> list[FieldError]:
+    path = "status.loadBalancer.ingress"
+    items = status.get("ingress") or ()
+    if kind != "LoadBalancer":
+        detail = "may only be used when `spec.type` is 'LoadBalancer'"
+        return [errors.forbidden(path, detail)] if items else []
+    known_ips = [item["ip"] for item in known.get("ingress") or () if item.get("ip")]
+    found: list[FieldError] = []
+    for index, item in enumerate(items):
+        found += _ingress_point(item, f"{path}[{index}]", known_ips)
+    return found
+
+
+def _ingress_point(item: Tree, path: str, known: list[str]) -> list[FieldError]:
+    found: list[FieldError] = []
+    ip, mode, host = item.get("ip", ""), item.get("ipMode"), item.get("hostname", "")
+    if ip:
+        found += addresses.legacy_ip(ip, f"{path}.ip", known)
+    if mode is None:
+        if ip:
+            found.append(errors.required(f"{path}.ipMode", "must be specified when `ip` is set"))
+    elif not ip:
+        found.append(errors.forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set"))
+    elif mode not in ("Proxy", "VIP"):
+        found.append(errors.not_supported(f"{path}.ipMode", mode, ["Proxy", "VIP"]))
+    if host:
+        found += errors.invalid_each(f"{path}.hostname", host, names.dns1123_subdomain(host))
+        if addresses.parse_ip(host) is not None:
+            detail = "must be a DNS name, not an IP address"
+            found.append(errors.invalid(f"{path}.hostname", host, detail))
+    return found
+
+
+def service_warnings(new: Tree, old: Tree | None) -> list[str]:
+    """What upstream warns of."""
+    spec = new["spec"]
+    found: list[str] = []
+    if _HINTS in (new["metadata"].get("annotations") or {}):
+        found.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")
+    cluster_ip, kind = spec.get("clusterIP", ""), spec.get("type")
+    if cluster_ip not in ("", "None"):
+        for index, value in enumerate(spec.get("clusterIPs") or ()):
+            found += addresses.ip_warnings(value, f"spec.clusterIPs[{index}]")
+    headless = kind == "ClusterIP" and cluster_ip == "None"
+    external = spec.get("externalIPs") or ()
+    if headless:
+        found += _headless_warnings(spec)
+    for index, value in enumerate(external):
+        found += addresses.ip_warnings(value, f"spec.externalIPs[{index}]")
+    if external and not headless and kind != "ExternalName":
+        found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+    if balancer_ip := spec.get("loadBalancerIP"):
+        found += addresses.ip_warnings(balancer_ip, "spec.loadBalancerIP")
+    for index, value in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        found += addresses.cidr_warnings(value, f"spec.loadBalancerSourceRanges[{index}]")
+    if kind == "ExternalName" and external:
+        found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+    if kind != "ExternalName" and spec.get("externalName"):
+        found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    if spec.get("trafficDistribution") == "PreferClose":
+        found.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    return found
+
+
+def _headless_warnings(spec: Tree) -> list[str]:
+    found: list[str] = []
+    if spec.get("loadBalancerIP"):
+        found.append("spec.loadBalancerIP is ignored for headless services")
+    if spec.get("externalIPs"):
+        found.append("spec.externalIPs is ignored for headless services")
+    if spec.get("sessionAffinity") != "None":
+        found.append("spec.SessionAffinity is ignored for headless services")
+    return found
+
+
+def service_status_warnings(new: Tree, old: Tree | None) -> list[str]:
+    """Unusual spellings of a load balancer's addresses."""
+    items = ((new.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    found: list[str] = []
+    for index, item in enumerate(items):
+        if item.get("ip"):
+            found += addresses.ip_warnings(item["ip"], f"status.loadBalancer.ingress[{index}]")
+    return found

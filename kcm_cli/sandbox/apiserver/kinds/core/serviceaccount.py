@@ -1,0 +1,57 @@
+"""ServiceAccount.
+
+Source: pkg/apis/core/validation,
+pkg/registry/core/serviceaccount/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, named
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import metadata
+
+
+def validate_service_account(doc: Tree) -> list[FieldError]:
+    return metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+
+
+def validate_service_account_update(new: Tree, old: Tree) -> list[FieldError]:
+    return metadata.validate_meta_update(new["metadata"], old["metadata"]) + validate_service_account(new)
+
+
+_ENFORCE = "kubernetes.io/enforce-mountable-secrets"
+
+
+def _new_service_account(doc: Tree) -> None:
+    for secret in doc.get("secrets") or ():
+        for field in tuple(secret):
+            if field != "name":
+                del secret[field]
+
+
+def _service_account_update(new: Tree, old: Tree) -> None:
+    _new_service_account(new)
+
+
+def _warn_service_account(new: Tree, old: Tree | None) -> list[str]:
+    if old is not None and _ENFORCE in (old["metadata"].get("annotations") or {}):
+        return []
+    if _ENFORCE not in (new["metadata"].get("annotations") or {}):
+        return []
+    advice = "prefer separate namespaces to isolate access to mounted secrets"
+    return [f"metadata.annotations[{_ENFORCE}]: deprecated in v1.32+; {advice}"]
+
+
+KIND = Kind(
+    "",
+    "serviceaccounts",
+    strategy=Strategy(
+        on_create=_new_service_account,
+        on_update=_service_account_update,
+        check_create=validate_service_account,
+        check_update=validate_service_account_update,
+        warn=_warn_service_account,
+        returns_object_on_delete=True,
+    ),
+    table=Layout((NAME, AGE), named),
+)

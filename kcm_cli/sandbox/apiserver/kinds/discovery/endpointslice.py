@@ -1,0 +1,220 @@
+"""EndpointSlice.
+
+Source: pkg/apis/discovery/v1/defaults.go, pkg/apis/discovery/validation,
+pkg/registry/discovery/endpointslice/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.defaulting import fill
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, Layout, created, more, name_of
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata
+from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
+from kcm_cli.sandbox.apiserver.validation.endpoints import validate_protocol
+
+_TYPES = ("FQDN", "IPv4", "IPv6")
+_ENDPOINTS_MAX, _ADDRESSES_MAX, _PORTS_MAX, _TOPOLOGY_MAX, _HINTS_MAX = 1000, 100, 20000, 16, 8
+_ZONE = "topology.kubernetes.io/zone"
+
+
+def validate_slice(doc: Tree) -> list[FieldError]:
+    return _slice(doc, None)
+
+
+def validate_slice_update(new: Tree, old: Tree) -> list[FieldError]:
+    after, before = new.get("addressType", ""), old.get("addressType", "")
+    return _slice(new, old) + errors.fixed("addressType", after, before)
+
+
+def _slice(doc: Tree, known: Tree | None) -> list[FieldError]:
+    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    kind, endpoints = doc.get("addressType", ""), doc.get("endpoints") or []
+    found += errors.one_of("addressType", kind, _TYPES)
+    found += _slice_ports(doc.get("ports") or [])
+    if known is not None and (known.get("endpoints") or []) == endpoints:
+        return found
+    if len(endpoints) > _ENDPOINTS_MAX:
+        return [*found, errors.too_many("endpoints", len(endpoints), _ENDPOINTS_MAX)]
+    for index, endpoint in enumerate(endpoints):
+        found += _endpoint(endpoint, kind, f"endpoints[{index}]")
+    return found
+
+
+def _slice_ports(items: list[Tree]) -> list[FieldError]:
+    if len(items) > _PORTS_MAX:
+        return [errors.too_many("ports", len(items), _PORTS_MAX)]
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for index, port in enumerate(items):
+        name, path = port.get("name") or "", f"ports[{index}]"
+        if name:
+            found += errors.invalid_each(f"{path}.name", name, names.dns1123_label(name))
+        if name in seen:
+            found.append(errors.duplicate(f"{path}.name", name))
+        seen.add(name)
+        found += validate_protocol(port, path)
+    return found
+
+
+def _endpoint(endpoint: Tree, kind: str, path: str) -> list[FieldError]:
+    values, place = endpoint.get("addresses") or (), f"{path}.addresses"
+    found: list[FieldError] = []
+    if not values:
+        found.append(errors.required(place, "must contain at least 1 address"))
+    elif len(values) > _ADDRESSES_MAX:
+        found.append(errors.too_many(place, len(values), _ADDRESSES_MAX))
+    for index, value in enumerate(values):
+        found += _address(value, kind, place, index)
+    node, host, hints = endpoint.get("nodeName"), endpoint.get("hostname"), endpoint.get("hints")
+    if node is not None:
+        found += errors.invalid_each(f"{path}.nodeName", node, names.dns1123_subdomain(node))
+    topology = endpoint.get("deprecatedTopology") or {}
+    place = f"{path}.deprecatedTopology"
+    if len(topology) > _TOPOLOGY_MAX:
+        found.append(errors.too_many(place, len(topology), _TOPOLOGY_MAX))
+    found += labels.validate_labels(topology, place)
+    if _ZONE in topology:
+        found.append(errors.internal(f"{place}[{_ZONE}]", "reserved key was not removed in conversion"))
+    if host is not None:
+        found += errors.invalid_each(f"{path}.hostname", host, names.dns1123_label(host))
+    return found if hints is None else found + _hints(hints, f"{path}.hints")
+
+
+def _address(value: str, kind: str, path: str, index: int) -> list[FieldError]:
+    place = f"{path}[{index}]"
+    if kind == "FQDN":
+        return _domain(value, place)
+    if kind == "IPv4":
+        found = addresses.legacy_ip(value, place)
+    elif kind == "IPv6":
+        found = addresses.strict_ip(value, place)
+    else:
+        return []
+    if found:
+        return found
+    if addresses.is_ipv6(value) != (kind == "IPv6"):
+        found.append(errors.invalid(path, value, f"must be an {kind} address"))
+    return found + addresses.endpoint_ip(value, place)
+
+
+def _domain(name: str, path: str) -> list[FieldError]:
+    if not name:
+        return [errors.required(path)]
+    name = name.removesuffix(".")
+    if messages := names.dns1123_subdomain(name):
+        return [errors.invalid(path, name, ",".join(messages))]
+    if "." not in name:
+        detail = "should be a domain with at least two segments separated by dots"
+        return [errors.invalid(path, name, detail)]
+    for label in name.split("."):
+        if messages := names.dns1123_label(label):
+            return [errors.invalid(path, label, ",".join(messages))]
+    return []
+
+
+def _hints(hints: Tree, path: str) -> list[FieldError]:
+    found: list[FieldError] = []
+    for field in ("forZones", "forNodes"):
+        items, place = hints.get(field) or (), f"{path}.{field}"
+        if len(items) > _HINTS_MAX:
+            return [*found, errors.too_many(place, len(items), _HINTS_MAX)]
+        seen: set[str] = set()
+        for index, item in enumerate(items):
+            name = item.get("name", "")
+            if name in seen:
+                found.append(errors.duplicate(f"{place}[{index}].name", name))
+            seen.add(name)
+            rule = labels.value_messages if field == "forZones" else names.dns1123_subdomain
+            found += errors.invalid_each(f"{place}[{index}].name", name, rule(name))
+    return found
+
+
+def endpoint_slice(doc: Tree) -> None:
+    for port in doc.get("ports") or ():
+        fill.absent(port, (("name", ""), ("protocol", "TCP")))
+
+
+_MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+_CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
+
+
+def of_slice(new: Tree, old: Tree | None) -> list[str]:
+    """An EndpointSlice that is not one of a controller's."""
+    found: list[str] = []
+    if old is None and new.get("addressType") == "FQDN":
+        found.append("spec.addressType: FQDN endpoints are deprecated")
+    if (new["metadata"].get("labels") or {}).get(_MANAGED_BY) in _CONTROLLERS:
+        return found
+    for index, endpoint in enumerate(new.get("endpoints") or ()):
+        for number, address in enumerate(endpoint.get("addresses") or ()):
+            found += ip_warnings(address, f"endpoints[{index}].addresses[{number}]")
+    return found
+
+
+_HOST_NAME = "kubernetes.io/hostname"
+
+
+def _slice_update(new: Tree, old: Tree) -> None:
+    fields = ("addressType", "endpoints", "ports")
+    changed = any((new.get(field) or None) != (old.get(field) or None) for field in fields)
+    labels = new["metadata"].get("labels") or {}
+    if changed or labels != (old["metadata"].get("labels") or {}):
+        parts.bump_generation(new, old)
+    if (new.get("endpoints") or []) != (old.get("endpoints") or []):
+        _drop_topology(new, old)
+
+
+def _new_slice(doc: Tree) -> None:
+    parts.first_generation(doc)
+    _drop_topology(doc, None)
+
+
+def _drop_topology(new: Tree, old: Tree | None) -> None:
+    """Version 1 does not write the field; the name of a node that it held before becomes ``nodeName``."""
+    before = [item.get("deprecatedTopology") or {} for item in (old or {}).get("endpoints") or ()]
+    known = {topology.get(_HOST_NAME) for topology in before}
+    for endpoint in new.get("endpoints") or ():
+        host = (endpoint.pop("deprecatedTopology", None) or {}).get(_HOST_NAME)
+        if host is not None and host in known and endpoint.get("nodeName") is None:
+            endpoint["nodeName"] = host
+
+
+def _slice_cells(doc: Tree, now: datetime) -> list[object]:
+    ports = [str(p["port"]) if p.get("port") is not None else p.get("name", "*") for p in doc.get("ports") or ()]
+    found = [ip for endpoint in doc.get("endpoints") or () for ip in endpoint.get("addresses") or ()]
+    return [
+        name_of(doc),
+        doc.get("addressType", ""),
+        more(ports, 3) or UNSET,
+        more(found, 3) or UNSET,
+        created(doc, now),
+    ]
+
+
+KIND = Kind(
+    "discovery.k8s.io",
+    "endpointslices",
+    defaults=endpoint_slice,
+    strategy=Strategy(
+        on_create=_new_slice,
+        on_update=_slice_update,
+        check_create=validate_slice,
+        check_update=validate_slice_update,
+        warn=of_slice,
+    ),
+    table=Layout(
+        (
+            NAME,
+            Column("AddressType", "EndpointSlice.addressType"),
+            Column("Ports", "EndpointSlice.ports"),
+            Column("Endpoints", "EndpointSlice.endpoints"),
+            AGE,
+        ),
+        _slice_cells,
+    ),
+)

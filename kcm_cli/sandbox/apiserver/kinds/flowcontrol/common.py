@@ -1,0 +1,65 @@
+"""What the kinds of flowcontrol share."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from kcm_cli.sandbox.apiserver.security.bootstrap_flows import flow_objects
+from kcm_cli.sandbox.apiserver.trees import keep
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, go_print
+
+PRECEDENCE_MAX, QUEUES_MAX, ENTROPY_MAX = 10_000, 10_000_000, 60
+
+
+def validate_fixed(name: str, kind: str, spec: Tree) -> list[FieldError]:
+    """The server depends on the specs of a few objects."""
+    wanted = _mandatory().get((kind, name))
+    if wanted is None:
+        return []
+    but = " except the 'spec.exempt' field" if (kind, name) == ("PriorityLevelConfiguration", "exempt") else ""
+    type_ = f"flowcontrol.{kind}Spec"
+    if go_print.internal(type_, {**spec, "exempt": wanted["exempt"]} if but else spec) == go_print.internal(
+        type_, wanted
+    ):
+        return []
+    detail = f"spec of '{name}'{but} must equal the fixed value"
+    return [errors.invalid("spec", go_print.internal(type_, spec), detail)]
+
+
+@cache
+def _mandatory() -> Mapping[tuple[str, str], Tree]:
+    objects: list[Tree] = list(flow_objects())
+    names = ("exempt", "catch-all")
+    return {(o["kind"], o["metadata"]["name"]): o["spec"] for o in objects if o["metadata"]["name"] in names}
+
+
+def validate_status(new: Tree, old: Tree) -> list[FieldError]:
+    """The status of either kind."""
+    return validate_conditions(new)
+
+
+def validate_conditions(doc: Tree) -> list[FieldError]:
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for index, condition in enumerate((doc.get("status") or {}).get("conditions") or ()):
+        kind, path = condition.get("type", ""), f"status.conditions[{index}].type"
+        if kind in seen:
+            found.append(errors.duplicate(path, kind))
+        seen.add(kind)
+        if not kind:
+            found.append(errors.required(path))
+    return found
+
+
+def whole_metadata_status(new: Tree, old: Tree) -> None:
+    """The strictest update of the status: all metadata but the managed fields stays."""
+    keep(new, old, "spec")
+    managed = new["metadata"].get("managedFields")
+    version = new["metadata"].get("resourceVersion")
+    meta = dict(old["metadata"])
+    for field, value in (("managedFields", managed), ("resourceVersion", version)):
+        if value is None:
+            meta.pop(field, None)
+        else:
+            meta[field] = value
+    new["metadata"] = meta

@@ -1,0 +1,179 @@
+"""PriorityLevelConfiguration.
+
+Source: pkg/apis/flowcontrol/v1/defaults.go, pkg/apis/flowcontrol/validation,
+pkg/registry/flowcontrol/prioritylevelconfiguration/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+import math
+from datetime import datetime
+
+from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
+from kcm_cli.sandbox.apiserver.defaulting import fill
+from kcm_cli.sandbox.apiserver.kinds.flowcontrol import common
+from kcm_cli.sandbox.apiserver.kinds.flowcontrol.common import (
+    ENTROPY_MAX,
+    QUEUES_MAX,
+    validate_conditions,
+    validate_fixed,
+)
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.templates import NONE
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, metadata
+
+_PRESERVE = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
+
+
+def validate_level(doc: Tree) -> list[FieldError]:
+    meta, spec = doc["metadata"], doc.get("spec") or {}
+    found = metadata.validate_meta(meta, False, metadata.subdomain)
+    if _PRESERVE in (meta.get("annotations") or ()):
+        found.append(errors.forbidden("metadata.annotations", f"annotation '{_PRESERVE}' is forbidden"))
+    kind, limited, exempt = spec.get("type", ""), spec.get("limited"), spec.get("exempt")
+    if (meta.get("name") == "exempt") != (kind == "Exempt"):
+        detail = "must be 'Exempt' if and only if `name` is 'exempt'"
+        found.append(errors.invalid("spec.type", kind, detail))
+    if kind == "Exempt":
+        if limited is not None:
+            found.append(errors.forbidden("spec.limited", "must be nil if the type is not Limited"))
+        if exempt is not None:
+            found += _shares(exempt, "spec.exempt")
+    elif kind == "Limited":
+        if exempt is not None:
+            found.append(errors.forbidden("spec.exempt", "must be nil if the type is Limited"))
+        if limited is None:
+            found.append(errors.required("spec.limited", "must not be empty when type is Limited"))
+        else:
+            found += _limited(limited, "spec.limited")
+    else:
+        found.append(errors.not_supported("spec.type", kind, ("Exempt", "Limited")))
+    return found + validate_fixed(meta.get("name", ""), "PriorityLevelConfiguration", spec) + validate_conditions(doc)
+
+
+def validate_level_update(new: Tree, old: Tree) -> list[FieldError]:
+    return validate_level(new)
+
+
+def _shares(level: Tree, path: str) -> list[FieldError]:
+    shares = level.get("nominalConcurrencyShares")
+    found: list[FieldError] = []
+    if shares is not None and shares < 0:
+        place = f"{path}.nominalConcurrencyShares"
+        found.append(errors.invalid(place, shares, "must be a non-negative integer"))
+    return found + _lendable(level, path)
+
+
+def _lendable(level: Tree, path: str) -> list[FieldError]:
+    percent = level.get("lendablePercent")
+    if percent is None or 0 <= percent <= 100:
+        return []
+    return [errors.invalid(f"{path}.lendablePercent", percent, "must be between 0 and 100, inclusive")]
+
+
+def _limited(level: Tree, path: str) -> list[FieldError]:
+    shares, response = level.get("nominalConcurrencyShares"), level.get("limitResponse") or {}
+    found: list[FieldError] = []
+    if shares is not None and shares < 0:
+        place = f"{path}.nominalConcurrencyShares"
+        found.append(errors.invalid(place, shares, "must be a non-negative integer"))
+    found += _response(response, f"{path}.limitResponse") + _lendable(level, path)
+    borrowing = level.get("borrowingLimitPercent")
+    if borrowing is not None and borrowing < 0:
+        detail = "if specified, must be a non-negative integer"
+        found.append(errors.invalid(f"{path}.borrowingLimitPercent", borrowing, detail))
+    return found
+
+
+def _response(response: Tree, path: str) -> list[FieldError]:
+    kind, queuing = response.get("type", ""), response.get("queuing")
+    if kind == "Reject":
+        if queuing is None:
+            return []
+        detail = "must be nil if limited.limitResponse.type is not Limited"
+        return [errors.forbidden(f"{path}.queuing", detail)]
+    if kind != "Queue":
+        return [errors.not_supported(f"{path}.type", kind, ("Queue", "Reject"))]
+    if queuing is None:
+        detail = "must not be empty if limited.limitResponse.type is Limited"
+        return [errors.required(f"{path}.queuing", detail)]
+    return _queuing(queuing, f"{path}.queuing")
+
+
+def _queuing(queuing: Tree, path: str) -> list[FieldError]:
+    queues, hand = queuing.get("queues", 0), queuing.get("handSize", 0)
+    found: list[FieldError] = []
+    for field in ("queueLengthLimit", "queues"):
+        if queuing.get(field, 0) <= 0:
+            found.append(errors.invalid(f"{path}.{field}", queuing.get(field, 0), "must be positive"))
+    if queues > QUEUES_MAX:
+        found.append(errors.invalid(f"{path}.queues", queues, f"must not be greater than {QUEUES_MAX}"))
+    if problem := _hand_problem(queues, hand):
+        found.append(errors.invalid(f"{path}.handSize", hand, problem))
+    return found
+
+
+def _hand_problem(queues: int, hand: int) -> str:
+    if hand <= 0:
+        return "must be positive"
+    if hand > queues:
+        return f"should not be greater than queues ({queues})"
+    if math.ceil(math.log2(queues) * hand) <= ENTROPY_MAX:
+        return ""
+    start = f"required entropy bits of deckSize {queues} and handSize {hand}"
+    return f"{start} should not be greater than {ENTROPY_MAX}"
+
+
+_LIMITED = (("nominalConcurrencyShares", 30), ("lendablePercent", 0))
+_EXEMPT = (("nominalConcurrencyShares", 0), ("lendablePercent", 0))
+_QUEUING = (("handSize", 8), ("queues", 64), ("queueLengthLimit", 50))
+
+
+def priority_level(doc: Tree) -> None:
+    spec = doc.setdefault("spec", {})
+    if (limited := spec.get("limited")) is not None:
+        fill.absent(limited, _LIMITED)
+        if (queuing := fill.made(limited, "limitResponse").get("queuing")) is not None:
+            fill.empty(queuing, _QUEUING)
+    if (exempt := spec.get("exempt")) is not None:
+        fill.absent(exempt, _EXEMPT)
+
+
+def _priority_level(doc: Tree, now: datetime) -> list[object]:
+    spec = doc.get("spec") or {}
+    limited = spec.get("limited")
+    queuing = ((limited or {}).get("limitResponse") or {}).get("queuing")
+    queues = [NONE] * 3 if queuing is None else [queuing.get(f, 0) for f in ("queues", "handSize", "queueLengthLimit")]
+    shares = NONE if limited is None else limited.get("nominalConcurrencyShares")
+    return [name_of(doc), spec.get("type", ""), shares, *queues, created(doc, now)]
+
+
+KIND = Kind(
+    "flowcontrol.apiserver.k8s.io",
+    "prioritylevelconfigurations",
+    defaults=priority_level,
+    strategy=Strategy(
+        namespaced=False,
+        on_create=parts.new_with_status({}, generation=True),
+        on_update=parts.spec_update,
+        on_status=common.whole_metadata_status,
+        check_create=validate_level,
+        check_update=validate_level_update,
+        check_status=common.validate_status,
+    ),
+    table=Layout(
+        (
+            NAME,
+            Column("Type", "PriorityLevelConfigurationSpec.type"),
+            Column("NominalConcurrencyShares", "LimitedPriorityLevelConfiguration.nominalConcurrencyShares"),
+            Column("Queues", "QueuingConfiguration.queues"),
+            Column("HandSize", "QueuingConfiguration.handSize"),
+            Column("QueueLengthLimit", "QueuingConfiguration.queueLengthLimit"),
+            AGE,
+        ),
+        _priority_level,
+    ),
+    writable={"status": SPEC_AND_METADATA},
+)

@@ -1,0 +1,98 @@
+"""IngressClass.
+
+Source: pkg/apis/networking/v1/defaults.go, pkg/apis/networking/validation,
+pkg/registry/networking/ingressclass/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.machinery import names
+from kcm_cli.sandbox.apiserver.defaulting import fill
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.kinds.networking.common import validate_reference
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.tables.templates import NONE
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata
+
+_CONTROLLER_MAX = 250
+_SCOPES = ("Cluster", "Namespace")
+
+
+def validate_ingress_class(doc: Tree) -> list[FieldError]:
+    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+    spec = doc.get("spec") or {}
+    controller, parameters = spec.get("controller", ""), spec.get("parameters")
+    if len(controller.encode()) > _CONTROLLER_MAX:
+        found.append(errors.too_long("spec.controller", _CONTROLLER_MAX))
+    found += labels.domain_prefixed_path(controller, "spec.controller")
+    return found if parameters is None else found + _parameters(parameters, "spec.parameters")
+
+
+def validate_ingress_class_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    after, before = ((doc.get("spec") or {}).get("controller", "") for doc in (new, old))
+    return found + errors.fixed("spec.controller", after, before) + validate_ingress_class(new)
+
+
+def _parameters(reference: Tree, path: str) -> list[FieldError]:
+    found = validate_reference(reference, path)
+    scope, namespace = reference.get("scope"), reference.get("namespace")
+    if scope is None:
+        return [*found, errors.required(f"{path}.scope")]
+    if scope not in _SCOPES:
+        return [*found, errors.not_supported(f"{path}.scope", scope, _SCOPES)]
+    if scope == "Namespace":
+        if namespace is None:
+            detail = "`parameters.scope` is set to 'Namespace'"
+            return [*found, errors.required(f"{path}.namespace", detail)]
+        return found + errors.invalid_each(f"{path}.namespace", namespace, names.dns1123_label(namespace))
+    if namespace is not None:
+        found.append(errors.forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'"))
+    return found
+
+
+def ingress_class(doc: Tree) -> None:
+    parameters = (doc.get("spec") or {}).get("parameters")
+    if parameters is not None:
+        fill.absent(parameters, (("scope", "Cluster"),))
+
+
+def _default_name(doc: Tree, annotation: str) -> str:
+    annotations = doc["metadata"].get("annotations") or {}
+    return name_of(doc) + (" (default)" if annotations.get(annotation) == "true" else "")
+
+
+def _ingress_class(doc: Tree, now: datetime) -> list[object]:
+    spec = doc.get("spec") or {}
+    reference, text = spec.get("parameters"), NONE
+    if reference is not None:
+        group = f".{reference['apiGroup']}" if reference.get("apiGroup") is not None else ""
+        text = f"{reference['kind']}{group}/{reference['name']}"
+    name = _default_name(doc, "ingressclass.kubernetes.io/is-default-class")
+    return [name, spec.get("controller", ""), text, created(doc, now)]
+
+
+KIND = Kind(
+    "networking.k8s.io",
+    "ingressclasses",
+    defaults=ingress_class,
+    strategy=Strategy(
+        namespaced=False,
+        on_create=parts.first_generation,
+        on_update=parts.bump_if_spec_changed,
+        check_create=validate_ingress_class,
+        check_update=validate_ingress_class_update,
+    ),
+    table=Layout(
+        (
+            NAME,
+            Column("Controller", "Controller that is responsible for handling this class"),
+            Column("Parameters", "A reference to a resource with additional parameters"),
+            AGE,
+        ),
+        _ingress_class,
+    ),
+)

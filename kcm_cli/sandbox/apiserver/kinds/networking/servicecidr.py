@@ -1,0 +1,93 @@
+"""ServiceCIDR.
+
+Source: pkg/apis/networking/validation,
+pkg/registry/networking/servicecidr/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.machinery.addresses import parse_cidr
+from kcm_cli.machinery.quoting import quote
+from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata
+from kcm_cli.sandbox.apiserver.validation.addresses import legacy_cidr
+
+
+def strict_cidr(value: str, path: str) -> list[FieldError]:
+    """A block in its canonical form."""
+    found = legacy_cidr(value, path)
+    parsed = parse_cidr(value)
+    if found or parsed is None:
+        return found
+    canonical = str(parsed[1])
+    if value != canonical:
+        return [errors.invalid(path, value, f"must be in canonical form ({quote(canonical)})")]
+    return []
+
+
+_SAME_FAMILY = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+
+
+def _blocks(doc: Tree) -> list[str]:
+    return (doc.get("spec") or {}).get("cidrs") or []
+
+
+def validate_range(doc: Tree) -> list[FieldError]:
+    return metadata.validate_meta(doc["metadata"], False, metadata.subdomain) + _range(_blocks(doc))
+
+
+def _range(blocks: list[str]) -> list[FieldError]:
+    path = "spec.cidrs"
+    if not blocks:
+        return [errors.required(path, "at least one CIDR required")]
+    if len(blocks) > 2:
+        return [errors.invalid(path, {"CIDRs": blocks}, "may only hold up to 2 values")]
+    found: list[FieldError] = []
+    for index, block in enumerate(blocks):
+        found += strict_cidr(block, f"{path}[{index}]")
+    parsed = [addresses.parse_cidr(block) for block in blocks]
+    versions = [item[1].version for item in parsed if item is not None]
+    if len(versions) == 2 and versions[0] == versions[1]:
+        found.append(errors.invalid(path, blocks, _SAME_FAMILY))
+    return found
+
+
+def validate_range_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    blocks, known = _blocks(new), _blocks(old)
+    grows = len(known) == 1 and len(blocks) == 2
+    if len(blocks) != len(known) and not grows:
+        return [*found, errors.invalid("spec.cidrs", blocks or None, errors.IMMUTABLE)]
+    for index, block in enumerate(known):
+        found += errors.fixed(f"spec.cidrs[{index}]", blocks[index], block)
+    return found + _range(blocks) if grows else found
+
+
+def validate_range_status(new: Tree, old: Tree) -> list[FieldError]:
+    return metadata.validate_meta_update(new["metadata"], old["metadata"])
+
+
+def _service_cidr(doc: Tree, now: datetime) -> list[object]:
+    return [name_of(doc), ",".join((doc.get("spec") or {}).get("cidrs") or ()), created(doc, now)]
+
+
+KIND = Kind(
+    "networking.k8s.io",
+    "servicecidrs",
+    strategy=Strategy(
+        namespaced=False,
+        on_create=parts.new_with_status({}, generation=False),
+        on_update=parts.keep_status,
+        on_status=parts.strict_status_update,
+        check_create=validate_range,
+        check_update=validate_range_update,
+        check_status=validate_range_status,
+    ),
+    table=Layout((NAME, Column("CIDRs", "ServiceCIDRSpec.cidrs"), AGE), _service_cidr),
+    writable={"status": SPEC_AND_METADATA},
+)

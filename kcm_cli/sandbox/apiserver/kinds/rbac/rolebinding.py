@@ -1,0 +1,37 @@
+"""RoleBinding.
+
+Source: pkg/apis/rbac/v1/defaults.go, pkg/apis/rbac/validation,
+pkg/registry/rbac/rolebinding/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.kinds.rbac import common
+from kcm_cli.sandbox.apiserver.kinds.rbac.common import binding_cells, binding_columns
+from kcm_cli.sandbox.apiserver.kinds.rbac.rules import validate_binding, validate_binding_update
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import Layout
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+
+
+def validate_role_binding(doc: Tree) -> list[FieldError]:
+    return validate_binding(doc, namespaced=True)
+
+
+def validate_role_binding_update(new: Tree, old: Tree) -> list[FieldError]:
+    return validate_binding_update(new, old, namespaced=True)
+
+
+_ANY_ROLE = "reference a Role in the current namespace or a ClusterRole in the global namespace"
+
+
+KIND = Kind(
+    "rbac.authorization.k8s.io",
+    "rolebindings",
+    defaults=common.role_binding,
+    strategy=Strategy(
+        creates_on_update=True,
+        check_create=validate_role_binding,
+        check_update=validate_role_binding_update,
+    ),
+    table=Layout(binding_columns("roleBinding", _ANY_ROLE), binding_cells),
+)

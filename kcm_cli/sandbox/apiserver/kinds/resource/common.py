@@ -1,0 +1,62 @@
+"""What the kinds of resource share."""
+
+from collections.abc import Mapping
+
+from kcm_cli.machinery import cel
+from kcm_cli.machinery.cel.check import Fields
+from kcm_cli.machinery.cel.parser import parse
+from kcm_cli.machinery.cel.types import BOOL, DYN, STRING, map_of
+from kcm_cli.sandbox.apiserver.defaulting import fill
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors
+
+_TEXT_MAX = 10 * 1024
+_DEVICE = "kubernetes.DRADevice"
+_OBJECTS: Mapping[str, Fields] = {
+    _DEVICE: {
+        "driver": STRING,
+        "allowMultipleAllocations": BOOL,
+        "attributes": map_of(STRING, map_of(STRING, DYN)),
+        "capacity": map_of(STRING, map_of(STRING, cel.Type("kubernetes.Quantity"))),
+    }
+}
+_ENVIRONMENT = cel.Environment({"device": cel.Type(_DEVICE)}, _OBJECTS.get)
+_BIND = "cel.bind("
+
+
+def validate_selector(selector: Tree, path: str) -> list[FieldError]:
+    """One condition on a device."""
+    expression = selector.get("cel")
+    if expression is None:
+        return [errors.required(f"{path}.cel")]
+    text, place = expression.get("expression", ""), f"{path}.cel.expression"
+    if len(text.encode()) > _TEXT_MAX:
+        return [errors.too_long(place, _TEXT_MAX)]
+    try:
+        syntax = parse(text)
+        result = BOOL if _BIND in text else cel.check(text, syntax, _ENVIRONMENT).result
+    except cel.CelProblem as error:
+        return [errors.invalid(place, text, f"compilation failed: {error}")]
+    if result in (BOOL, DYN):
+        return []
+    return [errors.invalid(place, text, f"must evaluate to bool or the unknown type, not {result}")]
+
+
+def claim_spec(spec: Tree) -> None:
+    for request in (spec.get("devices") or {}).get("requests") or ():
+        if (exactly := request.get("exactly")) is not None:
+            _device_request(exactly)
+        for alternative in request.get("firstAvailable") or ():
+            _device_request(alternative)
+
+
+def _device_request(request: Tree) -> None:
+    fill.empty(request, (("allocationMode", "ExactCount"),))
+    if request["allocationMode"] == "ExactCount":
+        fill.empty(request, (("count", 1),))
+    tolerations(request)
+
+
+def tolerations(holder: Tree) -> None:
+    for toleration in holder.get("tolerations") or ():
+        fill.empty(toleration, (("operator", "Equal"),))

@@ -1,0 +1,45 @@
+"""DeviceClass.
+
+Source: pkg/apis/resource/validation,
+pkg/registry/resource/deviceclass/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.kinds.resource.common import validate_selector
+from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import LIST_MAX, validate_configuration, validate_items
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, named
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, metadata, quantities
+
+
+def validate_class(doc: Tree) -> list[FieldError]:
+    spec = doc.get("spec") or {}
+    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+    found += validate_items(spec.get("selectors") or [], LIST_MAX, validate_selector, "spec.selectors")
+    found += validate_items(spec.get("config") or [], LIST_MAX, validate_configuration, "spec.config")
+    name = spec.get("extendedResourceName")
+    if name is not None and not quantities.is_extended(name):
+        detail = "must be a valid extended resource name"
+        found.append(errors.invalid("spec.extendedResourceName", name, detail))
+    return found
+
+
+def validate_class_update(new: Tree, old: Tree) -> list[FieldError]:
+    return validate_class(new) + metadata.validate_meta_update(new["metadata"], old["metadata"])
+
+
+KIND = Kind(
+    "resource.k8s.io",
+    "deviceclasses",
+    strategy=Strategy(
+        namespaced=False,
+        on_create=parts.first_generation,
+        on_update=parts.bump_if_spec_changed,
+        returns_object_on_delete=True,
+        check_create=validate_class,
+        check_update=validate_class_update,
+    ),
+    table=Layout((NAME, AGE), named),
+)

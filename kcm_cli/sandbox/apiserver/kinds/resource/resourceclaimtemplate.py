@@ -1,0 +1,49 @@
+"""ResourceClaimTemplate.
+
+Source: pkg/apis/resource/v1/defaults.go, pkg/apis/resource/validation,
+pkg/registry/resource/resourceclaimtemplate/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.kinds.resource.common import claim_spec
+from kcm_cli.sandbox.apiserver.kinds.resource.device_claims import validate_fixed_spec, validate_spec
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, named
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, labels, metadata
+
+
+def validate_template(doc: Tree) -> list[FieldError]:
+    spec = doc.get("spec") or {}
+    meta = spec.get("metadata") or {}
+    found = metadata.validate_meta(doc["metadata"], True, metadata.subdomain)
+    found += labels.validate_annotations(meta.get("annotations"), "spec.metadata.annotations")
+    found += labels.validate_labels(meta.get("labels"), "spec.metadata.labels")
+    for field, value in meta.items():
+        if value and field not in ("annotations", "labels"):
+            found.append(errors.forbidden(f"spec.metadata.{metadata.go_field(field)}", "cannot be set"))
+    return found + validate_spec(spec.get("spec") or {}, "spec.spec")
+
+
+def validate_template_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = validate_template(new) + metadata.validate_meta_update(new["metadata"], old["metadata"])
+    return found + validate_fixed_spec("resource.ResourceClaimTemplateSpec", new, old)
+
+
+def resource_claim_template(doc: Tree) -> None:
+    spec = doc.setdefault("spec", {})
+    spec.setdefault("metadata", {})
+    claim_spec(spec.setdefault("spec", {}))
+
+
+KIND = Kind(
+    "resource.k8s.io",
+    "resourceclaimtemplates",
+    defaults=resource_claim_template,
+    strategy=Strategy(
+        returns_object_on_delete=True,
+        check_create=validate_template,
+        check_update=validate_template_update,
+    ),
+    table=Layout((NAME, AGE), named),
+)

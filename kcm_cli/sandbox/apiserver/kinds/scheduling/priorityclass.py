@@ -1,0 +1,81 @@
+"""PriorityClass.
+
+Source: pkg/apis/scheduling/v1/defaults.go, pkg/apis/scheduling/validation,
+pkg/registry/scheduling/priorityclass/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.sandbox.apiserver.defaulting import fill
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.strategy import parts
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, flag, name_of, number
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, metadata
+
+_HIGHEST = 1_000_000_000
+_SYSTEM = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+_PREEMPTIONS = ("PreemptLowerPriority", "Never")
+
+
+def validate_priority_class(doc: Tree) -> list[FieldError]:
+    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+    name, value = doc["metadata"].get("name", ""), doc.get("value", 0)
+    if name.startswith("system-"):
+        if problem := _system_problem(name, value, doc.get("globalDefault", False)):
+            start = "priority class names with 'system-' prefix are reserved for system use only. error: "
+            found.append(errors.forbidden("metadata.name", start + problem))
+    elif value > _HIGHEST:
+        detail = f"maximum allowed value of a user defined priority is {_HIGHEST}"
+        found.append(errors.forbidden("value", detail))
+    policy = doc.get("preemptionPolicy")
+    return found if policy is None else found + errors.one_of("preemptionPolicy", policy, _PREEMPTIONS)
+
+
+def _system_problem(name: str, value: int, default: bool) -> str:
+    expected = _SYSTEM.get(name)
+    if expected is None:
+        return f"{name} is not a known system priority class"
+    if value != expected:
+        return f"value of {name} PriorityClass must be {expected}"
+    return f"globalDefault of {name} PriorityClass must be false" if default else ""
+
+
+def validate_priority_class_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = metadata.validate_meta_update(new["metadata"], old["metadata"])
+    if new.get("value", 0) != old.get("value", 0):
+        found.append(errors.forbidden("value", "may not be changed in an update."))
+    return found + errors.fixed("preemptionPolicy", new.get("preemptionPolicy"), old.get("preemptionPolicy"))
+
+
+def priority_class(doc: Tree) -> None:
+    fill.absent(doc, (("preemptionPolicy", "PreemptLowerPriority"),))
+
+
+def _priority_class(doc: Tree, now: datetime) -> list[object]:
+    head = [name_of(doc), doc.get("value", 0), bool(doc.get("globalDefault"))]
+    return [*head, created(doc, now), doc.get("preemptionPolicy") or ""]
+
+
+KIND = Kind(
+    "scheduling.k8s.io",
+    "priorityclasses",
+    defaults=priority_class,
+    strategy=Strategy(
+        namespaced=False,
+        on_create=parts.first_generation,
+        check_create=validate_priority_class,
+        check_update=validate_priority_class_update,
+    ),
+    table=Layout(
+        (
+            NAME,
+            number("Value", "PriorityClass.value"),
+            flag("Global-Default", "PriorityClass.globalDefault"),
+            AGE,
+            Column("PreemptionPolicy", "PriorityClass.preemptionPolicy"),
+        ),
+        _priority_class,
+    ),
+)

@@ -1,0 +1,77 @@
+"""CSINode.
+
+Source: pkg/apis/storage/validation,
+pkg/registry/storage/csinode/strategy.go, pkg/printers/internalversion/printers.go.
+"""
+
+from datetime import datetime
+
+from kcm_cli.sandbox.apiserver.kinds.kind import Kind
+from kcm_cli.sandbox.apiserver.kinds.storage.common import NODE_ID_MAX
+from kcm_cli.sandbox.apiserver.strategy.base import Strategy
+from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Layout, created, name_of, number
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, go_print, labels, metadata, numbers
+from kcm_cli.sandbox.apiserver.validation.volume_sources import csi_driver_name
+
+
+def validate_node(doc: Tree) -> list[FieldError]:
+    found = metadata.validate_meta(doc["metadata"], False, metadata.subdomain)
+    seen: set[str] = set()
+    for index, driver in enumerate(doc["spec"].get("drivers") or ()):
+        found += _node_driver(driver, seen, f"spec.drivers[{index}]")
+    return found
+
+
+def _node_driver(driver: Tree, seen: set[str], path: str) -> list[FieldError]:
+    name, node_id = driver.get("name", ""), driver.get("nodeID", "")
+    found = csi_driver_name(name, f"{path}.name")
+    if not node_id:
+        found.append(errors.required(f"{path}.nodeID"))
+    if len(node_id.encode()) > NODE_ID_MAX:
+        detail = f"must be {NODE_ID_MAX} characters or less"
+        found.append(errors.invalid(f"{path}.nodeID", node_id, detail))
+    found += numbers.non_negative(driver.get("allocatable") or {}, ("count",), f"{path}.allocatable")
+    if name in seen:
+        found.append(errors.duplicate(f"{path}.name", name))
+    seen.add(name)
+    keys = driver.get("topologyKeys") or []
+    for index, key in enumerate(keys):
+        if not key:
+            found.append(errors.required(path))
+        if key in keys[:index]:
+            found.append(errors.duplicate(path, key))
+        found += labels.validate_key(key, path)
+    return found
+
+
+def validate_node_update(new: Tree, old: Tree) -> list[FieldError]:
+    found = validate_node(new)
+    for before in old["spec"].get("drivers") or ():
+        for driver in new["spec"].get("drivers") or ():
+            if driver.get("name") == before.get("name"):
+                after = {key: value for key, value in driver.items() if key != "allocatable"}
+                known = {key: value for key, value in before.items() if key != "allocatable"}
+                shown = go_print.internal("storage.CSINodeDriver", after)
+                found += errors.fixed("spec.drivers", after, known, shown)
+    return found
+
+
+def _csi_node(doc: Tree, now: datetime) -> list[object]:
+    return [name_of(doc), len((doc.get("spec") or {}).get("drivers") or ()), created(doc, now)]
+
+
+KIND = Kind(
+    "storage.k8s.io",
+    "csinodes",
+    strategy=Strategy(
+        namespaced=False,
+        needs_version_on_update=True,
+        returns_object_on_delete=True,
+        check_create=validate_node,
+        check_update=validate_node_update,
+    ),
+    table=Layout(
+        (NAME, number("Drivers", "Drivers indicates the number of CSI drivers registered on the node"), AGE), _csi_node
+    ),
+)

@@ -1,0 +1,34 @@
+"""Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers and PodTemplates.
+
+Source: pkg/apis/apps/validation/validation.go, pkg/apis/core/validation/validation.go.
+"""
+
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, numbers
+
+_RS_COUNTERS = (
+    "replicas",
+    "fullyLabeledReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "observedGeneration",
+    "terminatingReplicas",
+)
+
+
+def template_of(spec: Tree | None) -> Tree | None:
+    return None if spec is None else spec.get("template")
+
+
+def validate_replica_status(status: Tree) -> list[FieldError]:
+    found = numbers.non_negative(status, _RS_COUNTERS, "status")
+    bounded = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    found += numbers.not_above(status, bounded, "replicas", "status")
+    return found + validate_available_within_ready(status)
+
+
+def validate_available_within_ready(status: Tree) -> list[FieldError]:
+    available = status.get("availableReplicas", 0)
+    if available <= status.get("readyReplicas", 0):
+        return []
+    return [errors.invalid("status.availableReplicas", available, "cannot be greater than readyReplicas")]
