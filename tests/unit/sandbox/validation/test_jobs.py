@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kcm_cli.sandbox.apiserver.validation.job_policies import IndexesError, count_indexes
 
-from kcm_cli.sandbox.apiserver.validation import cron_schedule
+from kcm_cli.sandbox.apiserver.kinds.batch import cronjob
+from kcm_cli.sandbox.apiserver.kinds.batch.job_policies import IndexesError, count_indexes
 from tests.unit.sandbox.strategy import kit
 
 _START, _END = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
@@ -140,7 +140,7 @@ def test_statuses(status, expected):
     ],
 )
 def test_schedules(schedule, problem):
-    assert cron_schedule.schedule_problem(schedule) == problem
+    assert cronjob.schedule_problem(schedule) == problem
 
 
 def test_a_cron_job_leaves_room_for_the_time_in_names():

@@ -4,10 +4,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from kcm_cli.sandbox.apiserver.tables.layouts import LAYOUTS
+
+from kcm_cli.sandbox.apiserver.kinds import KINDS
+from kcm_cli.sandbox.apiserver.tables.column import PLAIN
 
 NOW = datetime(2030, 1, 1, 1, tzinfo=UTC)
 BORN = "2030-01-01T00:00:00Z"
+
+
+LAYOUTS = {
+    f"{kind.resource}.{kind.group}".rstrip("."): kind.table for kind in KINDS.values() if kind.table is not PLAIN
+}
 
 
 def row(resource: str, **doc: Any) -> dict[str, object]:
