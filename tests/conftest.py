@@ -1,5 +1,6 @@
 """What all tests share: a sandbox as a process."""
 
+import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,14 @@ settings.register_profile("kcm", derandomize=True, deadline=None)
 settings.load_profile("kcm")
 
 START_S = 30.0
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected lives to the end: garbage collection, 1 s for all of that, leaves it alone."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @dataclass(frozen=True)

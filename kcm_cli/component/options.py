@@ -7,7 +7,7 @@ set. Pure: no reading of files, no logging.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -52,6 +52,13 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
+class _Group:
+    type_of: Callable[[], type[Group]]
+    key: str = ""
+    section: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Binding:
     """An option at its place: attribute path in the tree, key path in the file, section in the help."""
 
@@ -67,9 +74,15 @@ def option(kind: Kind, default: T, **words: Any) -> T:
     return dataclasses.field(default=default, metadata={_OPTION: declared})
 
 
-def group(type_: type[G], key: str = "") -> G:
-    """A field with nested options; ``key`` (dots descend) is where they stand in the configuration file."""
-    return dataclasses.field(default_factory=type_, metadata={_GROUP: (type_, key)})
+def group(type_: type[G], key: str = "", section: str = "") -> G:
+    """A field with nested options; ``key`` (dots descend) is where they stand in the configuration file, ``section``
+    in the help, if the type has no SECTION."""
+    return dataclasses.field(default_factory=type_, metadata={_GROUP: _Group(lambda: type_, key, section)})
+
+
+def lazy_group(type_of: Callable[[], type[Group]]) -> Any:
+    """A field with nested options that are known only when they are asked for."""
+    return dataclasses.field(default_factory=lambda: type_of()(), metadata={_GROUP: _Group(type_of)})
 
 
 def bind(type_: type[Group]) -> tuple[Binding, ...]:
@@ -78,13 +91,14 @@ def bind(type_: type[Group]) -> tuple[Binding, ...]:
 
 
 def layout(type_: type[Group]) -> Iterator[tuple[Path, Binding | None]]:
-    """The places of the configuration file in order: key path and option, or none where a nested group begins."""
-    for place in _places(type_, (), (), ""):
-        if isinstance(place, Binding):
-            if place.key:
-                yield place.key, place
-        else:
-            yield place, None
+    """The places of the configuration file in order: key path and option, or none where a nested group begins.
+
+    A type with ORDER has its outermost keys in that order, others after them.
+    """
+    rank = {key: index for index, key in enumerate(getattr(type_, "ORDER", ()))}
+    places = _places(type_, (), (), "")
+    found = [(place.key, place) if isinstance(place, Binding) else (place, None) for place in places]
+    yield from sorted((one for one in found if one[0]), key=lambda one: rank.get(one[0][0], len(rank)))
 
 
 def _places(type_: type[Group], path: Path, key: Path, section: str) -> Iterator[Binding | Path]:
@@ -96,11 +110,11 @@ def _places(type_: type[Group], path: Path, key: Path, section: str) -> Iterator
             keys = (*key, *declared.key.split(".")) if declared.key else ()
             yield Binding(here, keys, declared.section or section, declared)
         elif _GROUP in field.metadata:
-            nested, below = field.metadata[_GROUP]
-            inner = (*key, *below.split(".")) if below else key
-            if below:
+            nested: _Group = field.metadata[_GROUP]
+            inner = (*key, *nested.key.split(".")) if nested.key else key
+            if nested.key:
                 yield inner
-            yield from _places(nested, here, inner, section)
+            yield from _places(nested.type_of(), here, inner, nested.section or section)
 
 
 def build(type_: type[G], values: Mapping[Path, object], path: Path = ()) -> G:
@@ -109,7 +123,7 @@ def build(type_: type[G], values: Mapping[Path, object], path: Path = ()) -> G:
     for field in dataclasses.fields(type_):
         here = (*path, field.name)
         if _GROUP in field.metadata:
-            given[field.name] = build(field.metadata[_GROUP][0], values, here)
+            given[field.name] = build(field.metadata[_GROUP].type_of(), values, here)
         elif here in values:
             given[field.name] = values[here]
     return type_(**given)

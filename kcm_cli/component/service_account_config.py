@@ -12,6 +12,7 @@ class ServiceAccountTokenConfig:
     """Options of the serviceaccount-token controller; the root CA is also what the root CA publisher hands out."""
 
     SECTION: ClassVar[str] = "Serviceaccount-controller"
+    KEY: ClassVar[str] = "SAController"
 
     service_account_key_file: str = option(
         STRING,

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from kcm_cli.api.resource import Resource
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Loop, for_each
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.resync import for_each
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.errors import Conflict, NotFound
 
@@ -25,17 +25,7 @@ class Cleaner(Generic[T]):
         self._name, self._client, self._clock = context.name, context.client, context.clock
         self._resource = resource
         self._is_over = is_over
-        self._objects = context.informers.get(resource)
-
-    def every(self, period_s: float) -> Runnable:
-        """The passes: one when the cache is full, and one in each period."""
-        return Loop(
-            name=self._name,
-            clock=self._clock,
-            step=self.clean,
-            pause_s=lambda: period_s,
-            waits_for=(self._objects,),
-        )
+        self._objects = context.cache(resource)
 
     async def clean(self) -> None:
         """One pass. What cannot be judged or deleted does not keep the others."""

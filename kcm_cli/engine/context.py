@@ -31,6 +31,12 @@ class Runnable(Protocol):
     async def run(self) -> None: ...
 
 
+class CacheOf(Protocol):
+    """Hands out the cache of a kind."""
+
+    def __call__(self, resource: Resource[T]) -> Informer[T]: ...
+
+
 class Gates(Protocol):
     """Which features are on."""
 

@@ -77,7 +77,8 @@ class Watch:
     """The events of a kind, mapped to keys.
 
     keys: of an object that was added, updated or deleted. changed: only of one that was added or updated; added,
-    updated, deleted: of this event, in the place of the former two. scope: which objects are followed. when: whether
+    updated, deleted: of this event, in the place of the former two. unknown_deleted: of an object (``Undecodable``) of
+    which no version could be decoded, when it was deleted. scope: which objects are followed. when: whether
     the kind is followed at all. part: see ``Queue``. Without a mapper its objects are read and their changes concern
     no key.
     """
@@ -89,6 +90,7 @@ class Watch:
     added: Mapper | None = None
     updated: UpdateMapper | None = None
     deleted: Mapper | None = None
+    unknown_deleted: Mapper | None = None
     scope: Scope = Scope()
     when: Condition = always
     part: Callable[[Any], Any] | None = None
@@ -163,18 +165,20 @@ class Periodic:
     delayed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Controller:
     """A controller. See the module, and docs/architecture.md for a whole one.
 
-    make: builds it from its context; ``context.queues`` are its queues in their order here, ``context.cache`` has the
-    kinds that are declared. Raises StartError where it cannot work. enabled: False where it has nothing to do under
-    this configuration. reads: kinds that are read besides those that are watched. prepare: awaited once, when caches
-    are full, before workers and passes. beside: what else runs from the start, caches full or not.
+    make: builds it from its context; raises StartError where it cannot work. queues: one or several;
+    ``context.queues`` has those in this order, ``context.cache`` the kinds that are declared. enabled: False where it
+    has nothing to do under this configuration. reads: kinds that are read besides those that are watched. prepare:
+    awaited once, before workers and passes; caches may not be full yet (``until_synced``). beside: what else runs from
+    the start.
     """
 
     make: Callable[[ControllerContext], Any]
-    queues: tuple[Queue, ...] = ()
+    queues: Queue | tuple[Queue, ...] = ()
+    _: KW_ONLY
     reads: tuple[Resource[Any] | Watch, ...] = ()
     passes: tuple[Periodic, ...] = ()
     prepare: Callable[[Any], Awaitable[None]] | None = None
@@ -182,20 +186,25 @@ class Controller:
     enabled: Condition = always
 
     @property
+    def all_queues(self) -> tuple[Queue, ...]:
+        """Its queues, however many."""
+        return (self.queues,) if isinstance(self.queues, Queue) else self.queues
+
+    @property
     def followed(self) -> tuple[Watch, ...]:
         """All kinds whose caches it needs."""
-        watched = (watch for queue in self.queues for watch in queue.followed)
+        watched = (watch for queue in self.all_queues for watch in queue.followed)
         return (*watched, *(read if isinstance(read, Watch) else Watch(read) for read in self.reads))
 
     def build(self, context: ControllerContext) -> Runnable | None:
         """Make it, and let its queues follow its kinds. None: it has nothing to do. Raises StartError."""
         if not self.enabled(context):
             return None
-        queues = tuple(_queue(context, queue) for queue in self.queues)
+        queues = tuple(_queue(context, queue) for queue in self.all_queues)
         scopes = {watch.resource.gvr: watch.scope for watch in self.followed if watch.when(context)}
         context = replace(context, queues=queues, scopes=scopes)
         made = self.make(context)
-        for queue, work_queue in zip(self.queues, queues, strict=True):
+        for queue, work_queue in zip(self.all_queues, queues, strict=True):
             _Binding(context, made, queue, work_queue).follow()
         caches = tuple(context.cache(watch.resource) for watch in self.followed if watch.when(context))
         return _Running(context, self, made, caches)
@@ -230,8 +239,11 @@ class _Binding:
         changed = watch.changed or watch.keys
         on_add, on_delete = self._on(part, watch.added or changed), self._on(part, watch.deleted or watch.keys)
         on_update = self._on_new(part, changed) if watch.updated is None else self._on_update(part, watch.updated)
-        if on_add is not None or on_update is not None or on_delete is not None:
-            self.context.cache(watch.resource).listen(on_add=on_add, on_update=on_update, on_delete=on_delete)
+        on_unknown_delete = self._on(part, watch.unknown_deleted)
+        if any(one is not None for one in (on_add, on_update, on_delete, on_unknown_delete)):
+            self.context.cache(watch.resource).listen(
+                on_add=on_add, on_update=on_update, on_delete=on_delete, on_unknown_delete=on_unknown_delete
+            )
 
     def _own(self, owner: Resource[Any], owned: Owns) -> None:
         owners, part, updated = self.context.cache(owner).store, self.declared.part(self.made), owned.updated
@@ -296,11 +308,11 @@ class _Running:
             group.create_task(self._work())
 
     async def _work(self) -> None:
-        """Workers and passes, once caches are full and the controller is prepared."""
-        await until_synced(self.caches)
+        """Workers and passes, once the controller is prepared and caches are full."""
         if self.declared.prepare is not None:
             await self.declared.prepare(self.made)
-        workers = [self._worker(*pair) for pair in zip(self.declared.queues, self.context.queues, strict=True)]
+        await until_synced(self.caches)
+        workers = [self._worker(*pair) for pair in zip(self.declared.all_queues, self.context.queues, strict=True)]
         passes = [loop for one in self.declared.passes if (loop := self._loop(one)) is not None]
         await Together((*workers, *passes)).run()
 

@@ -1,16 +1,17 @@
-"""A controller as the manager sees it: one descriptor each, in one literal table."""
+"""A controller as the manager sees it before it is started: its names, gates and options.
 
-from collections.abc import Callable
+Light, so that help and completion need no controller's code.
+"""
+
 from dataclasses import dataclass
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING
 
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.controller import Controller
+from kcm_cli.component.options import Group
 
-Build = Callable[[ControllerContext], Runnable | None]
-"""Makes the controller: registers its listeners and returns what to run. None: nothing to do under this
-configuration (upstream skips it silently too)."""
+if TYPE_CHECKING:
+    from kcm_cli.engine.context import ControllerContext, Runnable
+    from kcm_cli.engine.controller import Controller
 
 
 class StartError(Exception):
@@ -23,9 +24,10 @@ class Descriptor:
 
     name, alias: what --controllers understands. client: the client's name and, with
     --use-service-account-credentials, the service account. source: what its Events name as their source (its
-    name, if empty). module: where ``build(context)`` is, if not in ``kcm_cli.controllers``. gates: all have
-    to be on. requires: API resources (group/version/plural), one of which has to be served. cloud_only: never run,
-    as in the original, which has no cloud left.
+    name, if empty). module: where its ``CONTROLLER`` is, if not in ``kcm_cli.controllers``. gates: all have
+    to be on. requires: API resources (group/version/plural), one of which has to be served. options: a group of
+    ``component.options``; its SECTION is its place in the help, its KEY that in the configuration file. cloud_only:
+    never run, as in kube-controller-manager, which has no cloud left.
     """
 
     name: str
@@ -34,23 +36,44 @@ class Descriptor:
     source: str = ""
     module: str = ""
     gates: tuple[str, ...] = ()
+    options: type[Group] | None = None
     default_enabled: bool = True
     cloud_only: bool = False
     starts_first: bool = False
     requires: tuple[str, ...] = ()
 
     @property
-    def location(self) -> str:
-        """The name of the module that makes it."""
-        folder = self.name.removesuffix("-controller").replace("-", "_")
-        return self.module or f"kcm_cli.controllers.{folder}.controller"
+    def folder(self) -> str:
+        """Its name as a name in Python."""
+        return self.name.removesuffix("-controller").replace("-", "_")
 
-    def build(self, context: ControllerContext) -> Runnable | None:
-        """Import and make the controller. Raises StartError."""
+    @property
+    def location(self) -> str:
+        """The name of the module that declares it."""
+        return self.module or f"kcm_cli.controllers.{self.folder}.controller"
+
+    @property
+    def section(self) -> str:
+        """Where its flags stand in the help."""
+        return str(getattr(self.options, "SECTION", self.name.capitalize()))
+
+    @property
+    def key(self) -> str:
+        """Where its options stand in the configuration file."""
+        return str(getattr(self.options, "KEY", "".join(word.capitalize() for word in self.name.split("-"))))
+
+    def load(self) -> "Controller":
+        """Import its declaration. Raises StartError."""
         try:
-            module = import_module(self.location)
-        except ModuleNotFoundError as error:
+            declared: Controller = import_module(self.location).CONTROLLER
+        except (ModuleNotFoundError, AttributeError) as error:
             raise StartError(f"{self.name}: cannot import {self.location}: {error}") from error
+        return declared
+
+    def build(self, context: "ControllerContext") -> "Runnable | None":
+        """Import and make it; None where it has nothing to do. Raises StartError."""
+        module = import_module(self.location)
         if hasattr(module, "build"):
-            return cast(Build, module.build)(context)
-        return cast(Controller, module.CONTROLLER).build(context)
+            made: Runnable | None = module.build(context)
+            return made
+        return self.load().build(context)

@@ -16,7 +16,6 @@ from kcm_cli.component.loops import new_event_loop
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.manager.config import Config
-from kcm_cli.manager.controller_map import ControllerMapError
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.lifecycle import Manager, Place
 from kcm_cli.manager.observability import Observability
@@ -28,7 +27,7 @@ from kcm_cli.runtime.tasks import innermost
 
 log = logging.getLogger(__name__)
 
-_EXPLAINED = (RunError, StartError, ControllerMapError, AccessError, NotHealthy, RequestError)
+_EXPLAINED = (RunError, StartError, AccessError, NotHealthy, RequestError)
 
 
 async def manage(

@@ -15,9 +15,11 @@ from kcm_cli.component.logs_config import LogsConfig
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.component.serving_config import ServingConfig
 from kcm_cli.component.version import GIT_VERSION, EffectiveVersion, effective_version
+from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.manager import inert
 from kcm_cli.manager.config_controllers import KnownControllers, canonical, selected
 from kcm_cli.manager.config_files import component_values, leader_migration
+from kcm_cli.manager.controller_map import installed
 from kcm_cli.manager.options import ComponentConfig, Options, bindings, flag_set
 from kcm_cli.manager.validation import problems_of
 
@@ -104,7 +106,7 @@ def complete(parsed: Parsed, known: KnownControllers) -> Config:
         master=tree.server_address.master,
         shutdown_timeout_s=tree.manager.shutdown_timeout_s,
         flags=_flag_texts(tree, chosen),
-        warnings=(*warnings, *lock_warnings, *resolved.warnings, *inert.warnings(tree, chosen)),
+        warnings=(*installed().problems, *warnings, *lock_warnings, *resolved.warnings, *inert.warnings(tree, chosen)),
     )
 
 
@@ -149,11 +151,11 @@ def _present_lock(tree: Options) -> tuple[Options, list[str]]:
 def _completed(tree: Options, known: KnownControllers) -> ComponentConfig:
     component = tree.component
     generic = replace(component.generic, controllers=canonical(component.generic.controllers, known))
-    ipam = component.node_ipam
+    ipam: NodeIPAMConfig = component.controllers.node_ipam
     first, comma, second = ipam.service_cidr.partition(",")
     if comma:
         ipam = replace(ipam, service_cidr=first.strip(), secondary_service_cidr=second.strip())
-    return replace(component, generic=generic, node_ipam=ipam)
+    return replace(component, generic=generic, controllers=replace(component.controllers, node_ipam=ipam))
 
 
 def _reported(requested: str) -> str:

@@ -39,4 +39,4 @@ def _node_ranges(tree: Options, known: KnownControllers) -> list[str]:
     component = tree.component
     if "node-ipam-controller" not in selected(canonical(component.generic.controllers, known), known):
         return []
-    return ranges.problems(component.kube_cloud_shared, component.node_ipam)
+    return ranges.problems(component.kube_cloud_shared, component.controllers.node_ipam)

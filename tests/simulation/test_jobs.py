@@ -1,4 +1,4 @@
-"""Jobs and CronJobs on virtual time: what is counted, whatever goes wrong, and a week of runs."""
+"""Jobs and CronJobs on virtual time: what is counted, whatever goes wrong, and a day of runs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ from tests.simulation.world import NAMESPACE, World, simulate
 COMPLETIONS = 12
 FINALIZER = "batch.kubernetes.io/job-tracking"
 LIMIT_S = 1800.0
-WEEK_S = 7 * 24 * 3600.0
+DAY_S = 24 * 3600.0
 FAULTS = [
     pytest.param([], id="nothing"),
     pytest.param([Fault("away", start_s=4, for_s=60)], id="the-server-is-away-for-a-minute"),
@@ -66,7 +66,7 @@ def test_each_pod_is_counted_once_under(faults: list[Fault]) -> None:
     simulate(5, story)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_each_pod_is_counted_once_by_managers_that_are_killed(seed: int) -> None:
     async def story(world: World) -> None:
         faults = [Fault("delay", delay_s=(0.001, 0.05))]
@@ -82,7 +82,7 @@ def test_each_pod_is_counted_once_by_managers_that_are_killed(seed: int) -> None
     simulate(seed, story)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_work_is_done_twice_when_answers_are_lost(seed: int) -> None:
     """A creation that may have taken effect is not repeated before the cache shows whether it did."""
 
@@ -144,7 +144,7 @@ def without_nodes(story: Callable[[World], Awaitable[None]]) -> None:
     run(whole())
 
 
-def test_a_week_of_runs_every_five_minutes() -> None:
+def test_a_day_of_runs_every_five_minutes() -> None:
     """Each time starts one Job; of the finished ones three are kept."""
     names: set[str] = set()
     template = {"spec": job("x", 0)["spec"]}
@@ -158,7 +158,7 @@ def test_a_week_of_runs_every_five_minutes() -> None:
     async def story(world: World) -> None:
         manager = world.manager(only=("cronjob", "job"))
         await world.create("batch/v1/cronjobs", doc)
-        while world.clock.monotonic() < WEEK_S:
+        while world.clock.monotonic() < DAY_S:
             await world.clock.sleep(290.0)
             jobs: list[dict[str, Any]] = [dict(found) for found in world.objects("batch/v1/jobs")]
             assert len(jobs) <= 4
@@ -168,4 +168,4 @@ def test_a_week_of_runs_every_five_minutes() -> None:
     without_nodes(story)
     times = sorted(int(name.removeprefix("tick-")) for name in names)
     assert times == list(range(times[0], times[0] + 5 * len(times), 5))
-    assert len(times) >= 7 * 24 * 12
+    assert len(times) >= 24 * 12

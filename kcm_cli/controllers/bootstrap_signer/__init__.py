@@ -1,0 +1,10 @@
+"""bootstrap-signer-controller: see ``controller``."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="bootstrap-signer-controller",
+    alias="bootstrapsigner",
+    client="bootstrap-signer",
+    default_enabled=False,
+)

@@ -10,7 +10,8 @@ import math
 from kcm_cli.api.core import CONFIG_MAPS, SECRETS, ConfigMap, Secret
 from kcm_cli.controllers.bootstrap_signer.plan import NAME, NAMESPACE, plan
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.planning import bootstrap_tokens
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.runtime.informer import Scope
@@ -18,32 +19,19 @@ from kcm_cli.runtime.informer import Scope
 KEY = f"{NAMESPACE}/{NAME}"
 
 
-def build(context: ControllerContext) -> Runnable:
-    signer = Signer(context)
-    return context.worker(signer.queue, signer.sync, count=1, waits_for=(signer.infos, signer.secrets))
-
-
 class Signer:
     """There is one key: that of the ConfigMap."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock
-        self.queue = context.queue("bootstrap_signer_queue")
-        self.infos = context.informers.get(
-            CONFIG_MAPS, Scope(namespace=NAMESPACE, field_selector=f"metadata.name={NAME}")
-        )
-        scope = Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR)
-        self.secrets = context.informers.get(SECRETS, scope)
-        self.infos.listen(on_add=self._changed, on_update=lambda old, new: self._changed(new))
-        self.secrets.listen(
-            on_add=self._changed, on_update=lambda old, new: self._changed(new), on_delete=self._changed
-        )
+        self._infos = context.cache(CONFIG_MAPS).store
+        self._secrets = context.cache(SECRETS).store
 
     async def sync(self, key: str) -> float | None:
-        info = self.infos.store.get(key)
+        info = self._infos.get(key)
         if info is None:
             return None
-        now, secrets = self._clock.now(), self.secrets.store.list()
+        now, secrets = self._clock.now(), self._secrets.list()
         update = plan(info, secrets, now)
         if update is not None:
             try:
@@ -53,5 +41,31 @@ class Signer:
         ends_s = [left for secret in secrets if 0 < (left := bootstrap_tokens.left_s(secret, now)) < math.inf]
         return min(ends_s, default=None)
 
-    def _changed(self, _: ConfigMap | Secret) -> None:
-        self.queue.add(KEY)
+
+def the_config_map(signer: Signer, changed: ConfigMap | Secret) -> Keys:
+    """Whatever has changed."""
+    return (KEY,)
+
+
+_TOKENS = Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR)
+CONTROLLER = Controller(
+    make=Signer,
+    queues=(
+        Queue(
+            "bootstrap_signer_queue",
+            watches=(
+                Watch(
+                    CONFIG_MAPS,
+                    changed=the_config_map,
+                    scope=Scope(namespace=NAMESPACE, field_selector=f"metadata.name={NAME}"),
+                ),
+                Watch(
+                    SECRETS,
+                    the_config_map,
+                    scope=Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR),
+                ),
+            ),
+            sync=Signer.sync,
+        ),
+    ),
+)

@@ -4,20 +4,16 @@ upstream: pkg/controller/certificates/approver
 """
 
 from kcm_cli.api.authorization import SUBJECT_ACCESS_REVIEWS
-from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS, CertificateSigningRequest
+from kcm_cli.api.certificates import CERTIFICATE_SIGNING_REQUESTS
 from kcm_cli.controllers.certificatesigningrequest_approving import plan
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
 from kcm_cli.planning import certificate_requests
 from kcm_cli.runtime.workqueue import RetryLimiter
 
 WORKERS = 5
 RETRY_S = 0.2
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = ApprovingController(context)
-    return context.worker(controller.queue, controller.sync, count=WORKERS, waits_for=(controller.requests,))
 
 
 class NotAllowed(Exception):
@@ -31,12 +27,10 @@ class ApprovingController:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
-        self.queue = context.queue("certificate", RetryLimiter(base_s=RETRY_S))
-        self.requests = context.informers.get(CERTIFICATE_SIGNING_REQUESTS)
-        self.requests.listen(on_add=self._changed, on_update=lambda old, new: self._changed(new))
+        self._requests = context.cache(CERTIFICATE_SIGNING_REQUESTS).store
 
     async def sync(self, key: str) -> None:
-        request = self.requests.store.get(key)
+        request = self._requests.get(key)
         if request is None or not plan.is_open(request):
             return
         ways = plan.ways(request, certificate_requests.parse(request))
@@ -50,5 +44,16 @@ class ApprovingController:
             tried = ", ".join(way.permission for way in ways)
             raise NotAllowed(f"request {key} was recognized as {tried}, but its user is not allowed that")
 
-    def _changed(self, request: CertificateSigningRequest) -> None:
-        self.queue.add(request.name)
+
+CONTROLLER = Controller(
+    make=ApprovingController,
+    queues=(
+        Queue(
+            "certificate",
+            Watch(CERTIFICATE_SIGNING_REQUESTS, changed=own_key),
+            sync=ApprovingController.sync,
+            workers=WORKERS,
+            limiter=lambda context: RetryLimiter(base_s=RETRY_S),
+        ),
+    ),
+)

@@ -1,0 +1,9 @@
+"""certificatesigningrequest-cleaner-controller: see ``controller``."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="certificatesigningrequest-cleaner-controller",
+    alias="csrcleaner",
+    client="certificate-controller",
+)

@@ -13,6 +13,7 @@ class CSRSigningConfig:
     """Options of the certificatesigningrequest-signing controller."""
 
     SECTION: ClassVar[str] = "Certificatesigningrequest-signing-controller"
+    KEY: ClassVar[str] = "CSRSigningController"
 
     cert_file: str = option(
         STRING,

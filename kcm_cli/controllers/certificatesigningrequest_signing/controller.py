@@ -14,7 +14,8 @@ from kcm_cli.controllers.certificatesigningrequest_signing import plan
 from kcm_cli.controllers.certificatesigningrequest_signing.authority import Authority
 from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
@@ -25,15 +26,6 @@ from kcm_cli.runtime.workqueue import RetryLimiter
 
 WORKERS = 5
 RETRY_S = 0.2
-
-
-def build(context: ControllerContext) -> Runnable | None:
-    config = context.config(CSRSigningConfig)
-    authorities = {signer: _authority(signer, *pair) for signer, pair in files_of(config).items()}
-    if not authorities:
-        return None
-    controller = SigningController(context, authorities, config.duration_s)
-    return context.worker(controller.queue, controller.sync, count=WORKERS, waits_for=(controller.requests,))
 
 
 def files_of(config: CSRSigningConfig) -> Mapping[str, tuple[str, str]]:
@@ -60,16 +52,15 @@ def _authority(signer: str, certificate_file: str, key_file: str) -> Authority:
 class SigningController:
     """Keys are names of requests. A request that its signer refuses gets the condition Failed."""
 
-    def __init__(self, context: ControllerContext, authorities: Mapping[str, Authority], longest_s: float) -> None:
+    def __init__(self, context: ControllerContext) -> None:
+        config = context.config(CSRSigningConfig)
         self._client, self._clock = context.client, context.clock
-        self._authorities = authorities
-        self._longest_s = longest_s
-        self.queue = context.queue("certificate", RetryLimiter(base_s=RETRY_S))
-        self.requests = context.informers.get(CERTIFICATE_SIGNING_REQUESTS)
-        self.requests.listen(on_add=self._changed, on_update=lambda old, new: self._changed(new))
+        self._authorities = {signer: _authority(signer, *pair) for signer, pair in files_of(config).items()}
+        self._longest_s = config.duration_s
+        self._requests = context.cache(CERTIFICATE_SIGNING_REQUESTS).store
 
     async def sync(self, key: str) -> None:
-        request = self.requests.store.get(key)
+        request = self._requests.get(key)
         authority = self._authorities.get(request.spec.signer_name) if request is not None else None
         if request is None or authority is None or not plan.is_due(request):
             return
@@ -96,5 +87,17 @@ class SigningController:
         }
         return certificate_requests.with_condition(request, failed, "status")
 
-    def _changed(self, request: CertificateSigningRequest) -> None:
-        self.queue.add(request.name)
+
+CONTROLLER = Controller(
+    make=SigningController,
+    queues=(
+        Queue(
+            "certificate",
+            Watch(CERTIFICATE_SIGNING_REQUESTS, changed=own_key),
+            sync=SigningController.sync,
+            workers=WORKERS,
+            limiter=lambda context: RetryLimiter(base_s=RETRY_S),
+        ),
+    ),
+    enabled=lambda context: bool(files_of(context.config(CSRSigningConfig))),
+)

@@ -1,0 +1,9 @@
+"""clusterrole-aggregation-controller: see ``controller``."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="clusterrole-aggregation-controller",
+    alias="clusterrole-aggregation",
+    client="clusterrole-aggregation-controller",
+)

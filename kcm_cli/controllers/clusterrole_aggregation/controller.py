@@ -4,17 +4,14 @@ upstream: pkg/controller/clusterroleaggregation
 """
 
 from kcm_cli.api.rbac import CLUSTER_ROLES, ClusterRole
+from kcm_cli.api.resource import Undecodable
 from kcm_cli.controllers.clusterrole_aggregation import plan
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.planning.actions import APPLY
 
 WORKERS = 5
 MANAGER = "clusterrole-aggregation-controller"
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = AggregationController(context)
-    return context.worker(controller.queue, controller.sync, count=WORKERS, waits_for=(controller.roles,))
 
 
 class AggregationController:
@@ -23,38 +20,51 @@ class AggregationController:
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
         self._aggregated: set[str] = set()
-        self.queue = context.queue("ClusterRoleAggregator")
-        self.roles = context.informers.get(CLUSTER_ROLES)
-        self.roles.listen(
-            on_add=self._changed,
-            on_update=lambda old, new: self._changed(new),
-            on_delete=self._gone,
-            on_unknown_delete=lambda gone: self._queue_all(),
-        )
+        self._roles = context.cache(CLUSTER_ROLES).store
 
     async def sync(self, key: str) -> None:
-        role = self.roles.store.get(key)
+        role = self._roles.get(key)
         if role is None or role.aggregation_rule is None:
             return
-        rules = plan.rules_of(role, self.roles.store)
-        if self.roles.store.unseen():
+        rules = plan.rules_of(role, self._roles)
+        if self._roles.unseen():
             rules = plan.kept(role, rules)
         if plan.same(role, rules):
             return
         query = (("fieldManager", MANAGER), ("force", "true"))
         await self._client.patch(CLUSTER_ROLES, "", key, plan.applied(role, rules), content_type=APPLY, query=query)
 
-    def _changed(self, role: ClusterRole) -> None:
+    def changed(self, role: ClusterRole) -> Keys:
+        """All aggregated roles; this one may have become one of them."""
         if role.aggregation_rule is not None:
             self._aggregated.add(role.name)
         else:
             self._aggregated.discard(role.name)
-        self._queue_all()
+        return self._aggregated
 
-    def _gone(self, role: ClusterRole) -> None:
+    def deleted(self, role: ClusterRole) -> Keys:
+        """All aggregated roles but this one."""
         self._aggregated.discard(role.name)
-        self._queue_all()
+        return self._aggregated
 
-    def _queue_all(self) -> None:
-        for name in self._aggregated:
-            self.queue.add(name)
+    def all_aggregated(self, role: Undecodable) -> Keys:
+        """All aggregated roles: nobody knows which of them took its rules."""
+        return self._aggregated
+
+
+CONTROLLER = Controller(
+    make=AggregationController,
+    queues=(
+        Queue(
+            "ClusterRoleAggregator",
+            Watch(
+                CLUSTER_ROLES,
+                changed=AggregationController.changed,
+                deleted=AggregationController.deleted,
+                unknown_deleted=AggregationController.all_aggregated,
+            ),
+            sync=AggregationController.sync,
+            workers=WORKERS,
+        ),
+    ),
+)

@@ -1,0 +1,11 @@
+"""cronjob-controller: see ``controller``."""
+
+from kcm_cli.controllers.cronjob.config import CronJobConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="cronjob-controller",
+    alias="cronjob",
+    client="cronjob-controller",
+    options=CronJobConfig,
+)

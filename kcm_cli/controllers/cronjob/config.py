@@ -12,6 +12,7 @@ class CronJobConfig:
     """Options of the cronjob controller."""
 
     SECTION: ClassVar[str] = "Cronjob-controller"
+    KEY: ClassVar[str] = "CronJobController"
 
     concurrent_syncs: int = option(
         INT32,

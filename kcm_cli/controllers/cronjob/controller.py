@@ -22,11 +22,13 @@ from kcm_cli.controllers.cronjob.plan.schedule import REPLACE, decide, job_name,
 from kcm_cli.controllers.cronjob.plan.times import until_next_s
 from kcm_cli.controllers.cronjob.snapshot import Snapshot
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key
+from kcm_cli.engine.dependents import living_owner
 from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.machinery.cron import parse
 from kcm_cli.machinery.errors import FormatError
-from kcm_cli.machinery.meta import OwnerReference, controller_of
+from kcm_cli.machinery.meta import controller_of
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import Delete, Mode, Notice, Outcome, Stage, Update, ref_to
 from kcm_cli.planning.status import status_changes
@@ -36,12 +38,6 @@ from kcm_cli.rest.transport import RequestError
 BACKGROUND = "Background"
 CONTROLLER_NAME = "controller name"
 """Index of Jobs by the name of their controller, whatever its uid, as upstream looks them up."""
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = CronJobController(context)
-    count = context.config(CronJobConfig).concurrent_syncs
-    return context.worker(controller.queue, controller.sync, count=count, waits_for=controller.informers)
 
 
 class CronJobController:
@@ -54,14 +50,10 @@ class CronJobController:
         self._executor = context.executor()
         self._metrics = CronJobMetrics(context.metrics)
         self._local = local_zone()
-        self.queue = context.queue("cronjob")
-        self._jobs = context.informers.get(JOBS)
-        self._cron_jobs = context.informers.get(CRON_JOBS)
-        self.informers = (self._jobs, self._cron_jobs)
+        self._jobs = context.cache(JOBS)
+        self._cron_jobs = context.cache(CRON_JOBS)
         self._fresh = Freshness(self._cron_jobs)
         self._jobs.store.add_index(CONTROLLER_NAME, _by_controller_name)
-        self._cron_jobs.listen(on_add=self._enqueue, on_update=self._updated, on_delete=self._enqueue)
-        self._jobs.listen(on_add=self._job, on_update=self._job_updated, on_delete=self._job)
 
     async def sync(self, key: str) -> float | None:
         cron_job = self._cron_jobs.store.get(key)
@@ -154,38 +146,28 @@ class CronJobController:
 
     # -- events
 
-    def _enqueue(self, cron_job: CronJob) -> None:
-        self.queue.add(cron_job.key)
-
-    def _updated(self, old: CronJob, new: CronJob) -> None:
+    def updated(self, old: CronJob, new: CronJob) -> Keys:
         """A new schedule takes effect at its next time; anything else is looked at now."""
         if (old.spec.schedule, old.spec.time_zone) == (new.spec.schedule, new.spec.time_zone):
-            self.queue.add(new.key)
-            return
+            return (new.key,)
         try:
             schedule = parse(schedule_text(new))
         except FormatError:
             text = f"unparseable schedule for cronjob: {new.spec.schedule}"
             self._recorder.emit(Notice(ref_to(CRON_JOBS, new), "Warning", "UnParseableCronJobSchedule", text))
-            return
+            return ()
         last = new.status.last_schedule_time
-        self.queue.add_after(new.key, until_next_s(new, schedule, self._clock.now(), last=last, local=self._local))
+        return (After(new.key, until_next_s(new, schedule, self._clock.now(), last=last, local=self._local)),)
 
-    def _job(self, job: Job) -> None:
-        self._owner(job.namespace, controller_of(job))
+    def owner_of(self, job: Job) -> Keys:
+        """The CronJob that controls a Job."""
+        cron_job = living_owner(CRON_JOBS.kind, self._cron_jobs.store, job)
+        return () if cron_job is None else (cron_job.key,)
 
-    def _job_updated(self, old: Job, new: Job) -> None:
-        before, after = controller_of(old), controller_of(new)
-        if before != after:
-            self._owner(old.namespace, before)
-        self._owner(new.namespace, after)
-
-    def _owner(self, namespace: str, ref: OwnerReference | None) -> None:
-        if ref is None or ref.kind != CRON_JOBS.kind:
-            return
-        cron_job = self._cron_jobs.store.get(f"{namespace}/{ref.name}")
-        if cron_job is not None and cron_job.uid == ref.uid:
-            self.queue.add(cron_job.key)
+    def owners_of(self, old: Job, new: Job) -> Keys:
+        """The CronJob that controls a Job, and the one that did."""
+        moved = controller_of(old) != controller_of(new)
+        return (*self.owner_of(old), *self.owner_of(new)) if moved else self.owner_of(new)
 
 
 def _by_controller_name(job: Job) -> tuple[str, ...]:
@@ -198,3 +180,17 @@ def _without_deleted(status: CronJobStatus, outcome: Outcome) -> CronJobStatus:
         if isinstance(done.action, Delete):
             status = without(status, done.action.uid)
     return status
+
+
+CONTROLLER = Controller(
+    make=CronJobController,
+    queues=(
+        Queue(
+            "cronjob",
+            Watch(CRON_JOBS, own_key, updated=CronJobController.updated),
+            watches=(Watch(JOBS, CronJobController.owner_of, updated=CronJobController.owners_of),),
+            sync=CronJobController.sync,
+            workers=lambda context: context.config(CronJobConfig).concurrent_syncs,
+        ),
+    ),
+)

@@ -1,0 +1,11 @@
+"""daemonset-controller: see ``controller``."""
+
+from kcm_cli.controllers.daemonset.config import DaemonSetConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="daemonset-controller",
+    alias="daemonset",
+    client="daemon-set-controller",
+    options=DaemonSetConfig,
+)

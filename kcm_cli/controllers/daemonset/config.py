@@ -12,6 +12,7 @@ class DaemonSetConfig:
     """Options of the daemonset controller."""
 
     SECTION: ClassVar[str] = "Daemonset-controller"
+    KEY: ClassVar[str] = "DaemonSetController"
 
     concurrent_syncs: int = option(
         INT32,

@@ -1,0 +1,11 @@
+"""deployment-controller: see ``controller``."""
+
+from kcm_cli.controllers.deployment.config import DeploymentConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="deployment-controller",
+    alias="deployment",
+    client="deployment-controller",
+    options=DeploymentConfig,
+)

@@ -12,6 +12,7 @@ class DeploymentConfig:
     """Options of the deployment controller."""
 
     SECTION: ClassVar[str] = "Deployment-controller"
+    KEY: ClassVar[str] = "DeploymentController"
 
     concurrent_syncs: int = option(
         INT32,

@@ -12,6 +12,7 @@ class DeviceTaintEvictionConfig:
     """Options of the device-taint-eviction controller."""
 
     SECTION: ClassVar[str] = "Device-taint-eviction-controller"
+    KEY: ClassVar[str] = "DeviceTaintEvictionController"
 
     concurrent_syncs: int = option(
         INT32,

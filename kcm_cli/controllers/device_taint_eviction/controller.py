@@ -7,7 +7,7 @@ changes, and kept until it has gone.
 upstream: pkg/controller/devicetainteviction
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.devices import (
@@ -26,7 +26,8 @@ from kcm_cli.controllers.device_taint_eviction.plan import Eviction
 from kcm_cli.controllers.device_taint_eviction.rules import PERIOD_S, RuleStatus
 from kcm_cli.controllers.device_taint_eviction.taints import PoolId, Taints, devices_of, pool_of
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.machinery.recent import Recent
@@ -35,7 +36,6 @@ from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.planning.resource_claims import BY_GROUP, is_group, is_pod, member_of
 from kcm_cli.planning.tolerations import NO_EXECUTE
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.runtime.informer import AnyInformer
 
 POD, RULE = "pod", "rule"
 _POOL = "pool of devices"
@@ -45,12 +45,6 @@ _DISRUPTED: Doc = {
     "reason": "DeletionByDeviceTaintManager",
     "message": "Device Taint manager: deleting due to NoExecute taint",
 }
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = DeviceTaintEvictionController(context)
-    count = context.config(DeviceTaintEvictionConfig).concurrent_syncs
-    return context.worker(controller.queue, controller.sync, count=count, waits_for=controller.informers)
 
 
 class DeviceTaintEvictionController:
@@ -64,10 +58,9 @@ class DeviceTaintEvictionController:
         self._evictions: dict[str, tuple[ResourceClaim, Eviction]] = {}
         self._due: dict[str, tuple[str, Eviction]] = {}
         self._evicted = Recent()
-        self.queue = context.queue(context.name)
-        self._pods = context.informers.get(PODS)
-        self._claims = context.informers.get(RESOURCE_CLAIMS)
-        slices = context.informers.get(RESOURCE_SLICES)
+        (self._queue,) = context.queues
+        self._pods = context.cache(PODS)
+        self._claims = context.cache(RESOURCE_CLAIMS)
         self._status = RuleStatus(
             self._client,
             self._clock,
@@ -76,19 +69,10 @@ class DeviceTaintEvictionController:
             claims=self._claims.store,
             groups=self._groups,
         )
-        self.informers: tuple[AnyInformer, ...] = (self._pods, self._claims, slices)
         self._claims.store.add_index(_POOL, _pools)
         if self._groups:
             self._pods.store.add_index(BY_GROUP, member_of)
-        self._claims.listen(on_add=self._claim, on_update=self._claim_updated, on_delete=self._claim_gone)
-        self._pods.listen(on_add=self._pod, on_update=self._pod_updated, on_delete=self._pod_gone)
-        slices.listen(on_add=self._slice, on_update=self._slice_updated, on_delete=self._slice_gone)
-        self._rules = (
-            context.informers.get(DEVICE_TAINT_RULES) if context.gates.enabled("DRADeviceTaintRules") else None
-        )
-        if self._rules is not None:
-            self.informers += (self._rules,)
-            self._rules.listen(on_add=self._rule, on_update=self._rule_updated, on_delete=self._rule_gone)
+        self._rules = context.cache(DEVICE_TAINT_RULES) if context.gates.enabled("DRADeviceTaintRules") else None
 
     async def sync(self, key: str) -> float | None:
         kind, _, name = key.partition(":")
@@ -108,7 +92,7 @@ class DeviceTaintEvictionController:
             self._metrics.deleted((self._clock.now() - eviction.when).total_seconds())
             for rule in eviction.rules:
                 self._status.evicted[rule] += 1
-                self._report(rule[0])
+                self._queue.add_after(*_report(rule[0]))
         self._evicted.add(uid)
         if self._due.get(key, ("", None))[0] == uid:
             del self._due[key]
@@ -132,17 +116,13 @@ class DeviceTaintEvictionController:
             return False
         return True
 
-    def _report(self, rule: str) -> None:
-        """Not at once: there may be more to tell soon, and the caches have to show it first."""
-        self.queue.add_after(f"{RULE}:{rule}", PERIOD_S)
-
     def _tell(self, key: str, uid: str, what: str) -> None:
         ref = EventRef(PODS.api_version, PODS.kind, *split_key(key), uid)
         self._recorder.emit(Notice(ref, "Normal", "DeviceTaintManagerEviction", what))
 
     # -- what a change means for pods
 
-    def _schedule(self, pod: Pod) -> None:
+    def _schedule(self, pod: Pod) -> Iterator[After]:
         if not pod.spec.resource_claims or pod.uid in self._evicted:
             return
         eviction = plan.pod_eviction(pod, self._evictions, groups=self._groups)
@@ -151,28 +131,28 @@ class DeviceTaintEvictionController:
                 self._tell(pod.key, pod.uid, "Cancelling deletion")
             return
         self._due[pod.key] = pod.uid, eviction
-        self.queue.add_after(f"{POD}:{pod.key}", (eviction.when - self._clock.now()).total_seconds())
+        yield After(f"{POD}:{pod.key}", (eviction.when - self._clock.now()).total_seconds())
         for name, _ in eviction.rules:
-            self._report(name)
+            yield _report(name)
 
-    def _schedule_users(self, claim: ResourceClaim) -> None:
+    def _schedule_users(self, claim: ResourceClaim) -> Iterator[After]:
         for consumer in claim.status.reserved_for:
             key = f"{claim.namespace}/{consumer.name}"
             if is_pod(consumer):
                 pod = self._pods.store.get(key)
                 if pod is not None and pod.uid == consumer.uid:
-                    self._schedule(pod)
+                    yield from self._schedule(pod)
             elif self._groups and is_group(consumer):
                 for pod in self._pods.store.by_index(BY_GROUP, key):
-                    self._schedule(pod)
+                    yield from self._schedule(pod)
 
-    def _look_again(self, claims: Iterable[ResourceClaim]) -> None:
-        """The taints have changed: claims for which that makes a difference tell their users."""
+    def _look_again(self, claims: Iterable[ResourceClaim]) -> Iterator[After]:
+        """The taints have changed: claims for which that makes a difference concern their users."""
         for claim in claims:
             before = self._evictions.get(claim.key)
             after = self._file(claim)
             if after != (before[1] if before is not None else None):
-                self._schedule_users(claim)
+                yield from self._schedule_users(claim)
 
     def _file(self, claim: ResourceClaim) -> Eviction | None:
         eviction = self._taints.eviction_of(claim)
@@ -184,65 +164,82 @@ class DeviceTaintEvictionController:
 
     # -- events
 
-    def _pod(self, pod: Pod) -> None:
-        self._schedule(pod)
+    def pod_added(self, pod: Pod) -> Keys:
+        """The pod, when it has to go."""
+        return self._schedule(pod)
 
-    def _pod_updated(self, old: Pod, new: Pod) -> None:
+    def pod_updated(self, old: Pod, new: Pod) -> Keys:
+        """The same, if it has another node or other claims."""
         moved = old.spec.node_name != new.spec.node_name
-        if moved or old.status.resource_claim_statuses != new.status.resource_claim_statuses:
-            self._schedule(new)
+        same = not moved and old.status.resource_claim_statuses == new.status.resource_claim_statuses
+        return () if same else self._schedule(new)
 
-    def _pod_gone(self, pod: Pod) -> None:
+    def pod_deleted(self, pod: Pod) -> Keys:
+        """No pod: this one has gone."""
         self._due.pop(pod.key, None)
+        return ()
 
-    def _claim(self, claim: ResourceClaim) -> None:
+    def claim_added(self, claim: ResourceClaim) -> Keys:
+        """The pods that have reserved a claim."""
         self._file(claim)
-        self._schedule_users(claim)
+        return self._schedule_users(claim)
 
-    def _claim_updated(self, old: ResourceClaim, new: ResourceClaim) -> None:
+    def claim_updated(self, old: ResourceClaim, new: ResourceClaim) -> Keys:
+        """The pods that have reserved a claim, and those that had."""
         self._file(new)
         if old.status.reserved_for != new.status.reserved_for:
-            self._schedule_users(old)
-        self._schedule_users(new)
+            yield from self._schedule_users(old)
+        yield from self._schedule_users(new)
 
-    def _claim_gone(self, claim: ResourceClaim) -> None:
+    def claim_deleted(self, claim: ResourceClaim) -> Keys:
+        """The pods that had reserved a claim."""
         self._evictions.pop(claim.key, None)
-        self._schedule_users(claim)
+        return self._schedule_users(claim)
 
-    def _slice(self, slice_: ResourceSlice) -> None:
-        self._devices_changed(slice_, self._taints.put(slice_))
+    def slice_added(self, slice_: ResourceSlice) -> Keys:
+        """The users of the devices whose taints have changed."""
+        return self._devices_changed(slice_, self._taints.put(slice_))
 
-    def _slice_updated(self, old: ResourceSlice, new: ResourceSlice) -> None:
+    def slice_updated(self, old: ResourceSlice, new: ResourceSlice) -> Keys:
+        """The same, for both pools if it has another one."""
         if pool_of(old) != pool_of(new):
-            self._slice_gone(old)
-        self._slice(new)
+            yield from self.slice_deleted(old)
+        yield from self.slice_added(new)
 
-    def _slice_gone(self, slice_: ResourceSlice) -> None:
-        self._devices_changed(slice_, self._taints.drop(slice_))
+    def slice_deleted(self, slice_: ResourceSlice) -> Keys:
+        """The users of the devices that are not tainted by it any more."""
+        return self._devices_changed(slice_, self._taints.drop(slice_))
 
-    def _devices_changed(self, slice_: ResourceSlice, devices: set[str]) -> None:
+    def _devices_changed(self, slice_: ResourceSlice, devices: set[str]) -> Keys:
         if not devices:
-            return
+            return ()
         pool = pool_of(slice_)
         claims = self._claims.store.by_index(_POOL, "/".join(pool))
-        self._look_again(claim for claim in claims if any(_is(one, pool, devices) for one in devices_of(claim)))
+        return self._look_again(claim for claim in claims if any(_is(one, pool, devices) for one in devices_of(claim)))
 
-    def _rule(self, rule: DeviceTaintRule) -> None:
+    def rule_added(self, rule: DeviceTaintRule) -> Keys:
+        """The rule, and the users of all devices."""
         if rule.spec.taint.effect == NO_EXECUTE:
             self._taints.rules[rule.name] = rule
         else:
             self._taints.rules.pop(rule.name, None)
-        self.queue.add(f"{RULE}:{rule.name}")
-        self._look_again(self._claims.store.list())
+        yield f"{RULE}:{rule.name}"
+        yield from self._look_again(self._claims.store.list())
 
-    def _rule_updated(self, old: DeviceTaintRule, new: DeviceTaintRule) -> None:
-        if old.spec != new.spec:
-            self._rule(new)
+    def rule_updated(self, old: DeviceTaintRule, new: DeviceTaintRule) -> Keys:
+        """The same, if it says something else."""
+        return self.rule_added(new) if old.spec != new.spec else ()
 
-    def _rule_gone(self, rule: DeviceTaintRule) -> None:
+    def rule_deleted(self, rule: DeviceTaintRule) -> Keys:
+        """The users of all devices, if it made a difference."""
         self._status.evicted.pop((rule.name, rule.uid), None)
-        if self._taints.rules.pop(rule.name, None) is not None:
-            self._look_again(self._claims.store.list())
+        known = self._taints.rules.pop(rule.name, None)
+        return () if known is None else self._look_again(self._claims.store.list())
+
+
+def _report(rule: str) -> After:
+    """Not at once: there may be more to tell soon, and the caches have to show it first."""
+    return After(f"{RULE}:{rule}", PERIOD_S)
 
 
 def _is(device: AllocatedDevice, pool: PoolId, names: set[str]) -> bool:
@@ -252,3 +249,42 @@ def _is(device: AllocatedDevice, pool: PoolId, names: set[str]) -> bool:
 def _pools(claim: ResourceClaim) -> tuple[str, ...]:
     """Index: the pools of the devices of a claim."""
     return tuple({f"{device.driver}/{device.pool}" for device in devices_of(claim)})
+
+
+CONTROLLER = Controller(
+    make=DeviceTaintEvictionController,
+    queues=(
+        Queue(
+            "device-taint-eviction-controller",
+            watches=(
+                Watch(
+                    RESOURCE_CLAIMS,
+                    added=DeviceTaintEvictionController.claim_added,
+                    updated=DeviceTaintEvictionController.claim_updated,
+                    deleted=DeviceTaintEvictionController.claim_deleted,
+                ),
+                Watch(
+                    PODS,
+                    added=DeviceTaintEvictionController.pod_added,
+                    updated=DeviceTaintEvictionController.pod_updated,
+                    deleted=DeviceTaintEvictionController.pod_deleted,
+                ),
+                Watch(
+                    RESOURCE_SLICES,
+                    added=DeviceTaintEvictionController.slice_added,
+                    updated=DeviceTaintEvictionController.slice_updated,
+                    deleted=DeviceTaintEvictionController.slice_deleted,
+                ),
+                Watch(
+                    DEVICE_TAINT_RULES,
+                    added=DeviceTaintEvictionController.rule_added,
+                    updated=DeviceTaintEvictionController.rule_updated,
+                    deleted=DeviceTaintEvictionController.rule_deleted,
+                    when=gate("DRADeviceTaintRules"),
+                ),
+            ),
+            sync=DeviceTaintEvictionController.sync,
+            workers=lambda context: context.config(DeviceTaintEvictionConfig).concurrent_syncs,
+        ),
+    ),
+)

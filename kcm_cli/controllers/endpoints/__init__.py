@@ -1,0 +1,12 @@
+"""endpoints-controller: see ``controller``."""
+
+from kcm_cli.controllers.endpoints.config import EndpointsConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="endpoints-controller",
+    alias="endpoint",
+    client="endpoint-controller",
+    source="endpoint-controller",
+    options=EndpointsConfig,
+)

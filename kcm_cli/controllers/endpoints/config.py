@@ -12,6 +12,7 @@ class EndpointsConfig:
     """Options of the endpoints controller."""
 
     SECTION: ClassVar[str] = "Endpoints-controller"
+    KEY: ClassVar[str] = "EndpointController"
 
     concurrent_syncs: int = option(
         INT32,

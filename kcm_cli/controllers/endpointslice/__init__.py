@@ -1,0 +1,12 @@
+"""endpointslice-controller: see ``controller``."""
+
+from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="endpointslice-controller",
+    alias="endpointslice",
+    client="endpointslice-controller",
+    source="endpoint-slice-controller",
+    options=EndpointSliceConfig,
+)

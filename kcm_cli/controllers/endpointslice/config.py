@@ -12,6 +12,7 @@ class EndpointSliceConfig:
     """Options of the endpointslice controller."""
 
     SECTION: ClassVar[str] = "Endpointslice-controller"
+    KEY: ClassVar[str] = "EndpointSliceController"
 
     concurrent_syncs: int = option(
         INT32,

@@ -12,6 +12,7 @@ class EndpointSliceMirroringConfig:
     """Options of the endpointslice-mirroring controller."""
 
     SECTION: ClassVar[str] = "Endpointslice-mirroring-controller"
+    KEY: ClassVar[str] = "EndpointSliceMirroringController"
 
     concurrent_syncs: int = option(
         INT32,

@@ -12,6 +12,7 @@ class EphemeralVolumeConfig:
     """Options of the ephemeral-volume controller."""
 
     SECTION: ClassVar[str] = "Ephemeral-volume-controller"
+    KEY: ClassVar[str] = "EphemeralVolumeController"
 
     concurrent_syncs: int = option(
         INT32,

@@ -11,15 +11,10 @@ from kcm_cli.controllers.ephemeral_volume import plan
 from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from kcm_cli.controllers.ephemeral_volume.metrics import EphemeralVolumeMetrics
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
 from kcm_cli.planning.pod_claims import CLAIM, claim_name, claims_of
 from kcm_cli.rest.transport import RequestError
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = EphemeralVolumeController(context)
-    count = context.config(EphemeralVolumeConfig).concurrent_syncs
-    return context.worker(controller.queue, controller.sync, count=count, waits_for=controller.informers)
 
 
 class EphemeralVolumeController:
@@ -29,13 +24,9 @@ class EphemeralVolumeController:
         self._client = context.client
         self._recorder = context.recorder_for(plan.SOURCE)
         self._metrics = EphemeralVolumeMetrics(context.metrics)
-        self.queue = context.queue("ephemeral_volume")
-        self._pods = context.informers.get(PODS)
-        self._claims = context.informers.get(PERSISTENT_VOLUME_CLAIMS)
-        self.informers = (self._pods, self._claims)
+        self._pods = context.cache(PODS)
+        self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
         self._pods.store.add_index(CLAIM, claims_of)
-        self._pods.listen(on_add=self._pod)
-        self._claims.listen(on_delete=self._claim_gone)
 
     async def sync(self, key: str) -> None:
         """Make what is missing, until something fails: that is said on the pod."""
@@ -61,16 +52,29 @@ class EphemeralVolumeController:
             self._metrics.failures.inc()
             raise
 
-    # -- events
+    def users_of(self, claim: PersistentVolumeClaim) -> Keys:
+        """The pods that a claim may have been made for."""
+        return (pod.key for pod in self._pods.store.by_index(CLAIM, claim.key) if plan.ephemeral(pod))
 
-    def _pod(self, pod: Pod) -> None:
-        if plan.ephemeral(pod):
-            self.queue.add(pod.key)
 
-    def _claim_gone(self, claim: PersistentVolumeClaim) -> None:
-        for pod in self._pods.store.by_index(CLAIM, claim.key):
-            self._pod(pod)
+def has_ephemeral_volumes(pod: Pod) -> bool:
+    """Whether claims are to be made for it."""
+    return bool(plan.ephemeral(pod))
 
 
 def _text(pod: Pod, volume: Volume, error: Exception) -> str:
     return str(error) if isinstance(error, plan.NotOwner) else f"create PVC {claim_name(pod, volume)}: {error}"
+
+
+CONTROLLER = Controller(
+    make=EphemeralVolumeController,
+    queues=(
+        Queue(
+            "ephemeral_volume",
+            Watch(PODS, added=only(has_ephemeral_volumes)),
+            watches=(Watch(PERSISTENT_VOLUME_CLAIMS, deleted=EphemeralVolumeController.users_of),),
+            sync=EphemeralVolumeController.sync,
+            workers=lambda context: context.config(EphemeralVolumeConfig).concurrent_syncs,
+        ),
+    ),
+)

@@ -12,6 +12,7 @@ class GarbageCollectorConfig:
     """Options of the garbage-collector controller."""
 
     SECTION: ClassVar[str] = "Garbage-collector-controller"
+    KEY: ClassVar[str] = "GarbageCollectorController"
 
     enabled: bool = option(
         BOOL,

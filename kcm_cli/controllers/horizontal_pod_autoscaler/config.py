@@ -12,6 +12,7 @@ class HorizontalPodAutoscalerConfig:
     """Options of the horizontal-pod-autoscaler controller."""
 
     SECTION: ClassVar[str] = "Horizontal-pod-autoscaler-controller"
+    KEY: ClassVar[str] = "HPAController"
 
     concurrent_syncs: int = option(
         INT32,

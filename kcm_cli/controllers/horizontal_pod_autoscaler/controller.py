@@ -22,7 +22,8 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.proposals import MetricFailed
 from kcm_cli.controllers.horizontal_pod_autoscaler.snapshot import Features
 from kcm_cli.controllers.horizontal_pod_autoscaler.targets import Held, ScaleFailed, Targets
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, Selector, parse
@@ -31,7 +32,6 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Update
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.workqueue import RetryLimiter
 
 log = logging.getLogger(__name__)
@@ -60,12 +60,6 @@ class Interval(RetryLimiter):
         return self._interval_s
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = AutoscalerController(context)
-    count = context.config(HorizontalPodAutoscalerConfig).concurrent_syncs
-    return context.worker(controller.queue, controller.sync, count=count, waits_for=controller.informers)
-
-
 class AutoscalerController:
     """Keys are autoscalers. Keeps of each (by uid), in memory only, what it recommended and did lately."""
 
@@ -81,12 +75,10 @@ class AutoscalerController:
         self._apis = MetricsApis(context.client, context.clock)
         self._histories: dict[str, History] = {}
         self._selectors: dict[str, dict[str, Selector]] = {}
-        self.queue = context.queue("horizontalpodautoscaler", Interval(self._config.sync_period_s))
-        self._hpas = context.informers.get(HORIZONTAL_POD_AUTOSCALERS)
+        (self._queue,) = context.queues
+        self._hpas = context.cache(HORIZONTAL_POD_AUTOSCALERS)
         self._fresh = Freshness(self._hpas)
-        self._pods = context.informers.get(PODS)
-        self.informers: tuple[AnyInformer, ...] = (self._hpas, self._pods)
-        self._hpas.listen(on_add=self._seen, on_update=lambda old, new: self._seen(new), on_delete=self._gone)
+        self._pods = context.cache(PODS)
 
     async def sync(self, key: str) -> float | None:
         hpa = self._hpas.store.get(key)
@@ -308,23 +300,43 @@ class AutoscalerController:
 
     # -- events
 
-    def _seen(self, hpa: HorizontalPodAutoscaler) -> None:
-        self.queue.add_rate_limited(hpa.key)
+    def changed(self, hpa: HorizontalPodAutoscaler) -> Keys:
+        """No key at once: it is queued as after a failure, for its next period."""
+        self._queue.add_rate_limited(hpa.key)
         known = self._selectors.setdefault(hpa.namespace, {})
         if hpa.name not in known:
             known[hpa.name] = NOTHING
             self._metrics.count.inc()
+        return ()
 
-    def _gone(self, hpa: HorizontalPodAutoscaler) -> None:
-        self.queue.add(hpa.key)
+    def deleted(self, hpa: HorizontalPodAutoscaler) -> Keys:
+        """The autoscaler, so that its metrics go, too."""
         self._histories.pop(hpa.uid, None)
         known = self._selectors.get(hpa.namespace, {})
         if known.pop(hpa.name, None) is not None:
             self._metrics.count.dec()
         if not known:
             self._selectors.pop(hpa.namespace, None)
+        return (hpa.key,)
 
 
 def _reference(hpa: HorizontalPodAutoscaler) -> str:
     ref = hpa.spec.scale_target_ref
     return f"{ref.kind}/{hpa.namespace}/{ref.name}"
+
+
+CONTROLLER = Controller(
+    make=AutoscalerController,
+    queues=(
+        Queue(
+            "horizontalpodautoscaler",
+            Watch(
+                HORIZONTAL_POD_AUTOSCALERS, changed=AutoscalerController.changed, deleted=AutoscalerController.deleted
+            ),
+            sync=AutoscalerController.sync,
+            workers=lambda context: context.config(HorizontalPodAutoscalerConfig).concurrent_syncs,
+            limiter=lambda context: Interval(context.config(HorizontalPodAutoscalerConfig).sync_period_s),
+        ),
+    ),
+    reads=(PODS,),
+)

@@ -1,0 +1,11 @@
+"""job-controller: see ``controller``."""
+
+from kcm_cli.controllers.job.config import JobConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="job-controller",
+    alias="job",
+    client="job-controller",
+    options=JobConfig,
+)

@@ -12,6 +12,7 @@ class JobConfig:
     """Options of the job controller."""
 
     SECTION: ClassVar[str] = "Job-controller"
+    KEY: ClassVar[str] = "JobController"
 
     concurrent_syncs: int = option(
         INT32,

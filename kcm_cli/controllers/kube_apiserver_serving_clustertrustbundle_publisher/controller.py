@@ -6,10 +6,10 @@ upstream: pkg/controller/certificates/clustertrustbundlepublisher
 """
 
 from kcm_cli.api.certificates import CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES_ALPHA, ClusterTrustBundle
-from kcm_cli.api.resource import Resource
 from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.metrics import SyncMetrics
 from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.plan import SIGNER, plan
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.engine.root_ca import root_ca_of
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.runtime.informer import Scope
@@ -17,37 +17,28 @@ from kcm_cli.runtime.informer import Scope
 _KEY = SIGNER
 
 
-def build(context: ControllerContext) -> Runnable | None:
-    root_ca = root_ca_of(context)
-    if not root_ca:
-        return None
-    publisher = Publisher(context, _resource(context.served), root_ca.decode(errors="replace"))
-    return context.worker(publisher.queue, publisher.sync, count=1, waits_for=(publisher.bundles,))
-
-
-def _resource(served: frozenset[str]) -> Resource[ClusterTrustBundle]:
+def is_alpha(context: ControllerContext) -> bool:
+    """Whether v1alpha1 is served and v1beta1 is not."""
     alpha = f"{CLUSTER_TRUST_BUNDLES_ALPHA.api_version}/{CLUSTER_TRUST_BUNDLES_ALPHA.plural}"
     beta = f"{CLUSTER_TRUST_BUNDLES.api_version}/{CLUSTER_TRUST_BUNDLES.plural}"
-    return CLUSTER_TRUST_BUNDLES_ALPHA if alpha in served and beta not in served else CLUSTER_TRUST_BUNDLES
+    return alpha in context.served and beta not in context.served
 
 
 class Publisher:
     """There is one key: the signer."""
 
-    def __init__(self, context: ControllerContext, resource: Resource[ClusterTrustBundle], ca: str) -> None:
-        self._clock, self._resource, self._ca = context.clock, resource, ca
+    def __init__(self, context: ControllerContext) -> None:
+        self._clock, self._ca = context.clock, root_ca_of(context).decode(errors="replace")
+        self._resource = CLUSTER_TRUST_BUNDLES_ALPHA if is_alpha(context) else CLUSTER_TRUST_BUNDLES
         self._executor = context.executor()
         self._metrics = SyncMetrics(context.metrics)
-        self.queue = context.queue("ca_cert_publisher_cluster_trust_bundles")
-        self.bundles = context.informers.get(resource, Scope(field_selector=f"spec.signerName={SIGNER}"))
-        self.bundles.listen(
-            on_add=self._changed, on_update=lambda old, new: self._changed(new), on_delete=self._changed
-        )
-        self.queue.add(_KEY)
+        self._bundles = context.cache(self._resource).store
+        (queue,) = context.queues
+        queue.add(_KEY)
 
     async def sync(self, key: str) -> None:
         started, code = self._clock.monotonic(), "200"
-        outcome = await self._executor.run(plan(self._resource, self.bundles.store, self._ca))
+        outcome = await self._executor.run(plan(self._resource, self._bundles, self._ca))
         error = outcome.error
         if error is not None:
             code = str(error.status) if isinstance(error, ApiError) else "500"
@@ -55,5 +46,24 @@ class Publisher:
         if error is not None:
             raise error
 
-    def _changed(self, bundle: ClusterTrustBundle) -> None:
-        self.queue.add(_KEY)
+
+def the_signer(publisher: Publisher, bundle: ClusterTrustBundle) -> Keys:
+    """Whichever bundle has changed."""
+    return (_KEY,)
+
+
+_OF_SIGNER = Scope(field_selector=f"spec.signerName={SIGNER}")
+CONTROLLER = Controller(
+    make=Publisher,
+    queues=(
+        Queue(
+            "ca_cert_publisher_cluster_trust_bundles",
+            watches=(
+                Watch(CLUSTER_TRUST_BUNDLES, the_signer, scope=_OF_SIGNER, when=lambda context: not is_alpha(context)),
+                Watch(CLUSTER_TRUST_BUNDLES_ALPHA, the_signer, scope=_OF_SIGNER, when=is_alpha),
+            ),
+            sync=Publisher.sync,
+        ),
+    ),
+    enabled=lambda context: bool(root_ca_of(context)),
+)

@@ -12,6 +12,7 @@ class LegacyTokenCleanerConfig:
     """Options of the legacy-serviceaccount-token-cleaner controller."""
 
     SECTION: ClassVar[str] = "Legacy-serviceaccount-token-cleaner-controller"
+    KEY: ClassVar[str] = "LegacySATokenCleaner"
 
     clean_up_period_s: float = option(
         DURATION,

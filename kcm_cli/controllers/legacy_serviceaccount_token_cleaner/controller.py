@@ -15,9 +15,9 @@ from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.config import Legac
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.plan import Limits, Verdict
 from kcm_cli.controllers.legacy_serviceaccount_token_cleaner.snapshot import POD_SECRETS, secrets_of
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Periodic, Watch
 from kcm_cli.engine.descriptor import StartError
-from kcm_cli.engine.resync import Loop
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
@@ -28,30 +28,20 @@ PERIOD_S = 24 * 3600.0
 SYSTEM = "kube-system"
 
 
-def build(context: ControllerContext) -> Runnable:
-    period_s = context.config(LegacyTokenCleanerConfig).clean_up_period_s
-    if period_s <= 0:
-        raise StartError(f"--legacy-service-account-token-clean-up-period must be greater than 0, but got {period_s}s")
-    cleaner = TokenCleaner(context, period_s)
-    return Loop(
-        name=context.name,
-        clock=context.clock,
-        step=cleaner.clean,
-        pause_s=lambda: PERIOD_S,
-        waits_for=cleaner.informers,
-    )
-
-
 class TokenCleaner:
     """Looks at all token Secrets in one pass."""
 
-    def __init__(self, context: ControllerContext, period_s: float) -> None:
+    def __init__(self, context: ControllerContext) -> None:
+        """Raises StartError."""
+        period_s = context.config(LegacyTokenCleanerConfig).clean_up_period_s
+        if period_s <= 0:
+            flag = "--legacy-service-account-token-clean-up-period"
+            raise StartError(f"{flag} must be greater than 0, but got {period_s}s")
         self._client, self._clock = context.client, context.clock
         self._caches = context.informers
         self._period_s = period_s
-        self._accounts = context.informers.get(SERVICE_ACCOUNTS)
-        self._secrets = context.informers.get(SECRETS, Scope(field_selector=f"type={plan.TYPE}"))
-        self.informers = (self._accounts, self._secrets)
+        self._accounts = context.cache(SERVICE_ACCOUNTS)
+        self._secrets = context.cache(SECRETS)
 
     async def clean(self) -> None:
         """One pass; what fails is left to the next one. Raises what keeps a pass from being made."""
@@ -103,3 +93,10 @@ class TokenCleaner:
             return  # gone, another one of this name, or used since
         except RequestError as error:
             log.error("Token could not be cleaned up", extra={"fields": fields | {"err": str(error)}})
+
+
+CONTROLLER = Controller(
+    make=TokenCleaner,
+    passes=(Periodic(TokenCleaner.clean, pause_s=lambda cleaner: PERIOD_S),),
+    reads=(SERVICE_ACCOUNTS, Watch(SECRETS, scope=Scope(field_selector=f"type={plan.TYPE}"))),
+)

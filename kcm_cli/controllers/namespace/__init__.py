@@ -1,0 +1,11 @@
+"""namespace-controller: see ``controller``."""
+
+from kcm_cli.controllers.namespace.config import NamespaceConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="namespace-controller",
+    alias="namespace",
+    client="namespace-controller",
+    options=NamespaceConfig,
+)

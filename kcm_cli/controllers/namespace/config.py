@@ -12,6 +12,7 @@ class NamespaceConfig:
     """Options of the namespace controller."""
 
     SECTION: ClassVar[str] = "Namespace-controller"
+    KEY: ClassVar[str] = "NamespaceController"
 
     sync_period_s: float = option(
         DURATION,

@@ -13,8 +13,8 @@ from kcm_cli.controllers.namespace.content import Content
 from kcm_cli.controllers.namespace.plan import conditions, wait_s
 from kcm_cli.controllers.namespace.snapshot import Remains
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import with_resync
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import After, Controller, Periodic, Queue, Watch
 from kcm_cli.planning.actions import Path, Value
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
@@ -30,15 +30,6 @@ QPS_TIMES, BURST_TIMES = 20, 100
 FINALIZER = "kubernetes"
 
 
-def build(context: ControllerContext) -> Runnable:
-    config = context.config(NamespaceConfig)
-    controller = NamespaceController(context)
-    worker = context.worker(
-        controller.queue, controller.sync, count=config.concurrent_syncs, waits_for=(controller.namespaces,)
-    )
-    return with_resync(worker, controller.namespaces, config.sync_period_s, controller.changed, context)
-
-
 class NamespaceController:
     """Keys are names of namespaces; only those that are being deleted are queued."""
 
@@ -47,12 +38,12 @@ class NamespaceController:
         self._clock = context.clock
         ordered = context.gates.enabled("OrderedNamespaceDeletion")
         self._content = Content(self._client, context.clock, pods_first=ordered)
-        self.queue = context.queue("namespace", RetryLimiter(maximum_s=LONGEST_RETRY_S))
-        self.namespaces = context.informers.get(NAMESPACES)
-        self.namespaces.listen(on_add=self.changed, on_update=lambda old, new: self.changed(new))
+        (self._queue,) = context.queues
+        self._namespaces = context.cache(NAMESPACES).store
+        self.sync_period_s = context.config(NamespaceConfig).sync_period_s
 
     async def sync(self, key: str) -> float | None:
-        if self.namespaces.store.get(key) is None:
+        if self._namespaces.get(key) is None:
             return None
         try:
             return await self._delete(await self._client.get(NAMESPACES, "", key))
@@ -90,9 +81,15 @@ class NamespaceController:
             log.warning("Could not write the conditions of a namespace", extra={"fields": fields})
             return namespace
 
-    def changed(self, namespace: Namespace) -> None:
-        if namespace.deleting:
-            self.queue.add_after(namespace.name, DELAY_S)
+    def deleting(self, namespace: Namespace) -> tuple[After, ...]:
+        """The namespace, a while after its deletion."""
+        return (After(namespace.name, DELAY_S),) if namespace.deleting else ()
+
+    async def resync(self) -> None:
+        """Queue all that are being deleted."""
+        for namespace in self._namespaces.list():
+            for key, delay_s in self.deleting(namespace):
+                self._queue.add_after(key, delay_s)
 
 
 class ContentRemains(Exception):
@@ -111,3 +108,18 @@ def _finalized(namespace: Namespace) -> dict[Path, Value]:
     if FINALIZER not in namespace.spec.finalizers:
         return {}
     return {("spec", "finalizers"): sorted(set(namespace.spec.finalizers) - {FINALIZER})}
+
+
+CONTROLLER = Controller(
+    make=NamespaceController,
+    queues=(
+        Queue(
+            "namespace",
+            Watch(NAMESPACES, changed=NamespaceController.deleting),
+            sync=NamespaceController.sync,
+            workers=lambda context: context.config(NamespaceConfig).concurrent_syncs,
+            limiter=lambda context: RetryLimiter(maximum_s=LONGEST_RETRY_S),
+        ),
+    ),
+    passes=(Periodic(NamespaceController.resync, pause_s=lambda controller: controller.sync_period_s, delayed=True),),
+)

@@ -1,0 +1,11 @@
+"""node-ipam-controller: see ``controller``."""
+
+from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="node-ipam-controller",
+    alias="nodeipam",
+    client="node-controller",
+    options=NodeIPAMConfig,
+)

@@ -13,6 +13,7 @@ class NodeIPAMConfig:
     """Options of the node-ipam controller."""
 
     SECTION: ClassVar[str] = "Node-ipam-controller"
+    KEY: ClassVar[str] = "NodeIPAMController"
 
     service_cidr: str = option(
         STRING,

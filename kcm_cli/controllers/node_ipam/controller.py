@@ -15,7 +15,8 @@ from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, Unreadabl
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.controllers.node_ipam.metrics import RangeMetrics
 from kcm_cli.controllers.node_ipam.ranges import problems, ranges
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery.addresses import Network
 from kcm_cli.planning.actions import STRATEGIC_MERGE, EventRef, Notice
@@ -29,34 +30,27 @@ ATTEMPTS = 3
 LIST_PAUSE_S, LIST_LIMIT_S = 10.0, 600.0
 
 
-def build(context: ControllerContext) -> Runnable | None:
-    shared, config = context.config(KubeCloudSharedConfig), context.config(NodeIPAMConfig)
-    if not shared.allocate_node_cidrs:
-        return None
-    found = problems(shared, config)
-    if found:
-        raise StartError("; ".join(f"--{text}" for text in found))
-    wanted = ranges(shared, config)
-    for text in wanted.unread:
-        log.warning("No range of service addresses", extra={"fields": {"CIDR": text}})
-    sets = [CIDRSet(network, prefix, RangeMetrics(context.metrics, str(network))) for network, prefix in wanted.cluster]
-    return NodeIPAMController(context, RangeAllocator(sets, wanted))
-
-
 class NodeIPAMController:
     """Keys are names of nodes."""
 
-    def __init__(self, context: ControllerContext, allocator: RangeAllocator) -> None:
+    def __init__(self, context: ControllerContext) -> None:
+        """Raises StartError for ranges that cannot be used."""
+        shared, config = context.config(KubeCloudSharedConfig), context.config(NodeIPAMConfig)
+        found = problems(shared, config)
+        if found:
+            raise StartError("; ".join(f"--{text}" for text in found))
+        wanted = ranges(shared, config)
+        for text in wanted.unread:
+            log.warning("No range of service addresses", extra={"fields": {"CIDR": text}})
+        metrics = context.metrics
+        sets = [CIDRSet(network, prefix, RangeMetrics(metrics, str(network))) for network, prefix in wanted.cluster]
         self._client, self._clock = context.client, context.clock
         self._recorder = context.recorder_for("cidrAllocator")
-        self._allocator = allocator
-        self._queue = context.queue("cidrallocator_node")
-        self._nodes = context.informers.get(NODES)
-        self._nodes.listen(on_add=self._node, on_update=self._updated, on_delete=self._gone)
-        self._worker = context.worker(self._queue, self.sync, count=WORKERS, waits_for=(self._nodes,))
+        self._allocator = RangeAllocator(sets, wanted)
+        self._nodes = context.cache(NODES)
 
-    async def run(self) -> None:
-        """Until cancelled. Raises StartError where the nodes cannot be listed, or have other addresses.
+    async def occupy(self) -> None:
+        """Take the ranges that nodes have. Raises StartError where the nodes cannot be listed, or have other addresses.
 
         Addresses that cannot be read are nobody's: upstream ends for those, too.
         """
@@ -67,7 +61,6 @@ class NodeIPAMController:
                 log.error("Range of a node is left out", extra={"fields": {"node": node.name, "err": str(error)}})
             except CIDRError as error:
                 raise StartError(f"node-ipam-controller: {error}") from error
-        await self._worker.run()
 
     async def _all_nodes(self) -> Listed[Node]:
         """As the server has them now: a cache may not know yet what the manager before this one has given out."""
@@ -118,15 +111,29 @@ class NodeIPAMController:
 
     # -- events
 
-    def _node(self, node: Node) -> None:
-        self._queue.add(node.name)
+    def changed(self, old: Node, new: Node) -> Keys:
+        """The node, if it has no range, or another one."""
+        return (new.name,) if not new.spec.pod_cidrs or new.spec.pod_cidrs != old.spec.pod_cidrs else ()
 
-    def _updated(self, old: Node, new: Node) -> None:
-        if not new.spec.pod_cidrs or new.spec.pod_cidrs != old.spec.pod_cidrs:
-            self._queue.add(new.name)
-
-    def _gone(self, node: Node) -> None:
+    def deleted(self, node: Node) -> Keys:
+        """No node; its range is free."""
         try:
             self._allocator.release(node)
         except CIDRError as error:
             log.error("Error while processing CIDR Release", extra={"fields": {"node": node.name, "err": str(error)}})
+        return ()
+
+
+CONTROLLER = Controller(
+    make=NodeIPAMController,
+    queues=(
+        Queue(
+            "cidrallocator_node",
+            Watch(NODES, added=own_key, updated=NodeIPAMController.changed, deleted=NodeIPAMController.deleted),
+            sync=NodeIPAMController.sync,
+            workers=WORKERS,
+        ),
+    ),
+    prepare=NodeIPAMController.occupy,
+    enabled=lambda context: context.config(KubeCloudSharedConfig).allocate_node_cidrs,
+)

@@ -12,6 +12,7 @@ class NodeLifecycleConfig:
     """Options of the node-lifecycle controller."""
 
     SECTION: ClassVar[str] = "Node-lifecycle-controller"
+    KEY: ClassVar[str] = "NodeLifecycleController"
 
     eviction_rate: float = option(
         FLOAT32,

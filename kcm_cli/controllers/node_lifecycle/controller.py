@@ -9,7 +9,6 @@ upstream: pkg/controller/nodelifecycle
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import msgspec
@@ -35,7 +34,8 @@ from kcm_cli.controllers.node_lifecycle.zones import Rates, ZoneQueue, disruptio
 from kcm_cli.controllers.taint_eviction import controller as taint_eviction
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Loop, Together, for_each
+from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch, own_key
+from kcm_cli.engine.resync import for_each
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.conditions import find
 from kcm_cli.rest.errors import Conflict, NotFound
@@ -51,24 +51,6 @@ NODE_WORKERS, POD_WORKERS = 8, 4
 TAINT_PERIOD_S = 0.1
 ATTEMPTS = 5
 RETRY_S = 0.02
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = NodeLifecycleController(context)
-    nodes = context.worker(
-        controller.node_queue, controller.sync_node, count=NODE_WORKERS, waits_for=controller.informers
-    )
-    pods = context.worker(controller.pod_queue, controller.sync_pod, count=POD_WORKERS, waits_for=controller.informers)
-
-    def loop(step: Callable[[], Awaitable[None]], pause_s: Callable[[], float]) -> Loop:
-        return Loop(name=context.name, clock=context.clock, step=step, pause_s=pause_s, waits_for=controller.informers)
-
-    monitor = loop(controller.monitor, lambda: controller.period_s)
-    parts = (nodes, pods, monitor, loop(controller.evict, controller.eviction_pause_s))
-    if context.gates.enabled("SeparateTaintEvictionController"):
-        return Together(parts)
-    log.info("Running TaintEvictionController as part of NodeLifecyleController")
-    return Together((*parts, taint_eviction.build(replace(context, recorder=context.recorder_for(TAINT_EVICTION)))))
 
 
 class NodeLifecycleController:
@@ -88,19 +70,28 @@ class NodeLifecycleController:
         self._zones: dict[str, ZoneState] = {}
         self._queues: dict[str, ZoneQueue] = {}
         self._retry: set[str] = set()
-        self.node_queue = context.queue("node_lifecycle_controller")
-        self.pod_queue = context.queue("node_lifecycle_controller_pods")
-        self._nodes = context.informers.get(NODES)
-        self._pods = context.informers.get(PODS)
-        self._leases = context.informers.get(LEASES, Scope(namespace=LEASE_NAMESPACE))
-        self.informers = (self._nodes, self._pods, self._leases)
+        self.taint_eviction: Runnable | None = None
+        if not context.gates.enabled("SeparateTaintEvictionController"):
+            log.info("Running TaintEvictionController as part of NodeLifecyleController")
+            own = replace(context, recorder=context.recorder_for(TAINT_EVICTION))
+            self.taint_eviction = taint_eviction.CONTROLLER.build(own)
+        self._nodes = context.cache(NODES)
+        self._pods = context.cache(PODS)
+        self._leases = context.cache(LEASES)
         self._pods.store.add_index(NODE, by_node)
-        self._nodes.listen(
-            on_add=lambda node: self.node_queue.add(node.name),
-            on_update=lambda old, new: self.node_queue.add(new.name),
-            on_delete=self._forget,
-        )
-        self._pods.listen(on_add=lambda pod: self._pod(None, pod), on_update=self._pod)
+
+    def deleted(self, node: Node) -> Keys:
+        """No node; nothing is remembered of this one."""
+        self._forget(node)
+        return ()
+
+    def placed(self, pod: Pod) -> Keys:
+        """The pod, if it is on a node."""
+        return (pod.key,) if pod.spec.node_name else ()
+
+    def moved(self, old: Pod, new: Pod) -> Keys:
+        """The pod, if it has got a node."""
+        return () if old.spec.node_name == new.spec.node_name else self.placed(new)
 
     def _forget(self, node: Node) -> None:
         self._health.pop(node.name, None)
@@ -278,10 +269,6 @@ class NodeLifecycleController:
             if failed is not None:
                 raise failed
 
-    def _pod(self, old: Pod | None, new: Pod) -> None:
-        if new.spec.node_name and (old is None or old.spec.node_name != new.spec.node_name):
-            self.pod_queue.add(new.key)
-
     # -- zones
 
     async def _disruption(self, zones: dict[str, list[Condition | None]], nodes: list[Node]) -> None:
@@ -345,3 +332,28 @@ class NodeLifecycleController:
 
     def _tell(self, node: Node, reason: str, message: str) -> None:
         self._recorder.emit(plan.about(node, reason, f"Node {node.name} event: {message}"))
+
+
+CONTROLLER = Controller(
+    make=NodeLifecycleController,
+    queues=(
+        Queue(
+            "node_lifecycle_controller",
+            Watch(NODES, changed=own_key, deleted=NodeLifecycleController.deleted),
+            sync=NodeLifecycleController.sync_node,
+            workers=NODE_WORKERS,
+        ),
+        Queue(
+            "node_lifecycle_controller_pods",
+            Watch(PODS, added=NodeLifecycleController.placed, updated=NodeLifecycleController.moved),
+            sync=NodeLifecycleController.sync_pod,
+            workers=POD_WORKERS,
+        ),
+    ),
+    reads=(Watch(LEASES, scope=Scope(namespace=LEASE_NAMESPACE)),),
+    passes=(
+        Periodic(NodeLifecycleController.monitor, pause_s=lambda controller: controller.period_s),
+        Periodic(NodeLifecycleController.evict, pause_s=NodeLifecycleController.eviction_pause_s),
+    ),
+    beside=lambda controller: () if controller.taint_eviction is None else (controller.taint_eviction,),
+)

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from kcm_cli.api.storage import VOLUME_ATTACHMENTS, VolumeAttachment
+from kcm_cli.engine.controller import Keys
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import number_of
@@ -36,7 +37,6 @@ class Attacher:
         self._client = client
         self._attachments = attachments
         self._waiting: dict[str, set[asyncio.Event]] = {}
-        attachments.listen(on_add=self._changed, on_update=lambda _, new: self._changed(new), on_delete=self._changed)
 
     async def attach(self, volume: AttachableVolume, node: str) -> None:
         """Attach a volume to a node; done when its attacher says so. Raises AttachError."""
@@ -115,9 +115,11 @@ class Attacher:
             if not waiting:
                 self._waiting.pop(name, None)
 
-    def _changed(self, attachment: VolumeAttachment) -> None:
+    def changed(self, attachment: VolumeAttachment) -> Keys:
+        """No key: it wakes who waits for an attachment."""
         for waiting in self._waiting.get(attachment.name, ()):
             waiting.set()
+        return ()
 
 
 def _is_attached(attachment: VolumeAttachment | None) -> bool:

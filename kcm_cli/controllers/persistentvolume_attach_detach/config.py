@@ -13,6 +13,7 @@ class AttachDetachConfig:
     """Options of the persistentvolume-attach-detach controller."""
 
     SECTION: ClassVar[str] = "Persistentvolume-attach-detach-controller"
+    KEY: ClassVar[str] = "AttachDetachController"
 
     disable_reconciler_sync: bool = option(
         BOOL,

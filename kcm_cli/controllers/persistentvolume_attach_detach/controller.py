@@ -6,18 +6,23 @@ the start and kept by what this controller does. Nodes that do not ask for it ar
 upstream: pkg/controller/volume/attachdetach
 """
 
+import asyncio
 import logging
+from operator import attrgetter
 
+from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
 from kcm_cli.controllers.persistentvolume_attach_detach import flex
 from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
+from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
 from kcm_cli.controllers.persistentvolume_attach_detach.reconciler import Parts, Reconciler
 from kcm_cli.controllers.persistentvolume_attach_detach.verify import Verifier
 from kcm_cli.controllers.persistentvolume_attach_detach.world import World
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Together, every
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch
 from kcm_cli.engine.worker import until_synced
 from kcm_cli.runtime.tasks import Tasks
 
@@ -26,41 +31,30 @@ SOURCE = "attachdetach-controller"
 WORKERS = 10
 
 
-def build(context: ControllerContext) -> Runnable:
-    return AttachDetachController(context)
-
-
 class AttachDetachController:
-    """Runs the parts once the state of the world is known."""
+    """Holds the parts; ``run`` ends what they have begun."""
 
     def __init__(self, context: ControllerContext) -> None:
         metrics = AttachDetachMetrics(context.metrics)
         config = context.config(AttachDetachConfig)
         folder = context.config(PersistentVolumeBinderConfig).flex_volume_plugin_dir
-        self._world = World(context, metrics, "" if context.simulated else folder)
         self._tasks = Tasks(_crashed)
-        attacher = Attacher(context.client, self._world.attachments)
-        reconciler = Reconciler(_parts(context, self._world, attacher, metrics, config), self._tasks)
-        parts: list[Runnable] = [
-            context.worker(self._world.volumes, reconciler.sync, count=WORKERS, waits_for=()),
-            context.worker(self._world.node_queue, self._world.statuses.sync, count=WORKERS, waits_for=()),
-            context.worker(self._world.claims, self._world.sync_claim, count=1, waits_for=()),
-            context.worker(self._world.drivers, self._world.sync_driver, count=1, waits_for=()),
-        ]
-        if not config.disable_reconciler_sync:
-            verifier = Verifier(self._world, attacher, metrics, context.clock)
-            parts.append(every(config.reconciler_sync_period_s, verifier.sweep, context))
-        parts.append(every(flex.SCAN_S, self._world.flex.scan, context))
-        self._running = Together(tuple(parts))
-        self._world.listen()
+        self.world = World(context, metrics, "" if context.simulated else folder)
+        self.attacher = Attacher(context.client, self.world.attachments)
+        self.reconciler = Reconciler(_parts(context, self.world, self.attacher, metrics, config), self._tasks)
+        self.verifier = Verifier(self.world, self.attacher, metrics, context.clock)
+        self.verify_s = 0.0 if config.disable_reconciler_sync else config.reconciler_sync_period_s
+
+    async def prepare(self) -> None:
+        """Learn the state of the world."""
+        await until_synced(self.world.informers)
+        await self.world.flex.scan()
+        await self.world.populate()
 
     async def run(self) -> None:
         """Until cancelled; attaches and detaches under way are left to who comes next."""
-        await until_synced(self._world.informers)
-        await self._world.flex.scan()
-        await self._world.populate()
         try:
-            await self._running.run()
+            await asyncio.get_running_loop().create_future()
         finally:
             await self._tasks.stop()
 
@@ -92,3 +86,53 @@ def _parts(
 
 def _crashed(name: str, error: BaseException) -> None:
     log.error("Operation ended unexpectedly", extra={"fields": {"task": name, "err": str(error)}}, exc_info=error)
+
+
+_world, _attacher = attrgetter("world"), attrgetter("attacher")
+CONTROLLER = Controller(
+    make=AttachDetachController,
+    queues=(  # only that of claims has metrics, as upstream: the others stand for its loop over everything
+        Queue(
+            "attachable_volumes",
+            watches=(
+                Watch(PODS, changed=World.pod_changed, deleted=World.pod_deleted, part=_world),
+                Watch(NODES, changed=World.node_changed, deleted=World.node_deleted, part=_world),
+                Watch(VOLUME_ATTACHMENTS, Attacher.changed, part=_attacher),
+            ),
+            sync=Reconciler.sync,
+            workers=WORKERS,
+            measured=False,
+            part=attrgetter("reconciler"),
+        ),
+        Queue(
+            "attached_volumes_of_nodes",
+            Watch(NODES, added=World.node_made, part=_world),
+            sync=NodeStatuses.sync,
+            workers=WORKERS,
+            measured=False,
+            part=attrgetter("world.statuses"),
+        ),
+        Queue(
+            "pvcs",
+            Watch(PERSISTENT_VOLUME_CLAIMS, changed=World.claim_changed),
+            watches=(Watch(PERSISTENT_VOLUMES, changed=World.claim_of),),
+            sync=World.sync_claim,
+            part=_world,
+        ),
+        Queue(
+            "csidrivers",
+            Watch(CSI_DRIVERS, World.driver_changed),
+            sync=World.sync_driver,
+            measured=False,
+            part=_world,
+        ),
+    ),
+    passes=(
+        Periodic(
+            lambda controller: controller.verifier.sweep(), pause_s=lambda controller: controller.verify_s, delayed=True
+        ),
+        Periodic(lambda controller: controller.world.flex.scan(), pause_s=lambda controller: flex.SCAN_S, delayed=True),
+    ),
+    prepare=AttachDetachController.prepare,
+    beside=lambda controller: (controller,),
+)

@@ -24,6 +24,7 @@ from kcm_cli.controllers.persistentvolume_attach_detach.flex import FlexDrivers
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Keys
 from kcm_cli.engine.resync import for_each
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
@@ -41,7 +42,6 @@ from kcm_cli.planning.volumes.attachable import (
 )
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.store import NODE, by_node
-from kcm_cli.runtime.workqueue import WorkQueue
 
 T = TypeVar("T", bound=Object)
 FLEX = "FlexVolumes that pods describe"
@@ -52,41 +52,27 @@ def _describes_flex(pod: Pod) -> tuple[str, ...]:
 
 
 class World:
-    """``volumes`` and ``node_queue`` take the volumes and nodes to reconcile, ``claims`` the claims.
-
-    Only the last has metrics, as upstream: the others stand for its loop over everything.
-    """
+    """``volumes`` and ``node_queue`` take the volumes and nodes to reconcile."""
 
     def __init__(self, context: ControllerContext, metrics: AttachDetachMetrics, flex_folder: str) -> None:
         self.flex = FlexDrivers(flex_folder, self._flex_drivers)
         self._name = context.name
         self.desired = DesiredState()
         self.actual = ActualState()
-        self.claims = context.queue("pvcs")
-        self.drivers = WorkQueue("csidrivers", context.clock)
-        self.volumes = WorkQueue("attachable_volumes", context.clock)
-        self.node_queue = WorkQueue("attached_volumes_of_nodes", context.clock)
+        self.volumes, self.node_queue, *_ = context.queues
         self._metrics = metrics
         self._populated = False
-        self._pods = context.informers.get(PODS)
-        self.nodes = context.informers.get(NODES)
-        self._claims = context.informers.get(PERSISTENT_VOLUME_CLAIMS)
-        self._volumes = context.informers.get(PERSISTENT_VOLUMES)
-        self._drivers = context.informers.get(CSI_DRIVERS)
-        self.attachments = context.informers.get(VOLUME_ATTACHMENTS)
+        self._pods = context.cache(PODS)
+        self.nodes = context.cache(NODES)
+        self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
+        self._volumes = context.cache(PERSISTENT_VOLUMES)
+        self._drivers = context.cache(CSI_DRIVERS)
+        self.attachments = context.cache(VOLUME_ATTACHMENTS)
         self.informers = (self._pods, self.nodes, self._claims, self._volumes, self._drivers, self.attachments)
         self.statuses = NodeStatuses(context.client, self.nodes.store, self.actual)
         self._pods.store.add_index(CLAIM, claims_of)
         self._pods.store.add_index(FLEX, _describes_flex)
         self._pods.store.add_index(NODE, by_node)
-
-    def listen(self) -> None:
-        """Follow the caches."""
-        self._pods.listen(on_add=self._pod, on_update=lambda _, new: self._pod(new), on_delete=self._pod_gone)
-        self.nodes.listen(on_add=self._node_added, on_update=lambda _, new: self._node(new), on_delete=self._node_gone)
-        self._claims.listen(on_add=self._claim, on_update=lambda _, new: self._claim(new))
-        self._volumes.listen(on_add=self._volume, on_update=lambda _, new: self._volume(new))
-        self._drivers.listen(on_add=self._driver, on_update=lambda _, new: self._driver(new), on_delete=self._driver)
 
     def is_attached(self, volume: AttachableVolume) -> bool:
         """Whether a volume's driver wants it to be attached; a FlexVolume driver has to be there, too."""
@@ -119,7 +105,7 @@ class World:
     async def sync_claim(self, key: str) -> None:
         """A claim may be bound by now: look at the pods that use it."""
         for pod in self._pods.store.by_index(CLAIM, key):
-            self._pod(pod)
+            self._look_at(self.pod_changed(pod))
 
     # -- the start
 
@@ -161,7 +147,7 @@ class World:
             self.actual.uncertain(volume.unique_name, volume, node)
 
     def _read_pod(self, pod: Pod) -> None:
-        self._pod(pod)
+        self._look_at(self.pod_changed(pod))
         self._name_attached(pod)
 
     def _name_attached(self, pod: Pod) -> None:
@@ -174,55 +160,61 @@ class World:
 
     # -- events
 
-    def _pod(self, pod: Pod) -> None:
+    def pod_changed(self, pod: Pod) -> list[str]:
+        """The volumes of a pod that it needs attached from now on, or not any more."""
         if not self._populated or not pod.spec.node_name or not may_be_attached(pod):
-            return
+            return []
         volumes = list(self._attachable(pod))
         self._metrics.pod(pod.uid, pod.spec.node_name, [volume.full_plugin for volume in volumes])
         if plan.is_done(pod):
-            self._look_at(self.desired.remove_pod(pod.uid))
-        elif self.desired.manages(pod.spec.node_name):
-            self._look_at([volume.unique_name for volume in volumes if self.desired.add(pod, volume)])
+            return list(self.desired.remove_pod(pod.uid))
+        if self.desired.manages(pod.spec.node_name):
+            return [volume.unique_name for volume in volumes if self.desired.add(pod, volume)]
+        return []
 
-    def _pod_gone(self, pod: Pod) -> None:
+    def pod_deleted(self, pod: Pod) -> Keys:
+        """The volumes that a pod needed."""
         self._metrics.pod(pod.uid, "", [])
-        self._look_at(self.desired.remove_pod(pod.uid))
+        return self.desired.remove_pod(pod.uid)
 
-    def _node_added(self, node: Node) -> None:
-        self._node(node)
-        if self._populated:
-            self.node_queue.add(node.name)  # a node that was made again knows nothing of its volumes
+    def node_made(self, node: Node) -> Keys:
+        """The node: one that was made again knows nothing of its volumes."""
+        return (node.name,) if self._populated else ()
 
-    def _node(self, node: Node) -> None:
+    def node_changed(self, node: Node) -> Keys:
+        """The volumes that are needed on a node from now on, or not any more."""
         if not self._populated:
-            return
+            return ()
+        names: list[str] = []
         self.actual.set_in_use(node.name, node.status.volumes_in_use)
         if self._manage(node):
             for pod in self._pods.store.by_index(NODE, node.name):
-                self._pod(pod)
-        self._look_at(self._unneeded_on(node.name))
+                names += self.pod_changed(pod)
+        return names + self._unneeded_on(node.name)
 
-    def _node_gone(self, node: Node) -> None:
+    def node_deleted(self, node: Node) -> Keys:
+        """The volumes that were on a node."""
         if not self._populated:
-            return
+            return ()
         self.desired.remove_node(node.name)
         self.actual.set_in_use(node.name, node.status.volumes_in_use)
         self.statuses.forget(node.name)
-        self._look_at(self._unneeded_on(node.name))
+        names = self._unneeded_on(node.name)
         self.actual.forget_node(node.name)
+        return names
 
-    def _claim(self, claim: Object) -> None:
-        if self._populated:
-            self.claims.add(claim.key)
+    def claim_changed(self, claim: Object) -> Keys:
+        """The claim."""
+        return (claim.key,) if self._populated else ()
 
-    def _volume(self, volume: PersistentVolume) -> None:
+    def claim_of(self, volume: PersistentVolume) -> Keys:
+        """The claim that a volume is bound to."""
         ref = volume.spec.claim_ref
-        if ref is not None and self._populated:
-            self.claims.add(f"{ref.namespace}/{ref.name}")
+        return (f"{ref.namespace}/{ref.name}",) if ref is not None and self._populated else ()
 
-    def _driver(self, driver: CsiDriver) -> None:
-        if self._populated:
-            self.drivers.add(driver.name)
+    def driver_changed(self, driver: CsiDriver) -> Keys:
+        """The driver."""
+        return (driver.name,) if self._populated else ()
 
     async def sync_driver(self, key: str) -> None:
         """A driver's volumes may need to be attached from now on, or not any more."""
@@ -230,7 +222,7 @@ class World:
             if wanted.volume.driver == key and not self.is_attached(wanted.volume):
                 self.desired.remove_volume(wanted.volume.unique_name)
                 self.volumes.add(wanted.volume.unique_name)
-        await self._each(self._pods, self._pod)
+        await self._each(self._pods, lambda pod: self._look_at(self.pod_changed(pod)))
 
     def _flex_drivers(self) -> None:
         """FlexVolume drivers have come or gone: their volumes can be attached from now on, or not any more.
@@ -244,7 +236,7 @@ class World:
                 self.desired.remove_volume(wanted.volume.unique_name)
                 self.volumes.add(wanted.volume.unique_name)
         for pod in {pod.uid: pod for pod in self._flex_pods()}.values():
-            self._pod(pod)
+            self._look_at(self.pod_changed(pod))
         self._look_at(found.name for found in self.actual if plugin_of(found.name)[0] not in PLUGINS)
 
     # -- parts

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume, StorageClass
 from kcm_cli.controllers.persistentvolume_binder.snapshot import Snapshot
+from kcm_cli.engine.context import CacheOf
 from kcm_cli.engine.latest import Latest
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.pods import is_stopped
@@ -18,7 +19,6 @@ from kcm_cli.planning.volumes.classes import (
 from kcm_cli.planning.volumes.index import VolumeIndex
 from kcm_cli.planning.volumes.matching import NO_ATTRIBUTES_CLASSES, attributes_class
 from kcm_cli.planning.volumes.names import BIND_COMPLETED
-from kcm_cli.runtime.informers import Informers
 
 
 class Unsupported(Exception):
@@ -36,12 +36,11 @@ class VolumeUnknown(Exception):
 class Caches:
     """Volumes and claims as we wrote them last, free volumes by what they offer, classes, and pods by their claims."""
 
-    def __init__(self, informers: Informers, *, attributes_classes: bool) -> None:
+    def __init__(self, cache: CacheOf, *, attributes_classes: bool) -> None:
         """``attributes_classes``: whether there are such (gate VolumeAttributesClass)."""
         self.attributes_classes = attributes_classes
-        volumes, claims = informers.get(PERSISTENT_VOLUMES), informers.get(PERSISTENT_VOLUME_CLAIMS)
-        classes, pods = informers.get(STORAGE_CLASSES), informers.get(PODS)
-        self.informers = (volumes, claims, classes, pods)
+        volumes, claims = cache(PERSISTENT_VOLUMES), cache(PERSISTENT_VOLUME_CLAIMS)
+        classes, pods = cache(STORAGE_CLASSES), cache(PODS)
         self._shared = volumes.store
         self._index = VolumeIndex()
         self.volumes: Latest[PersistentVolume] = Latest(volumes, self._index.change)

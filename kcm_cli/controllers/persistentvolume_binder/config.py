@@ -12,6 +12,7 @@ class PersistentVolumeBinderConfig:
     """Options of the persistentvolume-binder controller."""
 
     SECTION: ClassVar[str] = "Persistentvolume-binder-controller"
+    KEY: ClassVar[str] = "PersistentVolumeBinderController"
 
     sync_period_s: float = option(
         DURATION,

@@ -9,8 +9,8 @@ upstream: pkg/controller/volume/persistentvolume
 import asyncio
 from typing import assert_never
 
-from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
-from kcm_cli.api.storage import PersistentVolume
+from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume
 from kcm_cli.controllers.persistentvolume_binder import plan
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
@@ -30,8 +30,8 @@ from kcm_cli.controllers.persistentvolume_binder.plan import (
 from kcm_cli.controllers.persistentvolume_binder.provision import Provisioner, operation_of
 from kcm_cli.controllers.persistentvolume_binder.reclaim import Reclaimer, deletion, recycling
 from kcm_cli.controllers.persistentvolume_binder.writes import Writes
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Loop, Together
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
 from kcm_cli.planning.volumes import binding
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
@@ -48,50 +48,32 @@ class InvalidBinding(Exception):
     reason = "InvalidBinding"
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = VolumeBinder(context)
-    waits_for = controller.informers
-    claims = context.worker(controller.claims, controller.sync_claim, count=1, waits_for=waits_for)
-    volumes = context.worker(controller.volumes, controller.sync_volume, count=1, waits_for=waits_for)
-    period_s = max(context.config(PersistentVolumeBinderConfig).sync_period_s, SHORTEST_PERIOD_S)
-    again = Loop(
-        name=context.name,
-        clock=context.clock,
-        step=controller.resync,
-        pause_s=lambda: period_s,
-        waits_for=waits_for,
-    )
-    return Together((claims, volumes, again, *controller.operations))
-
-
 class VolumeBinder:
     """Keys are claims in one queue, names of volumes in the other."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
         attributes_classes = context.gates.enabled("VolumeAttributesClass")
-        self._caches = Caches(context.informers, attributes_classes=attributes_classes)
+        self._caches = Caches(context.cache, attributes_classes=attributes_classes)
         self._metrics = OperationMetrics(context.metrics, context.clock)
         self._writes = Writes(context.client, self._caches, context.recorder)
         self._provisioner = Provisioner(context, self._caches, self._writes, self._metrics)
         self._reclaimer = Reclaimer(context, self._caches, self._writes, self._metrics)
         self.operations = (self._provisioner.operations, self._reclaimer.operations)
-        self.informers = (*self._caches.informers, *self._provisioner.informers)
-        self.claims = context.queue("claims")
-        self.volumes = context.queue("volumes")
-        volumes, claims, *_ = self._caches.informers
-        volumes.listen(on_add=self._volume, on_update=lambda _, new: self._volume(new), on_delete=self._volume_gone)
-        claims.listen(on_add=self._claim, on_update=lambda _, new: self._claim(new), on_delete=self._claim_gone)
+        self._claims, self._volumes = context.queues
+        self.period_s = max(context.config(PersistentVolumeBinderConfig).sync_period_s, SHORTEST_PERIOD_S)
         context.metrics.add(CountCollector(self._caches))
 
     async def resync(self) -> None:
         """Look at everything again that is not as it should be."""
         for n, claim in enumerate(self._caches.claims.store.list(), 1):
-            self._claim(claim)
+            for key in self.unsettled_claim(claim):
+                self._claims.add(key)
             if n % CHUNK == 0:
                 await asyncio.sleep(0)
         for n, volume in enumerate(self._caches.volumes.store.list(), 1):
-            self._volume(volume)
+            for key in self.unsettled_volume(volume):
+                self._volumes.add(key)
             if n % CHUNK == 0:
                 await asyncio.sleep(0)
 
@@ -165,7 +147,7 @@ class VolumeBinder:
                     self._writes.tell_claim(claim, of_claim)
             case Simple.CLAIM_FIRST:
                 if claim is not None:
-                    self.claims.add(claim.key)
+                    self._claims.add(claim.key)
             case Simple.UNBIND:
                 await self._writes.unbind(volume)
             case Simple.ASK:
@@ -185,27 +167,50 @@ class VolumeBinder:
 
     # -- events
 
-    def _claim(self, claim: PersistentVolumeClaim) -> None:
+    def unsettled_claim(self, claim: PersistentVolumeClaim) -> tuple[str, ...]:
+        """The claim, if it is not bound for good."""
         claim = self._caches.claims.get(claim.key) or claim
         volume = self._caches.volumes.get(claim.spec.volume_name)
-        if volume is None or not binding.is_complete(volume, claim):
-            self.claims.add(claim.key)
+        return (claim.key,) if volume is None or not binding.is_complete(volume, claim) else ()
 
-    def _volume(self, volume: PersistentVolume) -> None:
+    def unsettled_volume(self, volume: PersistentVolume) -> tuple[str, ...]:
+        """The volume, if it is not as it should be."""
         volume = self._caches.volumes.get(volume.name) or volume
-        if binding.volume_migration(volume) or not plan.is_settled(volume, self._caches.claim_of(volume)):
-            self.volumes.add(volume.name)
+        settled = not binding.volume_migration(volume) and plan.is_settled(volume, self._caches.claim_of(volume))
+        return () if settled else (volume.name,)
 
-    def _claim_gone(self, claim: PersistentVolumeClaim) -> None:
+    def volumes_of(self, claim: PersistentVolumeClaim) -> Keys:
+        """The volumes that a claim that is gone was bound to."""
         self._metrics.forget(claim.key)
         self._provisioner.operations.forget(operation_of(claim))
-        for name in {claim.spec.volume_name, *self._caches.kept_for(claim.key)} - {""}:
-            self.volumes.add(name)
+        return {claim.spec.volume_name, *self._caches.kept_for(claim.key)} - {""}
 
-    def _volume_gone(self, volume: PersistentVolume) -> None:
+    def claim_of(self, volume: PersistentVolume) -> Keys:
+        """The claim that a volume that is gone was bound to."""
         self._metrics.ended(volume.name)
         for operation in (recycling(volume), deletion(volume)):
             self._reclaimer.operations.forget(operation)
         ref = volume.spec.claim_ref
-        if ref is not None:
-            self.claims.add(f"{ref.namespace}/{ref.name}")
+        return () if ref is None else (f"{ref.namespace}/{ref.name}",)
+
+
+CONTROLLER = Controller(
+    make=VolumeBinder,
+    queues=(
+        Queue(
+            "claims",
+            Watch(PERSISTENT_VOLUME_CLAIMS, changed=VolumeBinder.unsettled_claim),
+            watches=(Watch(PERSISTENT_VOLUMES, deleted=VolumeBinder.claim_of),),
+            sync=VolumeBinder.sync_claim,
+        ),
+        Queue(
+            "volumes",
+            Watch(PERSISTENT_VOLUMES, changed=VolumeBinder.unsettled_volume),
+            watches=(Watch(PERSISTENT_VOLUME_CLAIMS, deleted=VolumeBinder.volumes_of),),
+            sync=VolumeBinder.sync_volume,
+        ),
+    ),
+    reads=(STORAGE_CLASSES, PODS, NODES),
+    passes=(Periodic(VolumeBinder.resync, pause_s=lambda binder: binder.period_s),),
+    beside=lambda binder: binder.operations,
+)

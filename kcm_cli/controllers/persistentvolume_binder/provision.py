@@ -54,8 +54,7 @@ class Provisioner:
         self._writes = writes
         self._metrics = metrics
         self._paths = HostPaths(context.rng, simulated=context.simulated)
-        self._nodes = context.informers.get(NODES)
-        self.informers = (self._nodes,)
+        self._nodes = context.cache(NODES)
         self.operations = Operations(context.clock, context.name)
 
     def provision(self, claim: PersistentVolumeClaim) -> None:

@@ -12,7 +12,8 @@ from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.controllers.persistentvolume_expander import flex, plan
 from kcm_cli.controllers.persistentvolume_expander.flex import Step
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.engine.storage_operations import StorageOperations
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Patch
@@ -21,11 +22,6 @@ from kcm_cli.rest.transport import RequestError
 
 WORKERS = 10
 OPERATION = "expand_volume"
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = ExpandController(context)
-    return context.worker(controller.queue, controller.sync, count=WORKERS, waits_for=(controller.claims,))
 
 
 class ExpandController:
@@ -37,12 +33,10 @@ class ExpandController:
         self._recovers = context.gates.enabled("RecoverVolumeExpansionFailure")
         self._recorder = context.recorder_for(plan.SOURCE)
         self._operations = StorageOperations(context.metrics)
-        self.queue = context.queue("volume_expand")
-        self.claims = context.informers.get(PERSISTENT_VOLUME_CLAIMS)
-        self.claims.listen(on_add=self._claim, on_update=self._updated)
+        self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS).store
 
     async def sync(self, key: str) -> None:
-        claim = self.claims.store.get(key)
+        claim = self._claims.get(key)
         if claim is None:
             return
         volume = await self._client.get(PERSISTENT_VOLUMES, "", claim.spec.volume_name)
@@ -102,12 +96,23 @@ class ExpandController:
             self._recorder.emit(flex.failed(claim, f"{failure}: {error}"))
             raise
 
-    # -- events
+    def bound(self, claim: PersistentVolumeClaim) -> Keys:
+        """The claim, if it has a volume that can grow."""
+        return (claim.key,) if claim.status.phase == "Bound" and claim.spec.volume_name else ()
 
-    def _claim(self, claim: PersistentVolumeClaim) -> None:
-        if claim.status.phase == "Bound" and claim.spec.volume_name:
-            self.queue.add(claim.key)
+    def grown(self, old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> Keys:
+        """The claim, if it asks for more than before."""
+        return self.bound(new) if plan.grew(old, new) else ()
 
-    def _updated(self, old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> None:
-        if plan.grew(old, new):
-            self._claim(new)
+
+CONTROLLER = Controller(
+    make=ExpandController,
+    queues=(
+        Queue(
+            "volume_expand",
+            Watch(PERSISTENT_VOLUME_CLAIMS, added=ExpandController.bound, updated=ExpandController.grown),
+            sync=ExpandController.sync,
+            workers=WORKERS,
+        ),
+    ),
+)

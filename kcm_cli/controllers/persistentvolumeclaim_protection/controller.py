@@ -9,7 +9,8 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeCla
 from kcm_cli.controllers.persistentvolumeclaim_protection import plan
 from kcm_cli.controllers.persistentvolumeclaim_protection.plan import FINALIZER
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.protection import is_held, lacks, protection, release
@@ -19,25 +20,17 @@ Uses = Callable[[Pod, PersistentVolumeClaim], bool]
 _NOTHING: tuple[str, Listed[Pod]] = ("", Listed([], ""))
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = ClaimProtectionController(context)
-    return context.worker(controller.queue, controller.sync, count=1, waits_for=controller.informers)
-
-
 class ClaimProtectionController:
     """Keys are claims."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock
         self._notes_use = context.gates.enabled("PersistentVolumeClaimUnusedSinceTime")
-        self.queue = context.queue("pvcprotection")
-        self._claims = context.informers.get(PERSISTENT_VOLUME_CLAIMS)
-        self._pods = context.informers.get(PODS)
-        self.informers = (self._claims, self._pods)
+        (self._queue,) = context.queues
+        self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
+        self._pods = context.cache(PODS)
         self._listed: tuple[str, Listed[Pod]] = _NOTHING
         self._pods.store.add_index(CLAIM, claims_of)
-        self._claims.listen(on_add=self._claim, on_update=lambda old, new: self._claim(new))
-        self._pods.listen(on_add=self._pod, on_update=self._pod_updated, on_delete=self._free)
 
     async def sync(self, key: str) -> None:
         claim = self._claims.store.get(key)
@@ -49,7 +42,7 @@ class ClaimProtectionController:
             await writes.update(self._client, release(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER))
         elif lacks(claim, FINALIZER):
             await writes.update(self._client, protection(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER))
-        if not len(self.queue):
+        if not len(self._queue):
             self._listed = _NOTHING  # it is not kept longer than it is of use
 
     async def _note_use(self, claim: PersistentVolumeClaim) -> bool:
@@ -87,20 +80,39 @@ class ClaimProtectionController:
 
     # -- events
 
-    def _claim(self, claim: PersistentVolumeClaim) -> None:
+    def needing_work(self, claim: PersistentVolumeClaim) -> Keys:
+        """The claim, if there may be something to write."""
         unsaid = self._notes_use and plan.says_unused(claim) is None
-        if unsaid or is_held(claim, FINALIZER) or lacks(claim, FINALIZER):
-            self.queue.add(claim.key)
+        return (claim.key,) if unsaid or is_held(claim, FINALIZER) or lacks(claim, FINALIZER) else ()
 
-    def _pod(self, pod: Pod) -> None:
-        if self._notes_use or plan.may_free(pod):
-            self._free(pod)
+    def freed_by(self, pod: Pod) -> Keys:
+        """The claims of a pod that may use them no more."""
+        return claims_of(pod) if self._notes_use or plan.may_free(pod) else ()
 
-    def _pod_updated(self, old: Pod, new: Pod) -> None:
-        self._pod(new)
-        if old.uid != new.uid:
-            self._free(old)
+    def freed_between(self, old: Pod, new: Pod) -> Keys:
+        """The same; also the claims of another pod of that name."""
+        return (*self.freed_by(new), *(claims_of(old) if old.uid != new.uid else ()))
 
-    def _free(self, pod: Pod) -> None:
-        for key in claims_of(pod):
-            self.queue.add(key)
+    def claims_of(self, pod: Pod) -> Keys:
+        """The claims of a pod that is gone."""
+        return claims_of(pod)
+
+
+CONTROLLER = Controller(
+    make=ClaimProtectionController,
+    queues=(
+        Queue(
+            "pvcprotection",
+            Watch(PERSISTENT_VOLUME_CLAIMS, changed=ClaimProtectionController.needing_work),
+            watches=(
+                Watch(
+                    PODS,
+                    added=ClaimProtectionController.freed_by,
+                    updated=ClaimProtectionController.freed_between,
+                    deleted=ClaimProtectionController.claims_of,
+                ),
+            ),
+            sync=ClaimProtectionController.sync,
+        ),
+    ),
+)

@@ -12,6 +12,7 @@ class PodGarbageCollectorConfig:
     """Options of the pod-garbage-collector controller."""
 
     SECTION: ClassVar[str] = "Pod-garbage-collector-controller"
+    KEY: ClassVar[str] = "PodGCController"
 
     terminated_pod_threshold: int = option(
         INT32,

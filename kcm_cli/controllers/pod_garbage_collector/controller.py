@@ -14,8 +14,9 @@ from kcm_cli.controllers.pod_garbage_collector import plan
 from kcm_cli.controllers.pod_garbage_collector.config import PodGarbageCollectorConfig
 from kcm_cli.controllers.pod_garbage_collector.plan import Reason
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Loop, for_each
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Periodic
+from kcm_cli.engine.resync import for_each
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
 from kcm_cli.rest.errors import NotFound
@@ -38,31 +39,20 @@ _ORPHANED: Doc = {
 }
 
 
-def build(context: ControllerContext) -> Runnable:
-    collector = PodGarbageCollector(context, context.config(PodGarbageCollectorConfig).terminated_pod_threshold)
-    return Loop(
-        name=context.name,
-        clock=context.clock,
-        step=collector.sweep,
-        pause_s=lambda: PERIOD_S,
-        waits_for=collector.informers,
-    )
-
-
 class PodGarbageCollector:
-    """One sweep after another. ``queue``: nodes of some pod that have been unknown for the quarantine."""
+    """One sweep after another. ``queue``: nodes of some pod that have been unknown for the quarantine; the sweep
+    itself takes them from there."""
 
-    def __init__(self, context: ControllerContext, threshold: int) -> None:
+    def __init__(self, context: ControllerContext) -> None:
         self._name = context.name
         self._clock = context.clock
         self.queue = context.queue("orphaned_pods_nodes")
         self._client = context.client
-        self._threshold = threshold
+        self._threshold = context.config(PodGarbageCollectorConfig).terminated_pod_threshold
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
-        self._pods = context.informers.get(PODS)
+        self._pods = context.cache(PODS)
         self._pods.store.add_index(NODE, by_node)
-        self._nodes = context.informers.get(NODES)
-        self.informers = (self._pods, self._nodes)
+        self._nodes = context.cache(NODES)
         labels = ("namespace", "reason")
         self._deleted = context.metrics.counter(
             "pod_gc_collector_force_delete_pods_total", "How many pods were deleted by force.", labels=labels
@@ -154,3 +144,10 @@ class _Oldest:
         """The oldest ones; nothing may be added any more."""
         self._runs[-1].sort(key=plan.age)
         return plan.oldest_first(self._runs, count)
+
+
+CONTROLLER = Controller(
+    make=PodGarbageCollector,
+    passes=(Periodic(PodGarbageCollector.sweep, pause_s=lambda collector: PERIOD_S),),
+    reads=(PODS, NODES),
+)

@@ -1,0 +1,9 @@
+"""podgroup-protection-controller: see ``controller``."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="podgroup-protection-controller",
+    client="podgroup-protection-controller",
+    gates=("GenericWorkload",),
+)

@@ -6,7 +6,8 @@ upstream: pkg/controller/scheduling/podgroupprotection
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
 from kcm_cli.planning.pods import is_terminal
 from kcm_cli.planning.protection import is_held, release
 from kcm_cli.planning.resource_claims import group_key, member_of
@@ -23,23 +24,14 @@ def active_member_of(pod: Pod) -> tuple[str, ...]:
     return () if is_terminal(pod) else member_of(pod)
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = PodGroupProtectionController(context)
-    return context.worker(controller.queue, controller.sync, count=1, waits_for=controller.informers)
-
-
 class PodGroupProtectionController:
     """Keys are PodGroups."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
-        self.queue = context.queue("podgroupprotection")
-        self._groups = context.informers.get(POD_GROUPS)
-        self._pods = context.informers.get(PODS)
-        self.informers = (self._groups, self._pods)
+        self._groups = context.cache(POD_GROUPS)
+        self._pods = context.cache(PODS)
         self._pods.store.add_index(_ACTIVE, active_member_of)
-        self._groups.listen(on_add=self._group, on_update=lambda old, new: self._group(new))
-        self._pods.listen(on_add=self._pod, on_update=lambda old, new: self._pod(new), on_delete=self._freed)
 
     async def sync(self, key: str) -> float | None:
         group = self._groups.store.get(key)
@@ -50,17 +42,35 @@ class PodGroupProtectionController:
         await writes.update(self._client, release(POD_GROUPS, group, FINALIZER))
         return None
 
-    # -- events
+    def group_of_ended(self, pod: Pod) -> Keys:
+        """The group of a pod that has ended."""
+        return self.group_of(pod) if is_terminal(pod) else ()
 
-    def _group(self, group: PodGroup) -> None:
-        if is_held(group, FINALIZER):
-            self.queue.add(group.key)
-
-    def _pod(self, pod: Pod) -> None:
-        if is_terminal(pod):
-            self._freed(pod)
-
-    def _freed(self, pod: Pod) -> None:
+    def group_of(self, pod: Pod) -> Keys:
+        """The group of a pod that is gone."""
         key = group_key(pod)
-        if key:
-            self.queue.add(key)
+        return (key,) if key else ()
+
+
+def is_ending(group: PodGroup) -> bool:
+    """Whether only its finalizer keeps it."""
+    return is_held(group, FINALIZER)
+
+
+CONTROLLER = Controller(
+    make=PodGroupProtectionController,
+    queues=(
+        Queue(
+            "podgroupprotection",
+            Watch(POD_GROUPS, changed=only(is_ending)),
+            watches=(
+                Watch(
+                    PODS,
+                    changed=PodGroupProtectionController.group_of_ended,
+                    deleted=PodGroupProtectionController.group_of,
+                ),
+            ),
+            sync=PodGroupProtectionController.sync,
+        ),
+    ),
+)

@@ -1,0 +1,11 @@
+"""replicaset-controller: see ``controller``."""
+
+from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="replicaset-controller",
+    alias="replicaset",
+    client="replicaset-controller",
+    options=ReplicaSetConfig,
+)

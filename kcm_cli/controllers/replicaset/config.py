@@ -12,6 +12,7 @@ class ReplicaSetConfig:
     """Options of the replicaset controller."""
 
     SECTION: ClassVar[str] = "Replicaset-controller"
+    KEY: ClassVar[str] = "ReplicaSetController"
 
     concurrent_syncs: int = option(
         INT32,

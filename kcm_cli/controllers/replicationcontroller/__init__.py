@@ -1,0 +1,12 @@
+"""replicationcontroller-controller: see ``controller``."""
+
+from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="replicationcontroller-controller",
+    alias="replicationcontroller",
+    client="replication-controller",
+    source="replication-controller",
+    options=ReplicationControllerConfig,
+)

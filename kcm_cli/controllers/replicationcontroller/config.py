@@ -12,6 +12,7 @@ class ReplicationControllerConfig:
     """Options of the replicationcontroller controller."""
 
     SECTION: ClassVar[str] = "Replicationcontroller-controller"
+    KEY: ClassVar[str] = "ReplicationController"
 
     concurrent_syncs: int = option(
         INT32,

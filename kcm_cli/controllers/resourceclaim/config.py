@@ -12,6 +12,7 @@ class ResourceClaimConfig:
     """Options of the resourceclaim controller."""
 
     SECTION: ClassVar[str] = "Resourceclaim-controller"
+    KEY: ClassVar[str] = "ResourceClaimController"
 
     concurrent_syncs: int = option(
         INT32,

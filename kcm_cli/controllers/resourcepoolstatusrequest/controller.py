@@ -16,22 +16,12 @@ from kcm_cli.controllers.resourcepoolstatusrequest import plan
 from kcm_cli.controllers.resourcepoolstatusrequest.metrics import RequestMetrics
 from kcm_cli.engine import writes
 from kcm_cli.engine.cleaning import Cleaner
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Together
-from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, only
 from kcm_cli.planning.actions import Update
-from kcm_cli.runtime.workqueue import WorkQueue
 
 RETRIES = 5
 CLEANING_S = 600.0
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = PoolStatusController(context)
-    worker = context.worker(
-        controller.queue, controller.sync, count=1, waits_for=controller.informers, retry=RetryPolicy(RETRIES)
-    )
-    return Together((worker, Cleaner(context, RESOURCE_POOL_STATUS_REQUESTS, plan.is_over).every(CLEANING_S)))
 
 
 class PoolStatusController:
@@ -40,12 +30,10 @@ class PoolStatusController:
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock
         self._metrics = RequestMetrics(context.metrics)
-        self.queue = WorkQueue("resourcepoolstatusrequest", context.clock)  # upstream's has no metrics either
-        self._requests = context.informers.get(RESOURCE_POOL_STATUS_REQUESTS)
-        self._slices = context.informers.get(RESOURCE_SLICES)
-        self._claims = context.informers.get(RESOURCE_CLAIMS)
-        self.informers = (self._requests, self._slices, self._claims)
-        self._requests.listen(on_add=self._request, on_update=lambda old, new: self._request(new))
+        self._requests = context.cache(RESOURCE_POOL_STATUS_REQUESTS)
+        self._slices = context.cache(RESOURCE_SLICES)
+        self._claims = context.cache(RESOURCE_CLAIMS)
+        self.answered = Cleaner(context, RESOURCE_POOL_STATUS_REQUESTS, plan.is_over)
 
     async def sync(self, key: str) -> None:
         request = self._requests.store.get(key)
@@ -60,6 +48,23 @@ class PoolStatusController:
         finally:
             self._metrics.processed(request.spec.driver, self._clock.monotonic() - started, failed=failed)
 
-    def _request(self, request: ResourcePoolStatusRequest) -> None:
-        if request.status is None:
-            self.queue.add(request.key)
+
+def is_open(request: ResourcePoolStatusRequest) -> bool:
+    """Whether it has no answer yet."""
+    return request.status is None
+
+
+CONTROLLER = Controller(
+    make=PoolStatusController,
+    queues=(
+        Queue(
+            "resourcepoolstatusrequest",
+            Watch(RESOURCE_POOL_STATUS_REQUESTS, changed=only(is_open)),
+            sync=PoolStatusController.sync,
+            retries=RETRIES,
+            measured=False,  # nor does upstream
+        ),
+    ),
+    reads=(RESOURCE_SLICES, RESOURCE_CLAIMS),
+    passes=(Periodic(lambda controller: controller.answered.clean(), pause_s=lambda controller: CLEANING_S),),
+)

@@ -1,0 +1,11 @@
+"""resourcequota-controller: see ``controller``."""
+
+from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="resourcequota-controller",
+    alias="resourcequota",
+    client="resourcequota-controller",
+    options=ResourceQuotaConfig,
+)

@@ -12,6 +12,7 @@ class ResourceQuotaConfig:
     """Options of the resourcequota controller."""
 
     SECTION: ClassVar[str] = "Resourcequota-controller"
+    KEY: ClassVar[str] = "ResourceQuotaController"
 
     sync_period_s: float = option(
         DURATION,

@@ -12,18 +12,14 @@ from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, CsiDriver, Pers
 from kcm_cli.controllers.selinux_warning import plan
 from kcm_cli.controllers.selinux_warning.conflicts import Conflict, SharedVolumes
 from kcm_cli.controllers.selinux_warning.metrics import ConflictMetrics
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
 from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.runtime.informer import Scope
 
 SOURCE = "selinux_warning"
 NOT_ENDED = Scope(field_selector="status.phase!=Succeeded,status.phase!=Failed")
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = SELinuxWarningController(context)
-    return context.worker(controller.queue, controller.sync, count=1, waits_for=controller.informers)
 
 
 class SELinuxWarningController:
@@ -34,17 +30,11 @@ class SELinuxWarningController:
         self._with_labels = context.gates.enabled("SELinuxMountReadWriteOncePod")
         self._shared = SharedVolumes(ConflictMetrics(context.metrics).changed)
         self._uids: dict[str, str] = {}
-        self.queue = context.queue("selinux_warning")
-        self._pods = context.informers.get(MOUNTING_PODS, NOT_ENDED)
-        self._claims = context.informers.get(PERSISTENT_VOLUME_CLAIMS)
-        self._volumes = context.informers.get(PERSISTENT_VOLUMES)
-        self._drivers = context.informers.get(CSI_DRIVERS)
-        self.informers = (self._pods, self._claims, self._volumes, self._drivers)
+        self._pods = context.cache(MOUNTING_PODS)
+        self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
+        self._volumes = context.cache(PERSISTENT_VOLUMES)
+        self._drivers = context.cache(CSI_DRIVERS)
         self._pods.store.add_index(CLAIM, claims_of)
-        self._pods.listen(on_add=self._pod, on_update=self._pod_updated, on_delete=self._pod)
-        self._claims.listen(on_add=self._claim, on_update=self._claim_updated)
-        self._volumes.listen(on_add=self._volume, on_update=self._volume_updated)
-        self._drivers.listen(on_add=self._driver, on_update=self._driver_updated, on_delete=self._driver)
 
     async def sync(self, key: str) -> None:
         """Look at all mounts of a pod; what stood in the way of some is raised at the end."""
@@ -89,39 +79,67 @@ class SELinuxWarningController:
 
     # -- events
 
-    def _pod(self, pod: MountingPod) -> None:
-        self.queue.add(pod.key)
+    def pod_updated(self, old: MountingPod, new: MountingPod) -> Keys:
+        """The pod, if it has got an ephemeral container: nothing else of it changes."""
+        return (new.key,) if old.spec.ephemeral_containers != new.spec.ephemeral_containers else ()
 
-    def _pod_updated(self, old: MountingPod, new: MountingPod) -> None:
-        if old.spec.ephemeral_containers != new.spec.ephemeral_containers:
-            self._pod(new)
+    def users_of_claim(self, claim: PersistentVolumeClaim) -> Keys:
+        """The pods that use a bound claim."""
+        return self._users(claim.key) if claim.spec.volume_name else ()
 
-    def _claim(self, claim: PersistentVolumeClaim) -> None:
-        if claim.spec.volume_name:
-            self._users(claim.key)
+    def claim_updated(self, old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> Keys:
+        """The pods that use a claim that may have been bound."""
+        same = (old.spec.volume_name, old.status.phase) == (new.spec.volume_name, new.status.phase)
+        return () if same else self.users_of_claim(new)
 
-    def _claim_updated(self, old: PersistentVolumeClaim, new: PersistentVolumeClaim) -> None:
-        if (old.spec.volume_name, old.status.phase) != (new.spec.volume_name, new.status.phase):
-            self._claim(new)
-
-    def _volume(self, volume: PersistentVolume) -> None:
+    def users_of_volume(self, volume: PersistentVolume) -> Keys:
+        """The pods that use the claim that a volume is bound to."""
         ref = volume.spec.claim_ref
-        if ref is not None and ref.uid:
-            self._users(f"{ref.namespace}/{ref.name}")
+        return self._users(f"{ref.namespace}/{ref.name}") if ref is not None and ref.uid else ()
 
-    def _volume_updated(self, old: PersistentVolume, new: PersistentVolume) -> None:
+    def volume_updated(self, old: PersistentVolume, new: PersistentVolume) -> Keys:
+        """The same, if that is another claim than before."""
         before, after = old.spec.claim_ref, new.spec.claim_ref
-        if after is not None and (before is None or before.uid != after.uid):
-            self._volume(new)
+        another = after is not None and (before is None or before.uid != after.uid)
+        return self.users_of_volume(new) if another else ()
 
-    def _users(self, claim: str) -> None:
-        for pod in self._pods.store.by_index(CLAIM, claim):
-            self._pod(pod)
+    def pods_of_driver(self, driver: CsiDriver) -> Keys:
+        """The pods that use volumes of a driver."""
+        return self._shared.pods_of_driver(driver.name)
 
-    def _driver(self, driver: CsiDriver) -> None:
-        for key in self._shared.pods_of_driver(driver.name):
-            self.queue.add(key)
+    def driver_updated(self, old: CsiDriver, new: CsiDriver) -> Keys:
+        """The same, if it mounts otherwise than before."""
+        same = bool(old.spec.se_linux_mount) == bool(new.spec.se_linux_mount)
+        return () if same else self.pods_of_driver(new)
 
-    def _driver_updated(self, old: CsiDriver, new: CsiDriver) -> None:
-        if bool(old.spec.se_linux_mount) != bool(new.spec.se_linux_mount):
-            self._driver(new)
+    def _users(self, claim: str) -> Keys:
+        return [pod.key for pod in self._pods.store.by_index(CLAIM, claim)]
+
+
+CONTROLLER = Controller(
+    make=SELinuxWarningController,
+    queues=(
+        Queue(
+            "selinux_warning",
+            Watch(MOUNTING_PODS, own_key, updated=SELinuxWarningController.pod_updated, scope=NOT_ENDED),
+            watches=(
+                Watch(
+                    PERSISTENT_VOLUME_CLAIMS,
+                    added=SELinuxWarningController.users_of_claim,
+                    updated=SELinuxWarningController.claim_updated,
+                ),
+                Watch(
+                    PERSISTENT_VOLUMES,
+                    added=SELinuxWarningController.users_of_volume,
+                    updated=SELinuxWarningController.volume_updated,
+                ),
+                Watch(
+                    CSI_DRIVERS,
+                    SELinuxWarningController.pods_of_driver,
+                    updated=SELinuxWarningController.driver_updated,
+                ),
+            ),
+            sync=SELinuxWarningController.sync,
+        ),
+    ),
+)

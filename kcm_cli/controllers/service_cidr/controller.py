@@ -12,8 +12,8 @@ from kcm_cli.api.networking import IP_ADDRESSES, SERVICE_CIDRS, IPAddress, Servi
 from kcm_cli.component.logs import V2
 from kcm_cli.controllers.service_cidr import plan
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.planning.actions import APPLY, Notice, Patch, ref_to
 from kcm_cli.planning.protection import is_held, lacks
@@ -28,26 +28,16 @@ WORKERS = 5
 MAX_RETRIES = 15
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = ServiceCIDRController(context)
-    retry = RetryPolicy(MAX_RETRIES)
-    return context.worker(controller.queue, controller.sync, count=WORKERS, waits_for=controller.informers, retry=retry)
-
-
 class ServiceCIDRController:
     """Keys are names of ServiceCIDRs."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock
         self._recorder = context.recorder
-        self.queue = context.queue("ipaddresses")
-        self._ranges = context.informers.get(SERVICE_CIDRS)
-        self._addresses = context.informers.get(IP_ADDRESSES)
-        self.informers = (self._ranges, self._addresses)
+        self._ranges = context.cache(SERVICE_CIDRS)
+        self._addresses = context.cache(IP_ADDRESSES)
         self._ending = asyncio.Lock()
         """Two ranges that hold one another's addresses must not go at the same time."""
-        self._ranges.listen(on_add=self._added, on_update=lambda old, new: self.queue.add(new.name))
-        self._addresses.listen(on_add=self._address, on_delete=self._address)
 
     async def sync(self, key: str) -> float | None:
         current = self._ranges.store.get(key)
@@ -112,13 +102,37 @@ class ServiceCIDRController:
 
     # -- events
 
-    def _added(self, one: ServiceCIDR) -> None:
-        """A new range may hold the addresses that others cannot go for."""
-        for name in {one.name, *plan.overlapping(one, self._ranges.store)}:
-            self.queue.add(name)
+    def overlapping(self, one: ServiceCIDR) -> Keys:
+        """A new range and those whose addresses it may hold, so that they can go."""
+        return {one.name, *plan.overlapping(one, self._ranges.store)}
 
-    def _address(self, obj: IPAddress) -> None:
+    def ranges_of(self, obj: IPAddress) -> Keys:
+        """The ranges that hold an address."""
         address = plan.address_of(obj)
-        if address is not None:
-            for name in plan.containing(address, self._ranges.store):
-                self.queue.add(name)
+        return () if address is None else plan.containing(address, self._ranges.store)
+
+
+def changed(controller: ServiceCIDRController, old: ServiceCIDR, new: ServiceCIDR) -> Keys:
+    """The range alone: what it holds never changes."""
+    return (new.name,)
+
+
+CONTROLLER = Controller(
+    make=ServiceCIDRController,
+    queues=(
+        Queue(
+            "ipaddresses",
+            Watch(SERVICE_CIDRS, added=ServiceCIDRController.overlapping, updated=changed),
+            watches=(
+                Watch(
+                    IP_ADDRESSES,
+                    added=ServiceCIDRController.ranges_of,
+                    deleted=ServiceCIDRController.ranges_of,
+                ),
+            ),
+            sync=ServiceCIDRController.sync,
+            workers=WORKERS,
+            retries=MAX_RETRIES,
+        ),
+    ),
+)

@@ -12,6 +12,7 @@ class ServiceConfig:
     """Options of the service-lb controller, which only cloud controller managers run."""
 
     SECTION: ClassVar[str] = "Service-lb-controller"
+    KEY: ClassVar[str] = "ServiceController"
 
     concurrent_syncs: int = option(
         INT32,

@@ -3,16 +3,12 @@
 upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go
 """
 
-from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS, Namespace, ServiceAccount
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.api.core import NAMESPACES, SERVICE_ACCOUNTS, ServiceAccount
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
 from kcm_cli.rest.errors import AlreadyExists, ApiError
 
 NAME = "default"
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = ServiceAccountController(context)
-    return context.worker(controller.queue, controller.sync, count=1, waits_for=controller.informers)
 
 
 class ServiceAccountController:
@@ -20,12 +16,8 @@ class ServiceAccountController:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
-        self.queue = context.queue("serviceaccount")
-        self._namespaces = context.informers.get(NAMESPACES)
-        self._accounts = context.informers.get(SERVICE_ACCOUNTS)
-        self.informers = (self._namespaces, self._accounts)
-        self._namespaces.listen(on_add=self._changed, on_update=lambda old, new: self._changed(new))
-        self._accounts.listen(on_delete=self._account_deleted)
+        self._namespaces = context.cache(NAMESPACES)
+        self._accounts = context.cache(SERVICE_ACCOUNTS)
 
     async def sync(self, key: str) -> None:
         namespace = self._namespaces.store.get(key)
@@ -39,13 +31,25 @@ class ServiceAccountController:
             if not error.namespace_terminating:
                 raise
 
-    def _changed(self, namespace: Namespace) -> None:
-        self.queue.add(namespace.name)
-
-    def _account_deleted(self, account: ServiceAccount) -> None:
-        self.queue.add(account.namespace)
-
 
 def account(namespace: str) -> dict[str, object]:
     """The service account that pods of this namespace use if they name none."""
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}}
+
+
+def namespace_of(controller: ServiceAccountController, account: ServiceAccount) -> Keys:
+    """The namespace of an account that is gone."""
+    return (account.namespace,)
+
+
+CONTROLLER = Controller(
+    make=ServiceAccountController,
+    queues=(
+        Queue(
+            "serviceaccount",
+            Watch(NAMESPACES, changed=own_key),
+            watches=(Watch(SERVICE_ACCOUNTS, deleted=namespace_of),),
+            sync=ServiceAccountController.sync,
+        ),
+    ),
+)

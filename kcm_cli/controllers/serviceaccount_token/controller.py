@@ -13,9 +13,8 @@ from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.serviceaccount_token import plan
 from kcm_cli.controllers.serviceaccount_token.tokens import TokenSigner
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Together
-from kcm_cli.engine.retry import RetryPolicy
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.engine.root_ca import root_ca_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta
@@ -30,38 +29,16 @@ MAX_RETRIES = 10
 QUEUE = "serviceaccount_tokens_service"
 
 
-def build(context: ControllerContext) -> Runnable | None:
-    config = context.config(ServiceAccountTokenConfig)
-    if not config.service_account_key_file:
-        return None
-    signer = TokenSigner.from_file(config.service_account_key_file)
-    controller = TokenController(context, signer, root_ca_of(context))
-    retry = RetryPolicy(MAX_RETRIES)
-    queues = ((controller.account_queue, controller.sync_account), (controller.secret_queue, controller.sync_secret))
-    return Together(
-        tuple(
-            context.worker(queue, sync, count=config.concurrent_syncs, waits_for=controller.informers, retry=retry)
-            for queue, sync in queues
-        )
-    )
-
-
 class TokenController:
     """Keys carry what a sync must know of an object that may be gone: namespace, name, uid (, account, its uid)."""
 
-    def __init__(self, context: ControllerContext, signer: TokenSigner, root_ca: bytes) -> None:
+    def __init__(self, context: ControllerContext) -> None:
+        """Raises StartError."""
         self._client = context.client
-        self._signer = signer
-        self._root_ca = root_ca
-        self.account_queue = context.queue(QUEUE)
-        self.secret_queue = context.queue(QUEUE)
-        self._accounts = context.informers.get(SERVICE_ACCOUNTS)
-        self._secrets = context.informers.get(SECRETS, Scope(field_selector=f"type={plan.TYPE}"))
-        self.informers = (self._accounts, self._secrets)
-        self._accounts.listen(
-            on_add=self._account, on_update=lambda old, new: self._account(new), on_delete=self._account
-        )
-        self._secrets.listen(on_add=self._secret, on_update=lambda old, new: self._secret(new), on_delete=self._secret)
+        self._signer = TokenSigner.from_file(context.config(ServiceAccountTokenConfig).service_account_key_file)
+        self._root_ca = root_ca_of(context)
+        self._accounts = context.cache(SERVICE_ACCOUNTS)
+        self._secrets = context.cache(SECRETS)
 
     async def sync_account(self, key: str) -> None:
         """The tokens of an account that is gone go too."""
@@ -162,18 +139,45 @@ class TokenController:
         except NotFound:
             return
 
-    # -- events
+    def account_key(self, account: ServiceAccount) -> Keys:
+        """The account, as it was."""
+        return (_key(account.namespace, account.name, account.uid),)
 
-    def _account(self, account: ServiceAccount) -> None:
-        self.account_queue.add(_key(account.namespace, account.name, account.uid))
-
-    def _secret(self, secret: Secret) -> None:
-        if secret.type == plan.TYPE:
-            notes = secret.annotations
-            account = (notes.get(plan.ACCOUNT_NAME, ""), notes.get(plan.ACCOUNT_UID, ""))
-            self.secret_queue.add(_key(secret.namespace, secret.name, secret.uid, *account))
+    def secret_key(self, secret: Secret) -> Keys:
+        """The token, with the account that it names."""
+        if secret.type != plan.TYPE:
+            return ()
+        notes = secret.annotations
+        account = (notes.get(plan.ACCOUNT_NAME, ""), notes.get(plan.ACCOUNT_UID, ""))
+        return (_key(secret.namespace, secret.name, secret.uid, *account),)
 
 
 def _key(*parts: str) -> str:
     """What annotations say may be any text, so nothing can stand between them."""
     return codec.encode(parts).decode()
+
+
+def _workers(context: ControllerContext) -> int:
+    return context.config(ServiceAccountTokenConfig).concurrent_syncs
+
+
+CONTROLLER = Controller(
+    make=TokenController,
+    queues=(
+        Queue(
+            QUEUE,
+            Watch(SERVICE_ACCOUNTS, TokenController.account_key),
+            sync=TokenController.sync_account,
+            workers=_workers,
+            retries=MAX_RETRIES,
+        ),
+        Queue(
+            QUEUE,
+            Watch(SECRETS, TokenController.secret_key, scope=Scope(field_selector=f"type={plan.TYPE}")),
+            sync=TokenController.sync_secret,
+            workers=_workers,
+            retries=MAX_RETRIES,
+        ),
+    ),
+    enabled=lambda context: bool(context.config(ServiceAccountTokenConfig).service_account_key_file),
+)

@@ -1,0 +1,11 @@
+"""statefulset-controller: see ``controller``."""
+
+from kcm_cli.controllers.statefulset.config import StatefulSetConfig
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="statefulset-controller",
+    alias="statefulset",
+    client="statefulset-controller",
+    options=StatefulSetConfig,
+)

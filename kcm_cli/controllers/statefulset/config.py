@@ -12,6 +12,7 @@ class StatefulSetConfig:
     """Options of the statefulset controller."""
 
     SECTION: ClassVar[str] = "Statefulset-controller"
+    KEY: ClassVar[str] = "StatefulSetController"
 
     concurrent_syncs: int = option(
         INT32,

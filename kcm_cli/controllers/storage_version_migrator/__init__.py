@@ -1,0 +1,10 @@
+"""storage-version-migrator-controller: see ``controller``."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="storage-version-migrator-controller",
+    alias="svm",
+    client="storage-version-migrator-controller",
+    gates=("StorageVersionMigrator", "InformerResourceVersion"),
+)

@@ -9,6 +9,7 @@ upstream: pkg/controller/storageversionmigrator
 """
 
 import logging
+from operator import attrgetter
 
 from kcm_cli.api.storagemigration import STORAGE_VERSION_MIGRATIONS, StorageVersionMigration
 from kcm_cli.component.logs import V4
@@ -16,8 +17,8 @@ from kcm_cli.controllers.storage_version_migrator import plan
 from kcm_cli.controllers.storage_version_migrator.plan import State
 from kcm_cli.controllers.storage_version_migrator.runner import MigrationRunner
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Together
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.planning.actions import APPLY, Update
 from kcm_cli.rest.errors import ApiError, Conflict, TooManyRequests
 from kcm_cli.rest.listing import list_all, read_page
@@ -38,18 +39,6 @@ class NotYet(Exception):
     reason = "NotYet"
 
 
-def build(context: ControllerContext) -> Runnable:
-    runner, migrator = MigrationRunner(context), Migrator(context)
-    waits_for = (migrator.migrations,)
-    return Together(
-        (
-            context.worker(runner.queue, runner.sync, count=1, waits_for=waits_for),
-            context.worker(migrator.version_queue, migrator.sync_version, count=1, waits_for=waits_for),
-            context.worker(migrator.queue, migrator.sync, count=WORKERS, waits_for=waits_for),
-        )
-    )
-
-
 class Migrator:
     """Keys are names of migrations."""
 
@@ -57,14 +46,12 @@ class Migrator:
         self._client, self._clock = context.client, context.clock
         self._bulk = context.client.faster(QPS_TIMES, BURST_TIMES)
         self._mapper = Mapper(context.client, context.clock)
-        self.version_queue = context.queue("resource-version-controller")
-        self.queue = context.queue(NAME)
-        self.migrations = context.informers.get(STORAGE_VERSION_MIGRATIONS)
-        self.migrations.listen(on_add=self._changed, on_update=lambda old, new: self._changed(new))
+        self.runner = MigrationRunner(context)
+        self._migrations = context.cache(STORAGE_VERSION_MIGRATIONS).store
 
     async def sync_version(self, key: str) -> None:
         """Note the version that the server is at."""
-        migration = self.migrations.store.get(key)
+        migration = self._migrations.get(key)
         if migration is None or not plan.runs(migration) or migration.status.resource_version:
             return
         served = await self._served(migration)
@@ -79,7 +66,7 @@ class Migrator:
 
     async def sync(self, key: str) -> None:
         """Write the objects anew. An error that may pass is raised: then all is looked at again."""
-        migration = self.migrations.store.get(key)
+        migration = self._migrations.get(key)
         if migration is None or not plan.runs(migration) or not migration.status.resource_version:
             return
         served = await self._served(migration)
@@ -142,7 +129,36 @@ class Migrator:
         if update is not None:
             await writes.update(self._client, update)
 
-    def _changed(self, migration: StorageVersionMigration) -> None:
-        if plan.runs(migration):
-            queue = self.queue if migration.status.resource_version else self.version_queue
-            queue.add(migration.name)
+    def without_version(self, migration: StorageVersionMigration) -> Keys:
+        """A migration that runs, and for which no version is noted."""
+        return (migration.name,) if plan.runs(migration) and not migration.status.resource_version else ()
+
+    def with_version(self, migration: StorageVersionMigration) -> Keys:
+        """A migration that runs, and whose objects can be written anew."""
+        return (migration.name,) if plan.runs(migration) and migration.status.resource_version else ()
+
+
+_VERSION_QUEUE = "resource-version-controller"
+"""Of both: upstream's migrationrunner.go names its queue so, too."""
+CONTROLLER = Controller(
+    make=Migrator,
+    queues=(
+        Queue(
+            _VERSION_QUEUE,
+            Watch(STORAGE_VERSION_MIGRATIONS, MigrationRunner.resource_of),
+            sync=MigrationRunner.sync,
+            part=attrgetter("runner"),
+        ),
+        Queue(
+            _VERSION_QUEUE,
+            Watch(STORAGE_VERSION_MIGRATIONS, changed=Migrator.without_version),
+            sync=Migrator.sync_version,
+        ),
+        Queue(
+            NAME,
+            Watch(STORAGE_VERSION_MIGRATIONS, changed=Migrator.with_version),
+            sync=Migrator.sync,
+            workers=WORKERS,
+        ),
+    ),
+)

@@ -13,6 +13,7 @@ from kcm_cli.controllers.storage_version_migrator import plan
 from kcm_cli.controllers.storage_version_migrator.plan import State
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Keys
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import APPLY
 from kcm_cli.rest.errors import Conflict, NotFound
@@ -27,15 +28,11 @@ class MigrationRunner:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock
-        self.queue = context.queue("resource-version-controller")  # upstream: migrationrunner.go names it so
-        self.migrations = context.informers.get(STORAGE_VERSION_MIGRATIONS)
-        self.migrations.store.add_index(RESOURCE, lambda one: (plan.key_of(one.spec.resource),))
-        self.migrations.listen(
-            on_add=self._changed, on_update=lambda old, new: self._changed(new), on_delete=self._changed
-        )
+        self._migrations = context.cache(STORAGE_VERSION_MIGRATIONS).store
+        self._migrations.add_index(RESOURCE, lambda one: (plan.key_of(one.spec.resource),))
 
     async def sync(self, key: str) -> None:
-        migrations = self.migrations.store.by_index(RESOURCE, key)
+        migrations = self._migrations.by_index(RESOURCE, key)
         for ended in plan.ended(migrations):
             await self._end(key, ended)
         waiting = plan.next_one(migrations)
@@ -77,5 +74,6 @@ class MigrationRunner:
                 if attempt == ATTEMPTS:
                     raise
 
-    def _changed(self, migration: StorageVersionMigration) -> None:
-        self.queue.add(plan.key_of(migration.spec.resource))
+    def resource_of(self, migration: StorageVersionMigration) -> Keys:
+        """The resource that a migration is for."""
+        return (plan.key_of(migration.spec.resource),)

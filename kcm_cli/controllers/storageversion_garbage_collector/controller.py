@@ -9,8 +9,8 @@ from kcm_cli.api.apiserverinternal import STORAGE_VERSIONS, StorageVersion
 from kcm_cli.api.coordination import LEASES, Lease
 from kcm_cli.controllers.storageversion_garbage_collector import plan
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Together
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.planning.actions import Delete
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.listing import list_all
@@ -21,25 +21,12 @@ NAMESPACE = "kube-system"
 QUEUE = "storage_version_garbage_collector"
 
 
-def build(context: ControllerContext) -> Runnable:
-    collector = StorageVersionCollector(context)
-    parts = ((collector.lease_queue, collector.sync_lease), (collector.version_queue, collector.sync_version))
-    return Together(tuple(context.worker(queue, sync, count=1, waits_for=collector.informers) for queue, sync in parts))
-
-
 class StorageVersionCollector:
     """Keys are names of leases that went, and of StorageVersions with entries that no lease stands for."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock
-        self.lease_queue = context.queue(f"{QUEUE}_leases")
-        self.version_queue = context.queue(f"{QUEUE}_storageversions")
-        scope = Scope(namespace=NAMESPACE, label_selector=f"{plan.IDENTITY}={plan.SERVER}")
-        self._leases = context.informers.get(LEASES, scope)
-        self._versions = context.informers.get(STORAGE_VERSIONS)
-        self.informers = (self._leases, self._versions)
-        self._leases.listen(on_delete=lambda lease: self.lease_queue.add(lease.name))
-        self._versions.listen(on_add=self._version, on_update=lambda old, new: self._version(new))
+        self._leases = context.cache(LEASES)
 
     async def sync_lease(self, key: str) -> None:
         """A server is gone: its entries go everywhere. Raises the first error, after all have been tried."""
@@ -81,6 +68,30 @@ class StorageVersionCollector:
         except NotFound:
             return None
 
-    def _version(self, versions: StorageVersion) -> None:
-        if any(self._leases.store.get(f"{NAMESPACE}/{name}") is None for name in plan.servers(versions)):
-            self.version_queue.add(versions.name)
+    def leaseless(self, versions: StorageVersion) -> Keys:
+        """A StorageVersion with entries of servers that have no lease."""
+        without = any(self._leases.store.get(f"{NAMESPACE}/{name}") is None for name in plan.servers(versions))
+        return (versions.name,) if without else ()
+
+
+def name_of(collector: StorageVersionCollector, lease: Lease) -> Keys:
+    """The name of a lease that is gone: that of its server."""
+    return (lease.name,)
+
+
+_SERVERS = Scope(namespace=NAMESPACE, label_selector=f"{plan.IDENTITY}={plan.SERVER}")
+CONTROLLER = Controller(
+    make=StorageVersionCollector,
+    queues=(
+        Queue(
+            f"{QUEUE}_leases",
+            Watch(LEASES, deleted=name_of, scope=_SERVERS),
+            sync=StorageVersionCollector.sync_lease,
+        ),
+        Queue(
+            f"{QUEUE}_storageversions",
+            Watch(STORAGE_VERSIONS, changed=StorageVersionCollector.leaseless),
+            sync=StorageVersionCollector.sync_version,
+        ),
+    ),
+)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.controllers.taint_eviction import plan
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Together
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.planning.actions import EventRef, Notice
 from kcm_cli.planning.pod_status import DISRUPTION_TARGET, status_patch
@@ -25,14 +25,6 @@ _DISRUPTED: Doc = {
     "reason": "DeletionByTaintManager",
     "message": "Taint manager: deleting due to NoExecute taint",
 }
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = TaintEvictionController(context)
-    work = ((controller.node_queue, controller.sync_node), (controller.queue, controller.sync))
-    return Together(
-        tuple(context.worker(queue, sync, count=WORKERS, waits_for=controller.informers) for queue, sync in work)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +45,10 @@ class TaintEvictionController:
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
         self._comparisons = context.gates.enabled("TaintTolerationComparisonOperators")
         self._scheduled: dict[str, Eviction] = {}
-        self.node_queue = context.queue("noexec_taint_node")
-        self.queue = context.queue("noexec_taint_pod")
-        self._nodes = context.informers.get(NODES)
-        self._pods = context.informers.get(PODS)
-        self.informers = (self._nodes, self._pods)
+        _, self._queue = context.queues
+        self._nodes = context.cache(NODES)
+        self._pods = context.cache(PODS)
         self._pods.store.add_index(NODE, by_node)
-        self._nodes.listen(
-            on_add=lambda node: self.node_queue.add(node.name),
-            on_update=self._node,
-            on_delete=lambda node: self.node_queue.add(node.name),
-        )
-        self._pods.listen(
-            on_add=lambda pod: self._pod(None, pod), on_update=self._pod, on_delete=lambda pod: self.queue.add(pod.key)
-        )
         self._deletions = context.metrics.counter(
             "taint_eviction_controller_pod_deletions_total", "How many pods were evicted."
         ).labels()
@@ -81,7 +63,7 @@ class TaintEvictionController:
         if self._nodes.store.get(key) is None:
             return
         for number, pod in enumerate(self._pods.store.by_index(NODE, key), 1):
-            self.queue.add(pod.key)
+            self._queue.add(pod.key)
             if number % PODS_AT_ONCE == 0:
                 await asyncio.sleep(0)
 
@@ -159,17 +141,39 @@ class TaintEvictionController:
         ref = EventRef(PODS.api_version, PODS.kind, namespace, name, "")
         self._recorder.emit(Notice(ref, "Normal", "TaintManagerEviction", f"{what} {key}"))
 
-    # -- events
+    def tainted(self, old: Node, new: Node) -> Keys:
+        """The node, if its NoExecute taints have changed."""
+        return (new.name,) if plan.executing(old) != plan.executing(new) else ()
 
-    def _node(self, old: Node, new: Node) -> None:
-        if plan.executing(old) != plan.executing(new):
-            self.node_queue.add(new.name)
+    def placed(self, pod: Pod) -> Keys:
+        """The pod, if it is on a node."""
+        return (pod.key,) if pod.spec.node_name else ()
 
-    def _pod(self, old: Pod | None, new: Pod) -> None:
-        same = (
-            old is not None
-            and old.spec.node_name == new.spec.node_name
-            and old.spec.tolerations == new.spec.tolerations
-        )
-        if new.spec.node_name and not same:
-            self.queue.add(new.key)
+    def moved(self, old: Pod, new: Pod) -> Keys:
+        """The pod, if it has another node or other tolerations."""
+        same = old.spec.node_name == new.spec.node_name and old.spec.tolerations == new.spec.tolerations
+        return () if same else self.placed(new)
+
+
+CONTROLLER = Controller(
+    make=TaintEvictionController,
+    queues=(
+        Queue(
+            "noexec_taint_node",
+            Watch(NODES, own_key, updated=TaintEvictionController.tainted),
+            sync=TaintEvictionController.sync_node,
+            workers=WORKERS,
+        ),
+        Queue(
+            "noexec_taint_pod",
+            Watch(
+                PODS,
+                added=TaintEvictionController.placed,
+                updated=TaintEvictionController.moved,
+                deleted=own_key,
+            ),
+            sync=TaintEvictionController.sync,
+            workers=WORKERS,
+        ),
+    ),
+)

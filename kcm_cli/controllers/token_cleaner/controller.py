@@ -5,16 +5,12 @@ upstream: pkg/controller/bootstrap/tokencleaner.go
 
 import math
 
-from kcm_cli.api.core import SECRETS, Secret
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.api.core import SECRETS
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
 from kcm_cli.planning import bootstrap_tokens
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.runtime.informer import Scope
-
-
-def build(context: ControllerContext) -> Runnable:
-    cleaner = TokenCleaner(context)
-    return context.worker(cleaner.queue, cleaner.sync, count=1, waits_for=(cleaner.secrets,))
 
 
 class TokenCleaner:
@@ -22,13 +18,10 @@ class TokenCleaner:
 
     def __init__(self, context: ControllerContext) -> None:
         self._client, self._clock = context.client, context.clock
-        self.queue = context.queue("token_cleaner")
-        scope = Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR)
-        self.secrets = context.informers.get(SECRETS, scope)
-        self.secrets.listen(on_add=self._secret, on_update=lambda old, new: self._secret(new))
+        self._secrets = context.cache(SECRETS).store
 
     async def sync(self, key: str) -> float | None:
-        secret = self.secrets.store.get(key)
+        secret = self._secrets.get(key)
         left_s = math.inf if secret is None else bootstrap_tokens.left_s(secret, self._clock.now())
         if secret is None or math.isinf(left_s):
             return None
@@ -41,5 +34,18 @@ class TokenCleaner:
             return None  # gone, another one, or prolonged: the watch will tell
         return None
 
-    def _secret(self, secret: Secret) -> None:
-        self.queue.add(secret.key)
+
+CONTROLLER = Controller(
+    make=TokenCleaner,
+    queues=(
+        Queue(
+            "token_cleaner",
+            Watch(
+                SECRETS,
+                changed=own_key,
+                scope=Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR),
+            ),
+            sync=TokenCleaner.sync,
+        ),
+    ),
+)

@@ -1,0 +1,9 @@
+"""ttl-controller: see ``controller``."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="ttl-controller",
+    alias="ttl",
+    client="ttl-controller",
+)

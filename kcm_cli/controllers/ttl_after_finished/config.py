@@ -12,6 +12,7 @@ class TTLAfterFinishedConfig:
     """Options of the ttl-after-finished controller."""
 
     SECTION: ClassVar[str] = "Ttl-after-finished-controller"
+    KEY: ClassVar[str] = "TTLAfterFinishedController"
 
     concurrent_syncs: int = option(
         INT32,

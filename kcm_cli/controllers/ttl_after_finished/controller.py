@@ -7,18 +7,13 @@ upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
 
 from datetime import datetime
 
-from kcm_cli.api.batch import JOBS, Job
+from kcm_cli.api.batch import JOBS
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
 from kcm_cli.controllers.ttl_after_finished.metrics import TTLMetrics
 from kcm_cli.controllers.ttl_after_finished.plan import expires, expiry
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Queue, Watch, only
 from kcm_cli.rest.errors import NotFound
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = TTLAfterFinishedController(context)
-    count = context.config(TTLAfterFinishedConfig).concurrent_syncs
-    return context.worker(controller.queue, controller.sync, count=count, waits_for=(controller.jobs,))
 
 
 class TTLAfterFinishedController:
@@ -28,12 +23,10 @@ class TTLAfterFinishedController:
         self._client = context.client
         self._clock = context.clock
         self._metrics = TTLMetrics(context.metrics)
-        self.queue = context.queue("ttl_jobs_to_delete")
-        self.jobs = context.informers.get(JOBS)
-        self.jobs.listen(on_add=self._job, on_update=lambda old, new: self._job(new))
+        self._jobs = context.cache(JOBS).store
 
     async def sync(self, key: str) -> float | None:
-        job = self.jobs.store.get(key)
+        job = self._jobs.get(key)
         moment = None if job is None else expiry(job)
         if job is None or moment is None:
             return None
@@ -57,6 +50,15 @@ class TTLAfterFinishedController:
     def _left_s(self, moment: datetime) -> float:
         return (moment - self._clock.now()).total_seconds()
 
-    def _job(self, job: Job) -> None:
-        if expires(job):
-            self.queue.add(job.key)
+
+CONTROLLER = Controller(
+    make=TTLAfterFinishedController,
+    queues=(
+        Queue(
+            "ttl_jobs_to_delete",
+            Watch(JOBS, changed=only(expires)),
+            sync=TTLAfterFinishedController.sync,
+            workers=lambda context: context.config(TTLAfterFinishedConfig).concurrent_syncs,
+        ),
+    ),
+)

@@ -12,6 +12,7 @@ class ValidatingAdmissionPolicyStatusConfig:
     """Options of the validatingadmissionpolicy-status controller."""
 
     SECTION: ClassVar[str] = "Validatingadmissionpolicy-status-controller"
+    KEY: ClassVar[str] = "ValidatingAdmissionPolicyStatusController"
 
     concurrent_syncs: int = option(
         INT32,

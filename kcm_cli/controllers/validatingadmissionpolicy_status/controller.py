@@ -11,7 +11,8 @@ from kcm_cli.api.admissionregistration import VALIDATING_ADMISSION_POLICIES, Val
 from kcm_cli.controllers.validatingadmissionpolicy_status import kinds
 from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
 from kcm_cli.controllers.validatingadmissionpolicy_status.kinds import Kind
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Queue, Watch, only
 from kcm_cli.engine.door import Door
 from kcm_cli.planning.actions import APPLY
 from kcm_cli.rest.errors import NotFound
@@ -25,24 +26,16 @@ NAME = "validatingadmissionpolicy-status"
 FRESH_S = 1.0
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = PolicyStatusController(context)
-    count = context.config(ValidatingAdmissionPolicyStatusConfig).concurrent_syncs
-    return context.worker(controller.queue, controller.sync, count=count, waits_for=(controller.policies,))
-
-
 class PolicyStatusController:
     """Keys are names of policies."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
         self._mapper = Mapper(context.client, context.clock)
-        self.queue = context.queue(NAME)
-        self.policies = context.informers.get(VALIDATING_ADMISSION_POLICIES)
-        self.policies.listen(on_add=self._policy, on_update=lambda old, new: self._policy(new))
+        self._policies = context.cache(VALIDATING_ADMISSION_POLICIES).store
 
     async def sync(self, key: str) -> None:
-        policy = self.policies.store.get(key)
+        policy = self._policies.get(key)
         if policy is None or _is_checked(policy):
             return
         # imported here: without a policy nobody needs the language
@@ -73,10 +66,6 @@ class PolicyStatusController:
             served = await self._mapper.discovery(younger_than_s=FRESH_S)
         return kinds.kinds(policy, served)
 
-    def _policy(self, policy: ValidatingAdmissionPolicy) -> None:
-        if not _is_checked(policy):
-            self.queue.add(policy.name)
-
 
 class _Types:
     """The types of kinds, for one look at a policy: each group version is fetched once."""
@@ -104,3 +93,16 @@ class _Types:
 
 def _is_checked(policy: ValidatingAdmissionPolicy) -> bool:
     return policy.metadata.generation <= policy.status.observed_generation
+
+
+CONTROLLER = Controller(
+    make=PolicyStatusController,
+    queues=(
+        Queue(
+            NAME,
+            Watch(VALIDATING_ADMISSION_POLICIES, changed=only(lambda policy: not _is_checked(policy))),
+            sync=PolicyStatusController.sync,
+            workers=lambda context: context.config(ValidatingAdmissionPolicyStatusConfig).concurrent_syncs,
+        ),
+    ),
+)

@@ -1,0 +1,9 @@
+"""volumeattributesclass-protection-controller: see ``controller``."""
+
+from kcm_cli.engine.descriptor import Descriptor
+
+DESCRIPTOR = Descriptor(
+    name="volumeattributesclass-protection-controller",
+    client="volumeattributesclass-protection-controller",
+    gates=("VolumeAttributesClass",),
+)

@@ -74,7 +74,7 @@ class Twin:
         self._informers = Informers(kubelet, self.clock, self._rng())
         self._names = EventNames(self.clock, EVENT_OFFSET_NS)
         self._events = Events(kubelet, self._names, self.clock)
-        grace_s = config.component.node_lifecycle.monitor_grace_period_s
+        grace_s = config.component.controllers.node_lifecycle.monitor_grace_period_s
         nodes = self._informers.get(NODES)
         self.agents = TwinAgents(nodes, self.store, self.clock, max(HEARTBEAT_S, 0.7 * grace_s))
         self._kubelets = Kubelets(

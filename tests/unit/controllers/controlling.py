@@ -12,7 +12,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.workqueue import WorkqueueCollector
 from kcm_cli.component.version import effective_version
 from kcm_cli.engine.door import Interceptor
-from kcm_cli.manager.controller_map import CONTROLLERS
+from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import DEFAULT_BURST, DEFAULT_QPS, Unlimited, limiter
@@ -83,7 +83,7 @@ async def controllers(
     wanted = set(names)
     stop = asyncio.Event()
     context = RunContext(
-        chosen=tuple(descriptor for descriptor in CONTROLLERS if descriptor.name in wanted),
+        chosen=tuple(descriptor for descriptor in all_controllers() if descriptor.name in wanted),
         clients=clients,
         root_clients=clients,
         configs={type(config): config for config in configs},

@@ -30,7 +30,7 @@ class Deleting:
 def test_an_object_that_cannot_be_judged_or_deleted_keeps_no_other() -> None:
     client, clock = Deleting(), LoopClock()
     informers = Informers(None, clock, random.Random(1))  # type: ignore[arg-type]
-    context: Any = SimpleNamespace(name="cleaner", client=client, clock=clock, informers=informers)
+    context: Any = SimpleNamespace(name="cleaner", client=client, clock=clock, cache=informers.get)
 
     def is_over(pod: Pod, now: datetime) -> bool:
         return parse_time(pod.metadata.creation_timestamp or "") < now

@@ -37,13 +37,13 @@ def test_flags_go_before_the_file(tmp_path: Path) -> None:
         HEAD + "DeploymentController: {ConcurrentDeploymentSyncs: 7}\nJobController: {ConcurrentJobSyncs: 8}\n"
     )
     component = config(f"--config={file}", "--concurrent-job-syncs=9").component
-    assert (component.deployment.concurrent_syncs, component.job.concurrent_syncs) == (7, 9)
+    assert (component.controllers.deployment.concurrent_syncs, component.controllers.job.concurrent_syncs) == (7, 9)
 
 
 def test_a_flag_at_its_default_goes_before_the_file_too(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + "JobController: {ConcurrentJobSyncs: 8}\n")
-    assert config(f"--config={file}", "--concurrent-job-syncs=5").component.job.concurrent_syncs == 5
+    assert config(f"--config={file}", "--concurrent-job-syncs=5").component.controllers.job.concurrent_syncs == 5
 
 
 def test_each_controller_finds_its_part() -> None:

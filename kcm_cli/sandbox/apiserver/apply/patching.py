@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.apply.serverside import ServerSide, described
 from kcm_cli.sandbox.apiserver.apply.tracking import Place, Tracker, Versions
 from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
 from kcm_cli.sandbox.apiserver.schema.bodies import WARN
-from kcm_cli.sandbox.apiserver.schema.model import Node
+from kcm_cli.sandbox.apiserver.schema.decode import Normalizers
 from kcm_cli.sandbox.apiserver.types import ResourceInfo
 
 
@@ -98,11 +98,10 @@ class Patching:
             self._seen = self._schemas.changes
         place = self._places.get((id(resource), subresource))
         if place is None:
-            node = self._schemas.node(target_of(resource))
+            target = target_of(resource)
+            node = self._schemas.node(target)
             assert node is not None, f"no type for {resource.kind}"
-            place = Place(resource, subresource, node, lambda: self._empty(node))
+            normalizers = Normalizers() if self._schemas.is_custom(target) else self._schemas.normalizers
+            place = Place(resource, subresource, node, lambda: cast("Doc", normalizers.run(node, {})))
             self._places[id(resource), subresource] = place  # the place keeps the resource, so its id stays its own
         return place
-
-    def _empty(self, node: Node) -> Doc:
-        return cast("Doc", self._schemas.normalizers.run(node, {}))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 
 import msgspec
@@ -113,16 +114,14 @@ class Catalog:
     """The served resources. ``changed`` callbacks run after each change (discovery drops what it has cached)."""
 
     def __init__(self) -> None:
-        text = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("discovery.json").read_bytes()
-        facts = codec.decode(text, _File)
-        self._builtin_groups = facts.groups
+        self._builtin_groups, served = _builtin()
         self._custom_groups: dict[str, Group] = {}
         self._served: dict[tuple[str, str, str], Served] = {}
         self._versions: set[tuple[str, str]] = set()
         self._remote: tuple[tuple[str, str], ...] = ()
         self.changed: list[Callable[[], None]] = []
-        for one in facts.resources:
-            self._insert(_builtin(one))
+        for one in served:
+            self._insert(one)
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -222,7 +221,15 @@ def _with_versions(group: Group, versions: Iterable[str]) -> Group:
     return Group(group.group, group.versions + more, group.preferred) if more else group
 
 
-def _builtin(data: _Data) -> Served:
+@cache
+def _builtin() -> tuple[tuple[Group, ...], tuple[Served, ...]]:
+    """The groups and resources of every server."""
+    text = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("discovery.json").read_bytes()
+    facts = codec.decode(text, _File)
+    return facts.groups, tuple(_served(one) for one in facts.resources)
+
+
+def _served(data: _Data) -> Served:
     gvr = GVR(*data.gv, data.name)
     info = ResourceInfo(
         gvr=gvr,

@@ -8,6 +8,7 @@ import asyncio
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.soon import Soon
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -22,6 +23,7 @@ class FlowSchemaStatus:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._all = Soon(self._settle_all)
         core.store.subscribe(FLOW_SCHEMAS, self._schema_written)
         core.store.subscribe(PRIORITY_LEVELS, self._level_written)
 
@@ -31,7 +33,7 @@ class FlowSchemaStatus:
 
     def _level_written(self, event: Event) -> None:
         if event.type != "MODIFIED":
-            asyncio.get_running_loop().call_soon(self._settle_all)
+            self._all.ask(event)
 
     def _settle_all(self) -> None:
         for stored in self._core.store.list(FLOW_SCHEMAS):

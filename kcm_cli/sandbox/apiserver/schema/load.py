@@ -1,5 +1,6 @@
 """The built-in types, read from ``data/types.json`` when first asked for; nodes are made per kind."""
 
+import threading
 from importlib import resources
 from typing import cast
 
@@ -87,13 +88,15 @@ def short_name(definition: str) -> str:
 
 
 class BuiltIn:
-    """The types of the built-in kinds."""
+    """The types of the built-in kinds. May be shared by the servers of several threads."""
 
     def __init__(self) -> None:
         data = resources.files("kcm_cli.sandbox.apiserver.data").joinpath("types.json").read_bytes()
         self._file = msgspec.json.decode(data, type=_File)
         self.registered = frozenset(self._file.registered)
         self._nodes: dict[str, Node] = {}
+        self._unfinished: dict[str, Node] = {}
+        self._lock = threading.Lock()
         self._go_names = _go_names()
 
     def type_names(self) -> frozenset[str]:
@@ -110,11 +113,21 @@ class BuiltIn:
         """The struct of a definition."""
         node = self._nodes.get(definition)
         if node is None:
+            with self._lock:
+                node = self._make(definition)
+                self._nodes |= self._unfinished
+                self._unfinished.clear()
+        return node
+
+    def _make(self, definition: str) -> Node:
+        """Types refer to each other in circles, so a node is found before it is whole."""
+        node = self._nodes.get(definition) or self._unfinished.get(definition)
+        if node is None:
             type_ = self._file.types[definition]
             short = short_name(definition)
             name = short.rpartition(".")[2]
             go = ".".join(short.split(".")[-2:])
-            node = self._nodes[definition] = Node("struct", go=go, struct=name, atomic=bool(type_.m))
+            node = self._unfinished[definition] = Node("struct", go=go, struct=name, atomic=bool(type_.m))
             for field_name, raw in type_.p.items():
                 node.fields[field_name] = self._field(short, field_name, raw, field_name in type_.r)
         return node
@@ -145,7 +158,7 @@ class BuiltIn:
             return self._container(prop, shape)
         if not shape.startswith("#"):
             return _SCALAR_NODES[shape]
-        node = self.node(shape[1:])
+        node = self._make(shape[1:])
         if prop.m is not None and bool(prop.m) != node.atomic:
             return Node("struct", go=node.go, struct=node.struct, fields=node.fields, atomic=bool(prop.m))
         return node

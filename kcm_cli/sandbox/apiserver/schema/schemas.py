@@ -1,6 +1,7 @@
 """The shapes that one server knows: the built-in ones, and those of its custom resources."""
 
 from collections.abc import Callable
+from functools import cache
 
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.schema.bodies import WARN, Bodies, CustomTypes, Target, target_of
@@ -10,16 +11,20 @@ from kcm_cli.sandbox.apiserver.schema.model import Node
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree
 
 
+@cache
+def _shared() -> tuple[BuiltIn, Normalizers]:
+    """The built-in types and their normalisers, which fill as they are used: one for all servers of a process."""
+    return BuiltIn(), Normalizers()
+
+
 class Schemas:
     """Answers what a kind looks like and decodes bodies of it.
 
     ``changes`` grows when a custom type comes, goes or changes: what was kept of the types is then out of date.
     """
 
-    def __init__(self, like: "Schemas | None" = None) -> None:
-        """``like``: share the built-in types of others."""
-        self.builtin: BuiltIn = BuiltIn() if like is None else like.builtin
-        self.normalizers: Normalizers = Normalizers() if like is None else like.normalizers
+    def __init__(self) -> None:
+        self.builtin, self.normalizers = _shared()
         self.bodies = Bodies(self.builtin, self.normalizers)
         self.changes = 0
 

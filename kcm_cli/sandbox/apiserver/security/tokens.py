@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -47,10 +48,7 @@ class TokenSigner:
     @classmethod
     def from_pem(cls, pem: bytes, issuer: str) -> "TokenSigner":
         """Raises ValueError."""
-        key = serialization.load_pem_private_key(pem, None)
-        if not isinstance(key, (ec.EllipticCurvePrivateKey, rsa.RSAPrivateKey)):
-            raise ValueError("a service account key must be an RSA or an ECDSA key")
-        return cls(key, issuer)
+        return cls(_private_key(pem), issuer)
 
     def sign(self, claims: Doc) -> str:
         """The token with these claims and our issuer."""
@@ -164,6 +162,15 @@ def _public_key(block: bytes) -> PublicKey | None:
     else:
         return None
     return key if isinstance(key, (ec.EllipticCurvePublicKey, rsa.RSAPublicKey)) else None
+
+
+@lru_cache(maxsize=4)
+def _private_key(pem: bytes) -> PrivateKey:
+    """Reading an RSA key checks its primes, which takes 30 ms: servers of one process mostly share one key."""
+    key = serialization.load_pem_private_key(pem, None)
+    if not isinstance(key, (ec.EllipticCurvePrivateKey, rsa.RSAPrivateKey)):
+        raise ValueError("a service account key must be an RSA or an ECDSA key")
+    return key
 
 
 def unverified_issuer(token: str) -> str | None:

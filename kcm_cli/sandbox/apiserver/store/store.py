@@ -10,6 +10,7 @@ history of before the start (a watch from there gets ``Compacted``).
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 from sortedcontainers import SortedDict
@@ -44,6 +45,14 @@ class Journal(Protocol):
         """Give the files free."""
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A store's last revision and objects: (resource, namespace, name, revision, data) of each, by revision."""
+
+    revision: int
+    objects: tuple[tuple[GVR, str, str, int, bytes], ...]
+
+
 class _Collection:
     """The objects of one resource, by key in sorted order, and their log."""
 
@@ -67,6 +76,23 @@ class Store:
         self._start = 1
         if journal is not None:
             self._load(journal)
+
+    # Whole
+
+    def snapshot(self) -> "Snapshot":
+        """All objects as they are, for ``restore``."""
+        kept = [(gvr, one) for gvr, c in self._collections.items() for one in c.objects.values()]
+        objects = [(gvr, one.namespace, one.name, one.revision, one.data) for gvr, one in kept]
+        return Snapshot(self.revision, tuple(sorted(objects, key=lambda each: each[3])))
+
+    def restore(self, snapshot: "Snapshot") -> None:
+        """Fill an empty store; subscribers are called as for writes. No history is left to watch."""
+        assert self.revision == 1 and self._journal is None
+        for gvr, namespace, name, revision, data in snapshot.objects:
+            stored = Stored(namespace, name, revision, data, self._recent)
+            self._put(gvr, self._collection(gvr), "ADDED", stored, None)
+        self.revision = snapshot.revision
+        self.compact(snapshot.revision)
 
     # Reading
 

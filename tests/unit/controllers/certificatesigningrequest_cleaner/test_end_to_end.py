@@ -26,4 +26,4 @@ def test_a_request_that_nobody_decides_on_goes_after_a_day_even_if_a_pass_fails(
             await world.wait(2 * HOUR_S)
             assert await world.gone("old", REQUESTS)
 
-    play(life)
+    play(life, alone=True)

@@ -1,13 +1,14 @@
 """The controller in a whole sandbox, on virtual time."""
 
 import base64
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from cryptography import x509
 
 from kcm_cli.controllers.certificatesigningrequest_signing.config import CSRSigningConfig
-from kcm_cli.controllers.certificatesigningrequest_signing.controller import build, files_of
+from kcm_cli.controllers.certificatesigningrequest_signing.controller import CONTROLLER, files_of
 from kcm_cli.engine.descriptor import StartError
 from tests.unit.controllers.controlling import controllers
 from tests.unit.planning.certificates import in_base64, request
@@ -64,14 +65,10 @@ def test_each_signer_may_have_a_ca_of_its_own():
 
 
 def test_without_a_ca_there_is_nothing_to_run_and_a_bad_one_is_an_error(tmp_path):
-    class Context:
-        def __init__(self, config: CSRSigningConfig) -> None:
-            self._config = config
+    def context(config: CSRSigningConfig) -> Any:
+        return SimpleNamespace(config=lambda kind: config, client=None, clock=None)
 
-        def config(self, kind: type) -> CSRSigningConfig:
-            return self._config
-
-    assert build(Context(CSRSigningConfig())) is None
+    assert CONTROLLER.build(context(CSRSigningConfig())) is None
     missing = CSRSigningConfig(cert_file=str(tmp_path / "no.crt"), key_file=str(tmp_path / "no.key"))
     with pytest.raises(StartError, match=r"the CA of signer kubernetes\.io/\S+ .* cannot be used"):
-        build(Context(missing))
+        CONTROLLER.make(context(missing))

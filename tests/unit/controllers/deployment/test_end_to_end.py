@@ -303,4 +303,4 @@ def test_a_rollout_ends_the_same_though_a_write_is_lost(play, sent):
     writes, undisturbed = rollout(-1)
     assert undisturbed == {"images": ["i:2"] * 4, "sets": [0, 4], "available": 4}
     assert writes > 10
-    assert {which: found for which in range(0, writes, 3) if (found := rollout(which)[1]) != undisturbed} == {}
+    assert {which: found for which in range(0, writes, 5) if (found := rollout(which)[1]) != undisturbed} == {}

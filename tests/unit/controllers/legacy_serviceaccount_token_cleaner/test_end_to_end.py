@@ -53,7 +53,7 @@ def test_the_server_says_since_when_it_tracks_and_before_that_is_a_period_long_n
             await world.wait(DAY)
             assert await labels(world) == {"mine": "kept", INVALID: "2026-01-02"}
 
-    play(life, nodes=0)
+    play(life, alone=True)
 
 
 def test_an_unused_token_is_marked_and_goes_a_period_later(play):
@@ -65,7 +65,7 @@ def test_an_unused_token_is_marked_and_goes_a_period_later(play):
             await world.wait(DAY)
             assert await world.gone("token", SECRETS)
 
-    play(life, nodes=0)
+    play(life, alone=True)
 
 
 def test_a_marked_token_stays_for_the_whole_period(play):
@@ -75,7 +75,7 @@ def test_a_marked_token_stays_for_the_whole_period(play):
             await world.wait()
             assert not await world.gone("token", SECRETS)
 
-    play(life, nodes=0)
+    play(life, alone=True)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_stays(play, listed, given):
             await world.wait(DAY + HOUR)
             assert await labels(world) == {"mine": "kept", **given}
 
-    play(life, nodes=0)
+    play(life, alone=True)
 
 
 def test_a_token_that_a_pod_names_stays_until_the_pod_is_gone(play):
@@ -107,7 +107,7 @@ def test_a_token_that_a_pod_names_stays_until_the_pod_is_gone(play):
             await world.wait(DAY)
             assert INVALID in await labels(world)
 
-    play(life, nodes=0)
+    play(life, alone=True)
 
 
 def test_one_that_is_used_between_look_and_deletion_stays(play):
@@ -122,7 +122,7 @@ def test_one_that_is_used_between_look_and_deletion_stays(play):
             await world.wait()
             assert (await labels(world))[USED] == "2026-01-01"
 
-    play(life, nodes=0)
+    play(life, alone=True)
 
 
 @pytest.mark.parametrize("path", ["/default/pods", "/secrets/token", "/configmaps/kube-apiserver-legacy"])
@@ -139,7 +139,7 @@ def test_what_failed_is_made_up_for_a_day_later(play, path):
             await world.wait(DAY)
             assert INVALID in await labels(world)
 
-    play(life, nodes=0)
+    play(life, alone=True)
 
 
 def test_a_period_of_nothing_ends_the_start(play):
@@ -148,4 +148,4 @@ def test_a_period_of_nothing_ends_the_start(play):
             async with cleaning(world, period_s=0.0):
                 await world.wait(1)
 
-    play(life, nodes=0)
+    play(life, alone=True)

@@ -1,6 +1,7 @@
 """The controller's loops in a whole sandbox, on virtual time, while writes fail and zones come."""
 
 import itertools
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -88,7 +89,7 @@ def test_nothing_is_remembered_of_a_tainted_node_that_is_deleted(play, monkeypat
         made.append(NodeLifecycleController(context))
         return made[-1]
 
-    monkeypatch.setattr(controller, "NodeLifecycleController", make)
+    monkeypatch.setattr(controller, "CONTROLLER", replace(controller.CONTROLLER, make=make))
 
     async def life(world: World) -> None:
         name = (await names(world))[0]

@@ -49,12 +49,10 @@ class Caches:
             name="c",
             clock=self.clock,
             client=None,
-            informers=self.informers,
-            queue=lambda name: WorkQueue(name, self.clock),
+            cache=self.informers.get,
+            queues=tuple(WorkQueue("", self.clock) for _ in range(4)),
         )
-        world = World(context, AttachDetachMetrics(Registry()), "")
-        world.listen()
-        return world
+        return World(context, AttachDetachMetrics(Registry()), "")
 
 
 def meta(name: str) -> dict[str, str]:
@@ -66,6 +64,7 @@ def test_others_run_while_the_state_is_read_and_what_they_change_is_seen() -> No
         caches = Caches(COUNT)
         world, turns = caches.world(), 0
         pods: Any = caches.informers.get(PODS)
+        pods.listen(on_delete=world.pod_deleted)
         reading = asyncio.create_task(world.populate())
         while not reading.done():
             await asyncio.sleep(0)

@@ -18,7 +18,7 @@ class Filled:
 
     def __init__(self, *, attributes_classes: bool = True) -> None:
         self.informers = Informers(None, LoopClock(), random.Random(1))
-        self.caches = Caches(self.informers, attributes_classes=attributes_classes)
+        self.caches = Caches(self.informers.get, attributes_classes=attributes_classes)
 
     def put(self, resource, *objects):
         for obj in objects:

@@ -156,12 +156,13 @@ def test_of_many_finished_pods_some_are_deleted_at_a_time(play):
             name="c",
             clock=world.clock,
             client=Client(),
-            informers=informers,
+            cache=informers.get,
+            config=lambda kind: PodGarbageCollectorConfig(terminated_pod_threshold=100),
             queue=lambda name: WorkQueue(name, world.clock),
             gates=SimpleNamespace(enabled=lambda name: True),
             metrics=Registry(),
         )
-        sweep = asyncio.create_task(PodGarbageCollector(context, 100).sweep())
+        sweep = asyncio.create_task(PodGarbageCollector(context).sweep())
         while not most:
             await asyncio.sleep(0)
             turns += 1

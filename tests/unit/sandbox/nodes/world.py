@@ -6,6 +6,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 import pytest
@@ -104,16 +105,21 @@ def certificates() -> Certificates:
 
 @pytest.fixture
 def play(certificates: Certificates) -> Callable[..., None]:
-    """Run a test's coroutine in a world of its own with some nodes; nothing else is needed."""
+    """Run a test's coroutine in a world of its own with some nodes; nothing else is needed.
 
-    def run(test: Callable[[World], Awaitable[None]], nodes: int = 3, *, ranged: bool = True) -> None:
+    ``alone``: there is neither a node nor a scheduler, so that long times cost little.
+    """
+
+    def run(
+        test: Callable[[World], Awaitable[None]], nodes: int = 3, *, ranged: bool = True, alone: bool = False
+    ) -> None:
         async def main() -> None:
             clock = LoopClock(EPOCH)
             server = EmbeddedServer(clock, random.Random(1), certificates)
             await server.start()
             client = Client(server.transport(), limiter=Unlimited(), user_agent="test", clock=clock)
             cluster = Cluster(server.transport(), clock, random.Random(2), ClusterOptions(nodes, ranged=ranged))
-            task = asyncio.create_task(cluster.run())
+            task = asyncio.create_task(clock.sleep(inf) if alone else cluster.run())
             await client.create(SERVICE_ACCOUNTS, "default", {"metadata": {"name": "default"}})
             await client.get(NAMESPACES, "", "default")
             await clock.sleep(1)

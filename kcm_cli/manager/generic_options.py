@@ -1,0 +1,88 @@
+"""The options that belong to no controller.
+
+upstream: cmd/kube-controller-manager/app/options, staging/src/k8s.io/controller-manager/options
+"""
+
+from dataclasses import dataclass
+
+from kcm_cli.component.auth_config import AuthenticationConfig, AuthorizationConfig
+from kcm_cli.component.client_config import ServerAddressConfig
+from kcm_cli.component.flagset import Flag
+from kcm_cli.component.generic_config import (
+    DeprecatedConfig,
+    GenericConfig,
+    KubeCloudSharedConfig,
+    LeaderMigrationOptions,
+    ManagerConfig,
+)
+from kcm_cli.component.kinds import BOOL, STRING, STRING_OR_BARE, VERSION
+from kcm_cli.component.logs_config import LogsConfig
+from kcm_cli.component.metrics_config import MetricsConfig
+from kcm_cli.component.option_flags import flags_of
+from kcm_cli.component.options import group
+from kcm_cli.component.serving_config import ServingConfig
+
+
+@dataclass(frozen=True, slots=True)
+class GenericComponentConfig:
+    """What KubeControllerManagerConfiguration says of no single controller."""
+
+    generic: GenericConfig = group(GenericConfig, key="Generic")
+    kube_cloud_shared: KubeCloudSharedConfig = group(KubeCloudSharedConfig, key="KubeCloudShared")
+    deprecated: DeprecatedConfig = group(DeprecatedConfig, key="DeprecatedController")
+
+
+@dataclass(frozen=True, slots=True)
+class FlagOptions:
+    """What only flags set."""
+
+    leader_migration: LeaderMigrationOptions = group(LeaderMigrationOptions)
+    manager: ManagerConfig = group(ManagerConfig)
+    serving: ServingConfig = group(ServingConfig)
+    authentication: AuthenticationConfig = group(AuthenticationConfig)
+    authorization: AuthorizationConfig = group(AuthorizationConfig)
+    metrics: MetricsConfig = group(MetricsConfig)
+    logs: LogsConfig = group(LogsConfig)
+    server_address: ServerAddressConfig = group(ServerAddressConfig)
+
+
+PROCESS_FLAGS = (
+    Flag("help", BOOL, False, "Show this help.", "Global", shorthand="h"),
+    Flag(
+        "version",
+        VERSION,
+        "false",
+        "Print the version and end; raw prints all of it, vX.Y.Z sets the version that is reported.",
+        "Global",
+    ),
+    Flag(
+        "config",
+        STRING,
+        "",
+        "File with a KubeControllerManagerConfiguration (kubecontrollermanager.config.k8s.io/v1alpha1) in YAML or "
+        "JSON. Flags go before it.",
+        "Kcm",
+    ),
+    Flag("install-completion", BOOL, False, "Install completion for the present shell and end.", "Kcm"),
+    Flag(
+        "show-completion",
+        STRING_OR_BARE,
+        "",
+        "Print the completion script of the present shell, or of bash, zsh, fish or powershell, and end.",
+        "Kcm",
+    ),
+    Flag(
+        "write-config-to",
+        STRING,
+        "",
+        "Write the configuration that flags and --config make to this file (- for standard output) and end.",
+        "Kcm",
+    ),
+)
+"""Flags that say what the process does, rather than how."""
+
+
+def generic_flags() -> frozenset[str]:
+    """The names of all flags that belong to no controller."""
+    flags = (*flags_of(GenericComponentConfig), *flags_of(FlagOptions), *PROCESS_FLAGS)
+    return frozenset(flag.name for flag in flags)

@@ -1,0 +1,114 @@
+"""Controllers of installed packages: the one that docs/architecture.md shows, and some that cannot be used."""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.cli.manager import help_text
+from kcm_cli.component.metrics import Registry
+from kcm_cli.manager import controller_map, options
+from kcm_cli.manager.config import Config, load
+from kcm_cli.manager.config_controllers import known_of
+from tests.places import ROOT
+from tests.unit.controllers.controlling import adds, controllers, metric
+from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+
+__all__ = ["certificates", "play"]
+NAMESPACES = resource("namespaces", namespaced=False)
+NAME, LABEL = "team-label-controller", "example.com/team"
+(EXAMPLE,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "architecture.md").read_text(), re.DOTALL)
+Install = Callable[..., None]
+
+
+def forget() -> None:
+    for known in (controller_map.installed, options.controller_options, options.bindings, options.flag_set):
+        known.cache_clear()
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Installs modules with an entry point each: their names and texts."""
+
+    def installed(**modules: str) -> None:
+        info = tmp_path / "teams-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: teams\nVersion: 1\n")
+        points = "".join(f"{name} = {name}:DESCRIPTOR\n" for name in modules)
+        (info / "entry_points.txt").write_text(f"[{controller_map.GROUP}]\n{points}")
+        for name, text in modules.items():
+            (tmp_path / f"{name}.py").write_text(text)
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        monkeypatch.syspath_prepend(tmp_path)
+        forget()
+
+    yield installed
+    monkeypatch.undo()
+    forget()
+
+
+def config(*flags: str) -> Config:
+    return load(flags, known_of(controller_map.all_controllers()))
+
+
+def test_the_example_is_short() -> None:
+    assert len(EXAMPLE.splitlines()) <= 40
+
+
+def test_a_package_of_its_own_has_options_queue_writes_and_name(install: Install, play: Callable[..., None]) -> None:
+    install(team_label=EXAMPLE)
+    assert "Team-label-controller flags:" in help_text(120)
+    assert "--default-team string" in help_text(120)
+    completed = config("--default-team=red", f"--controllers={NAME}")
+    assert completed.controllers == (NAME,)
+    assert completed.warnings == ()
+    metrics = Registry()
+
+    async def life(world: World) -> None:
+        configs = completed.by_type().values()
+        async with controllers(world, *configs, names=completed.controllers, metrics=metrics):
+            await world.create(NAMESPACES, {"metadata": {"name": "blue", "labels": {LABEL: "blue"}}})
+            await world.create(NAMESPACES, {"metadata": {"name": "new"}})
+            await world.wait(5)
+            labels = {
+                one["metadata"]["name"]: one["metadata"]["labels"][LABEL] for one in await world.items(NAMESPACES)
+            }
+            assert (labels["blue"], labels["new"]) == ("blue", "red")
+            assert adds(metrics, "team_label") == len(labels) - 1
+            written = {"controller": NAME, "verb": "patch", "resource": "namespaces"}
+            assert metric(metrics, "kcm_controller_writes_total", **written) == len(labels) - 1
+
+    play(life)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (("from dataclasses", "import no_such_module\nfrom dataclasses"), "ModuleNotFoundError: No module named 'no_s"),
+        (("LABEL = ", "raise RuntimeError(1)\nLABEL = "), "RuntimeError: 1"),
+        (("DESCRIPTOR = ", "OTHER = "), "AttributeError: module 'team_label' has no attribute 'DESCRIPTOR'"),
+        (("DESCRIPTOR = Descriptor", "DESCRIPTOR = dict"), "it is no kcm_cli.engine.descriptor.Descriptor"),
+        (("CONTROLLER = ", "OTHER = "), "StartError: team-label-controller: cannot import team_label: "),
+        ((f'name="{NAME}"', 'name="job-controller"'), "job-controller is the name of another one"),
+        ((f'name="{NAME}"', 'name="job"'), "job is the name of another one"),
+        (('flag="default-team"', 'flag="kubeconfig"'), "there is another flag --kubeconfig"),
+        (('flag="default-team"', 'flag="concurrent-job-syncs"'), "there is another flag --concurrent-job-syncs"),
+    ],
+)
+def test_one_that_cannot_be_used_is_left_out_and_reported(
+    install: Install, change: tuple[str, str], problem: str
+) -> None:
+    assert EXAMPLE.count(change[0]) == 1
+    install(team_label=EXAMPLE.replace(*change), fine=EXAMPLE.replace("team", "crew"))
+    assert [one.name for one in controller_map.installed().controllers] == ["crew-label-controller"]
+    (warning,) = config().warnings
+    assert warning.startswith("the controller team_label (team_label:DESCRIPTOR) of an installed package is left out: ")
+    assert problem in warning
+
+
+def test_of_two_of_a_name_the_second_is_left_out(install: Install) -> None:
+    install(one=EXAMPLE, two=EXAMPLE.replace("default-team", "usual-team"))
+    assert len(controller_map.installed().controllers) == 1
+    assert f"{NAME} is the name of another one" in config().warnings[0]
