@@ -5,7 +5,9 @@ Every autoscaler is looked at once per sync period; changes of it in between wai
 upstream: pkg/controller/podautoscaler
 """
 
+import asyncio
 import logging
+from collections.abc import Mapping, Sequence
 
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS, HorizontalPodAutoscaler, Scale
 from kcm_cli.api.core import PODS, Pod
@@ -35,6 +37,9 @@ from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.workqueue import RetryLimiter
 
 log = logging.getLogger(__name__)
+
+AT_ONCE = 5000
+"""So many labels of pods are compared before others may run."""
 
 _BELOW_MINIMUM = "Current number of replicas below Spec.MinReplicas"
 
@@ -163,7 +168,7 @@ class AutoscalerController:
         return best, failure
 
     async def _proposals(self, draft: Draft, scale: Scale) -> tuple[Proposal, str | None]:
-        selector, pods = self._selected(draft, scale.status.selector)
+        selector, pods = await self._selected(draft, scale.status.selector)
         hpa, config = draft.hpa, self._config
         timing = Timing(self._clock.now(), config.cpu_initialization_period_s, config.initial_readiness_delay_s)
         tolerances = snapshot.tolerances(hpa.spec, config, self._features)
@@ -198,7 +203,7 @@ class AutoscalerController:
             raise SyncFailed(failure or "invalid metrics (0 invalid out of 0)")
         return best, failure
 
-    def _selected(self, draft: Draft, text: str) -> tuple[Selector, tuple[Pod, ...]]:
+    async def _selected(self, draft: Draft, text: str) -> tuple[Selector, tuple[Pod, ...]]:
         """The target's selector and pods. Raises SyncFailed where it is bad, or others scale these pods too."""
         if not text:
             draft.warn("SelectorRequired", "selector is required")
@@ -214,7 +219,7 @@ class AutoscalerController:
         if hpa.name in others:  # it may have been deleted while its target was asked for
             others[hpa.name] = selector
         pods = tuple(pod for pod in self._pods.store.list(hpa.namespace) if selector.matches(pod.labels))
-        names = [name for name, other in others.items() if any(other.matches(pod.labels) for pod in pods)]
+        names = await _choosing(others, pods)
         if len(names) > 1:
             listed = " ".join(f"{hpa.namespace}/{name}" for name in sorted(names))
             told = f"pods by selector {text} are controlled by multiple HPAs: [{listed}]"
@@ -318,6 +323,19 @@ class AutoscalerController:
         if not known:
             self._selectors.pop(hpa.namespace, None)
         return (hpa.key,)
+
+
+async def _choosing(selectors: Mapping[str, Selector], pods: Sequence[Pod]) -> list[str]:
+    """The names of the selectors that choose some of the pods. Yields to the loop after each AT_ONCE looks."""
+    found, looks = [], 0
+    for name, selector in list(selectors.items()):
+        if any(selector.matches(pod.labels) for pod in pods):
+            found.append(name)
+        looks += len(pods)
+        if looks >= AT_ONCE:
+            looks = 0
+            await asyncio.sleep(0)
+    return found
 
 
 def _reference(hpa: HorizontalPodAutoscaler) -> str:

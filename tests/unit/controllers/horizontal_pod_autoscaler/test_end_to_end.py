@@ -1,5 +1,6 @@
 """The controller on a live metrics API: figures come from annotations, time is virtual."""
 
+import asyncio
 import random
 from collections import Counter
 from typing import Any
@@ -8,8 +9,11 @@ import pytest
 
 from kcm_cli.api.apps import DEPLOYMENTS
 from kcm_cli.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS
+from kcm_cli.api.core import PODS
 from kcm_cli.component.metrics import Registry
+from kcm_cli.controllers.horizontal_pod_autoscaler import controller
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
+from kcm_cli.machinery.labels import parse
 from tests.unit.controllers.controlling import Faulty
 from tests.unit.controllers.horizontal_pod_autoscaler.story import Story, container
 from tests.unit.sandbox.nodes.world import World, certificates, play
@@ -338,3 +342,22 @@ def test_an_autoscaler_that_is_gone_is_not_measured_any_more(play):
             assert gauge not in metrics.expose().decode()
 
     play(life)
+
+
+def test_many_autoscalers_and_pods_of_a_namespace_do_not_hold_the_loop():
+    pods = [PODS.decode(b'{"metadata":{"name":"p","labels":{"app":"a"}}}')] * 1000
+    selectors = {f"h{number}": parse(f"app={'a' if number == 7 else number}") for number in range(100)}
+    turns = [0]
+
+    async def turn() -> None:
+        while True:
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    async def life() -> None:
+        turning = asyncio.create_task(turn())
+        assert await controller._choosing(selectors, pods) == ["h7"]
+        turning.cancel()
+
+    asyncio.run(life())
+    assert turns[0] >= 100 * 1000 // controller.AT_ONCE
