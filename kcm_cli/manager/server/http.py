@@ -301,6 +301,8 @@ def _admitted(limits: ConnectionLimits, transport: asyncio.Transport) -> Slot | 
     """The place of a new connection; without one it is closed."""
     sock = transport.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # asyncio sets this for sockets whose protocol is named only; without it a body waits for the ACK of its head.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     slot = limits.admit(str((transport.get_extra_info("peername") or ("",))[0]), transport.abort)
     if slot is None:
         transport.abort()
