@@ -20,7 +20,7 @@ from kcm_cli.cli import sandbox_flags
 from kcm_cli.cli.manager import fail
 from kcm_cli.cli.sandbox_flags import Command
 from kcm_cli.component.flagset import FlagSet
-from kcm_cli.component.loops import new_event_loop
+from kcm_cli.component.loops import run_process
 from kcm_cli.runtime.tasks import Tasks, innermost
 from kcm_cli.sandbox.apiserver.registry.bootstrap import BootstrapError
 from kcm_cli.sandbox.apiserver.store import DirectoryInUse
@@ -48,8 +48,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if problems:
         return fail(problems)
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(_run(command))
+    return run_process(_run(command))
 
 
 def completion(arguments: Sequence[str]) -> tuple[FlagSet, tuple[str, ...]]:

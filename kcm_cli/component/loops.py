@@ -1,7 +1,12 @@
 """The event loop of a process: uvloop's where there is one, else asyncio's."""
 
 import asyncio
+import gc
+from collections.abc import Coroutine
 from importlib import import_module
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -11,3 +16,11 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ModuleNotFoundError:
         return asyncio.new_event_loop()
     return loop
+
+
+def run_process(main: Coroutine[object, object, T]) -> T:
+    """Run what a process is for. Its modules live as long as it does: the garbage collector, which stops all threads,
+    does not look at them again (30 ms each time)."""
+    gc.freeze()
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(main)

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable
 
 from kcm_cli.component.clock import Clock, LoopClock
-from kcm_cli.component.loops import new_event_loop
+from kcm_cli.component.loops import run_process
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.manager.config import Config
@@ -62,8 +62,7 @@ async def manage(
 def run(config: Config) -> int:
     """Run a manager as this process; the exit code. SIGTERM and SIGINT end it in order, a second one at once, and
     SIGQUIT with the stacks of everything that runs."""
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(_process(config))
+    return run_process(_process(config))
 
 
 async def _process(config: Config) -> int:

@@ -144,7 +144,7 @@ class Sandbox:
         )
         await self.api.bootstrap(first)
         self._http = HttpServer(self.api.handle, self.clock)
-        await self._http.start([self._listener], tls_context(self.certificates, settings.client_cas))
+        await self._http.start([self._listener], tls_context(self.certificates))
 
     async def stop(self) -> None:
         """End within a second or so."""

@@ -133,7 +133,7 @@ async def flood(kind: str, port: int, seconds: float, source: str) -> Counter[st
 def main() -> None:
     """Flood, and say what was done."""
     kind, port, seconds, source = sys.argv[1:]
-    os.nice(19)
+    os.setpriority(os.PRIO_PROCESS, 0, 19)
     counts = asyncio.run(flood(kind, int(port), float(seconds), source))
     print(json.dumps({**counts, "cpu_s": round(time.process_time(), 2)}), flush=True)
     os._exit(0)

@@ -13,7 +13,6 @@ import logging
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import cast
 
 import httptools
 import uvicorn
@@ -23,9 +22,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.connection_limits import IDLE_S, MAX_UNREAD_BODY_BYTES, ConnectionLimits, Limits, Slot
+from kcm_cli.component.secure_listener import SecureListener, admitted, listen
+from kcm_cli.component.tls_transport import PEER_CERTIFICATES
 from kcm_cli.manager.server.authentication import parse_peer
 from kcm_cli.manager.server.guard import PEER
-from kcm_cli.manager.server.tls_transport import PEER_CERTIFICATES, TlsProtocol
 
 log = logging.getLogger(__name__)
 
@@ -33,11 +33,6 @@ CONNECTIONS = 128
 """At once. A scraper or two, probes, people: a dozen would do."""
 MAX_BODY_BYTES = 3 * 1024 * 1024
 _DRAIN_S = 1
-_BACKLOG = 1024
-_BUFFER_BYTES = 64 * 1024
-_CLIENT_HELLO = b"\x16"
-_NOT_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
-_HTTP_STARTS = (b"GET", b"HEA", b"POS", b"PUT", b"OPT", b"DEL", b"PAT", b"CON", b"TRA")
 _REFUSAL = "HTTP/1.1 {0}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n{0}"
 _TOO_LARGE = "431 Request Header Fields Too Large"
 _BODY_TOO_LARGE = "413 Request Entity Too Large"
@@ -51,53 +46,6 @@ class Endpoint:
     sock: socket.socket
     app: ASGIApp
     tls: Callable[[], SSL.Context] | None
-
-
-class _Connection(TlsProtocol):
-    """A connection over TLS from its first byte. Plain HTTP is answered with what is wrong."""
-
-    def __init__(
-        self,
-        limits: ConnectionLimits,
-        context: SSL.Context,
-        buffer: bytearray,
-        make: Callable[[Slot], "_Protocol"],
-    ) -> None:
-        super().__init__(context, buffer, self._open, self._log)
-        self._limits = limits
-        self._make_protocol = make
-        self._slot: Slot | None = None
-        self._begun = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._slot = _admitted(self._limits, cast(asyncio.Transport, transport))
-
-    def received(self, data: bytes) -> None:
-        if not self._begun:
-            self._begun = True
-            if data[:1] != _CLIENT_HELLO:
-                self._refuse_plain(data)
-                return
-        super().received(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self._slot is not None:
-            self._limits.leave(self._slot)
-
-    def _open(self) -> asyncio.Protocol:
-        assert self._slot is not None
-        return self._make_protocol(self._slot)
-
-    def _refuse_plain(self, data: bytes) -> None:
-        raw, self._ended = self._raw_transport, True
-        if data.startswith(_HTTP_STARTS):
-            raw.write(_NOT_TLS)
-        raw.close()
-
-    def _log(self, why: str) -> None:
-        log.debug("TLS handshake error", extra={"fields": {"err": why}})
 
 
 class _Protocol(HttpToolsProtocol):
@@ -119,7 +67,7 @@ class _Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         if self._slot is None:
-            self._slot = _admitted(self._limits, transport)
+            self._slot = admitted(self._limits, transport)
             if self._slot is None:
                 self._refused = True
         super().connection_made(transport)
@@ -269,12 +217,11 @@ class HttpServer:
 
     async def serve(self) -> None:
         """Serve until ``stop`` or cancelled; after ``stop`` open requests have a second to end."""
-        loop = asyncio.get_running_loop()
         try:
             for endpoint, server in zip(self._endpoints, self._servers, strict=True):
                 server.config.load()
                 factory = self._factory(endpoint, server)
-                self._listeners.append(await loop.create_server(factory, sock=endpoint.sock, backlog=_BACKLOG))
+                self._listeners.append(await listen(endpoint.sock, factory))
             await asyncio.gather(*(server.serve() for server in self._servers))
         finally:
             self.stop()
@@ -293,20 +240,7 @@ class HttpServer:
         limits, tls = self._limits, endpoint.tls
         if tls is None:
             return lambda: _Protocol(server, limits)
-        buffer = bytearray(_BUFFER_BYTES)
-        return lambda: _Connection(limits, tls(), buffer, lambda slot: _Protocol(server, limits, slot))
-
-
-def _admitted(limits: ConnectionLimits, transport: asyncio.Transport) -> Slot | None:
-    """The place of a new connection; without one it is closed."""
-    sock = transport.get_extra_info("socket")
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # asyncio sets this for sockets whose protocol is named only; without it a body waits for the ACK of its head.
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    slot = limits.admit(str((transport.get_extra_info("peername") or ("",))[0]), transport.abort)
-    if slot is None:
-        transport.abort()
-    return slot
+        return SecureListener(limits, tls, lambda slot: _Protocol(server, limits, slot)).connection
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:

@@ -9,7 +9,6 @@ upstream: staging/src/k8s.io/apiserver/pkg/server/dynamiccertificates
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -18,13 +17,13 @@ from cryptography.x509.oid import NameOID
 from OpenSSL import SSL
 
 from kcm_cli.component.serving_config import ServingConfig
+from kcm_cli.component.tls_transport import server_context
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.server.ciphers import curve, openssl_ciphers, tls_version
 from kcm_cli.manager.server.self_signed import Pair
 from kcm_cli.manager.server.trust import Trust
 
 _DEFAULT_CIPHERS = "ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!aDSS:!AESCCM"
-_HTTP_1 = b"http/1.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +116,10 @@ def names_in(pair: Pair) -> tuple[str, ...]:
 
 def make_context(config: ServingConfig, pair: Pair, *, ask_clients: bool = False) -> SSL.Context:
     """A context that shows a certificate, and may ask clients for theirs. Raises RunError."""
-    context = SSL.Context(SSL.TLS_SERVER_METHOD)
-    context.set_options(SSL.OP_NO_RENEGOTIATION | SSL.OP_NO_TICKET | SSL.OP_NO_COMPRESSION)
-    context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
-    context.set_mode(SSL.MODE_RELEASE_BUFFERS)
-    context.set_alpn_select_callback(_select)
-    if ask_clients:
-        context.set_verify(SSL.VERIFY_PEER, _accept)
-        context.set_verify_depth(0)  # no work for a chain that is not judged here
+    context = server_context(ask_clients=ask_clients)
     _restrict(context, config)
     _show(context, pair)
     return context
-
-
-def _accept(connection: SSL.Connection, certificate: object, error: int, depth: int, ok: int) -> bool:
-    """Any certificate: whose it is matters later, and only to some requests."""
-    return True
-
-
-def _select(connection: SSL.Connection, offered: list[bytes]) -> Any:
-    return _HTTP_1 if _HTTP_1 in offered else SSL.NO_OVERLAPPING_PROTOCOLS
 
 
 def _restrict(context: SSL.Context, config: ServingConfig) -> None:

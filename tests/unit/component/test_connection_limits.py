@@ -63,6 +63,38 @@ def test_a_flood_costs_its_own_address_the_connection_that_waited_longest() -> N
     virtual.run(main())
 
 
+def test_those_that_had_an_answer_outlive_those_that_did_not() -> None:
+    async def main() -> None:
+        peers = Peers(Limits(4))
+        for name in ("probe", "other"):
+            peers.connect(name)
+            peers.slots[name].complete()
+            peers.slots[name].idle()
+        for number in range(5):
+            await asyncio.sleep(1)
+            peers.connect(f"flood{number}")
+        assert peers.closed == ["flood0", "flood1", "flood2"]
+        peers.slots["flood3"].complete()
+        peers.slots["flood3"].idle()  # more than half of all have had one now: it protects nobody
+        peers.connect("more")
+        assert peers.closed[-1] == "probe"
+
+    virtual.run(main())
+
+
+def test_addresses_of_one_network_are_one_client() -> None:
+    async def main() -> None:
+        peers = Peers(Limits(4))
+        peers.connect("other", "::ffff:10.0.0.1")
+        for number in range(5):
+            await asyncio.sleep(1)
+            peers.connect(f"flood{number}", f"2001:db8::{number:x}%eth0")
+        peers.connect("again", "10.0.0.1")
+        assert peers.closed == ["flood0", "flood1", "flood2"]
+
+    virtual.run(main())
+
+
 def test_requests_that_are_handled_are_left_alone_unless_nobody_reads_the_answer() -> None:
     async def main() -> None:
         peers = Peers(Limits(2))
@@ -73,6 +105,19 @@ def test_requests_that_are_handled_are_left_alone_unless_nobody_reads_the_answer
         peers.slots["two"].stalled = True
         assert peers.connect("four")
         assert peers.closed == ["two"]
+
+    virtual.run(main())
+
+
+def test_one_client_does_not_keep_all_connections_busy() -> None:
+    async def main() -> None:
+        peers = Peers(Limits(4))
+        for number in range(4):
+            peers.connect(f"busy{number}")
+            peers.slots[f"busy{number}"].complete()
+        assert not peers.connect("same")
+        assert peers.connect("other", "b")
+        assert peers.closed == ["busy0"]
 
     virtual.run(main())
 

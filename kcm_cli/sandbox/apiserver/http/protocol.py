@@ -20,6 +20,8 @@ from urllib.parse import parse_qsl, unquote
 import httptools
 
 from kcm_cli.component.connection_limits import ConnectionLimits, Slot
+from kcm_cli.component.secure_listener import admitted
+from kcm_cli.component.tls_transport import PEER_CERTIFICATES
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.types import Dropped
 from kcm_cli.sandbox.streams.upgrade import Upgraded
@@ -30,6 +32,8 @@ BODY_S = 60.0
 GZIP_BYTES = 128 * 1024
 _GZIP_LEVEL = 1
 _UNREAD_PARTS = 16
+_PIPELINED_BYTES = 64 * 1024
+"""A request with so large a body is the last that is read before one of those before it is answered."""
 _log = logging.getLogger(__name__)
 _NO_QUERY: tuple[tuple[str, str], ...] = ()
 _REASONS = {
@@ -70,7 +74,8 @@ class Connections(Protocol):
 class HttpConnection(asyncio.Protocol):
     """One connection of one client."""
 
-    def __init__(self, server: Connections) -> None:
+    def __init__(self, server: Connections, slot: Slot | None = None) -> None:
+        """slot: its place, where it has one already."""
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
         self.transport: asyncio.Transport | None = None
@@ -85,7 +90,7 @@ class HttpConnection(asyncio.Protocol):
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
         self._length = 0
-        self._slot: Slot | None = None
+        self._slot = slot
         self._in_head = True
         self._head_begun = False
         self._rest = bytearray()
@@ -98,16 +103,12 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
-        address = str((transport.get_extra_info("peername") or ("",))[0])
-        self._slot = self._server.limits.admit(address, self.abort)
+        self._slot = self._slot or admitted(self._server.limits, self.transport)
         if self._slot is None:
-            self.abort()
             return
         self._slot.on_refusal(self.abort, self._refuse_head)
         self._server.open.add(self)
-        tls = transport.get_extra_info("ssl_object")
-        if tls is not None:
-            self._peer = tls.getpeercert(binary_form=True)
+        self._peer = next(iter(transport.get_extra_info(PEER_CERTIFICATES) or ()), None)
 
     def data_received(self, data: bytes) -> None:
         slot = self._slot
@@ -238,7 +239,7 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(413, _TOO_LARGE, "application/json")
         elif self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._serve())
-        elif len(self._waiting) > 16 and self.transport is not None:
+        elif (len(self._waiting) > 16 or self._length > _PIPELINED_BYTES) and self.transport is not None:
             self.transport.pause_reading()
 
     # Answering

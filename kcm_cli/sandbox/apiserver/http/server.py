@@ -2,34 +2,33 @@
 
 import asyncio
 import socket
-import ssl
-import tempfile
 from collections.abc import Sequence
 from email.utils import format_datetime
-from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from OpenSSL import SSL
 
 from kcm_cli.component.clock import Clock, RealClock
 from kcm_cli.component.connection_limits import ConnectionLimits, Limits
+from kcm_cli.component.secure_listener import SecureListener, listen
+from kcm_cli.component.tls_transport import server_context
 from kcm_cli.sandbox.apiserver.http.protocol import Handler, HttpConnection
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 
 _RECEIVED_BYTES = 32 * 1024
-LIMITS = Limits(1024, all_head_bytes=24 << 20, sweep_s=5.0)
-"""Bodies count among the heads: they are kept until they are whole, and before it is known whose they are."""
+LIMITS = Limits(1024, all_head_bytes=2 << 20, sweep_s=5.0)
 
 
-def tls_context(certificates: Certificates, client_cas: bytes = b"") -> ssl.SSLContext:
-    """Serves with the cluster's certificate; a client may show one that the same CA signed, or one of these (PEM)."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    context.verify_mode = ssl.CERT_OPTIONAL
-    context.load_verify_locations(cadata=(certificates.ca.certificate + client_cas).decode())
-    with tempfile.TemporaryDirectory() as directory:
-        pair = Path(directory, "pair.pem")
-        pair.touch(mode=0o600)
-        pair.write_bytes(certificates.serving.certificate + certificates.serving.key)
-        context.load_cert_chain(pair)
+def tls_context(certificates: Certificates) -> SSL.Context:
+    """Serves with the cluster's certificate; a client may show any, which is judged with its requests."""
+    context = server_context(ask_clients=True)
+    context.set_min_proto_version(SSL.TLS1_2_VERSION)
+    context.use_certificate(x509.load_pem_x509_certificate(certificates.serving.certificate))
+    key = load_pem_private_key(certificates.serving.key, None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    context.use_privatekey(key)
     return context
 
 
@@ -44,15 +43,15 @@ class HttpServer:
         self._servers: list[asyncio.Server] = []
         self._date: tuple[int, str] = (0, "")
 
-    async def start(self, sockets: Sequence[socket.socket], context: ssl.SSLContext | None) -> None:
-        """Accept connections."""
-        loop = asyncio.get_running_loop()
+    async def start(self, sockets: Sequence[socket.socket], context: SSL.Context | None) -> None:
+        """Accept connections; without a context in plain HTTP."""
         for one in sockets:
-            # What is read at once is kept by each connection's TLS for its lifetime.
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED_BYTES)
-            self._servers.append(
-                await loop.create_server(lambda: HttpConnection(self), sock=one, ssl=context, backlog=1024)
-            )
+            if context is None:
+                self._servers.append(await listen(one, lambda: HttpConnection(self)))
+            else:
+                secure = SecureListener(self.limits, lambda: context, lambda slot: HttpConnection(self, slot))
+                self._servers.append(await listen(one, secure.connection))
 
     async def stop(self, patience_s: float) -> None:
         """Accept no more; give running requests (watches excepted, which never end) ``patience_s`` to finish."""

@@ -32,6 +32,7 @@ INVALID_TOKEN = "invalid bearer token"
 _UID_OID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 _SPACE_WARNING = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 _REMEMBERED_CERTIFICATES = 1024
+_UNREADABLE = (ValueError, x509.InvalidVersion, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +135,11 @@ class Authenticator:
         """None for one without a common name. Raises ApiError for one that nobody vouches for."""
         known = self._certificates.get(der)
         if known is None:
-            certificate = x509.load_der_x509_certificate(der)
-            user = self._user_of(certificate)
+            try:
+                certificate = x509.load_der_x509_certificate(der)
+                user = self._user_of(certificate)
+            except _UNREADABLE as error:
+                raise unauthorized() from error
             if user is None:
                 return None
             start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc

@@ -1,10 +1,12 @@
 """TLS under an asyncio protocol, by pyOpenSSL on memory buffers.
 
 The ssl module cannot do what Go's server does: take a client's certificate whoever signed it, and judge it with the
-request (``certificates``). pyOpenSSL can, and gives the chain that the client sent on every Python.
+request. pyOpenSSL can, and gives the chain that the client sent on every Python. And uvloop's TLS keeps a buffer of
+256 KiB for each connection.
 
 A handshake that fails sends its alert. Data that the protocol does not take (``pause_reading``) is not read from the
-socket either. Sessions are not resumed, so that each connection shows its certificate.
+socket either. Sessions are not resumed, so that each connection shows its certificate. Plain HTTP is answered with what
+is wrong, as Go's server does.
 """
 
 import asyncio
@@ -12,39 +14,69 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
+
+from kcm_cli.component.handshakes import Handshakes
 
 PEER_CERTIFICATES = "peer_certificates"
 """``get_extra_info``: the certificates (DER) that the client sent, its own first."""
 _CHUNK = 16 * 1024
-_WRITTEN = 64 * 1024
+_ENCRYPTED = _CHUNK + 1024
+_FED = 8 * 1024
+"""So much is decrypted at once: OpenSSL's buffers grow with what they are given, and do not shrink again."""
+_EARLY = 32 * 1024
+"""So much is read while a handshake waits for its turn: the first request may follow at once."""
+_HTTP_1 = b"http/1.1"
+_CLIENT_HELLO = b"\x16"
+_NOT_TLS = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+_HTTP_STARTS = (b"GET", b"HEA", b"POS", b"PUT", b"OPT", b"DEL", b"PAT", b"CON", b"TRA")
+
+
+def server_context(*, ask_clients: bool) -> SSL.Context:
+    """For HTTP/1.1; without a certificate yet. ask_clients: whether for a certificate, which may be any."""
+    context = SSL.Context(SSL.TLS_SERVER_METHOD)
+    context.set_options(SSL.OP_NO_RENEGOTIATION | SSL.OP_NO_TICKET | SSL.OP_NO_COMPRESSION)
+    context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+    context.set_mode(SSL.MODE_RELEASE_BUFFERS)
+    context.set_alpn_select_callback(_select)
+    if ask_clients:
+        context.set_verify(SSL.VERIFY_PEER, _accept)
+        context.set_verify_depth(0)  # no work for a chain that is not judged here
+    return context
 
 
 class TlsProtocol(asyncio.BufferedProtocol):
     """Between a socket's transport and the protocol that is made once the handshake is done.
 
     buffer: what is read into, shared by all connections of a loop (otherwise each read would take 256 KiB for a
-    moment, and the heap would not shrink after a flood). failed: told why a handshake did not succeed.
+    moment, and the heap would not shrink after a flood). handshakes: those of the loop. failed: told why a handshake
+    did not succeed.
     """
 
     def __init__(
         self,
         context: SSL.Context,
         buffer: bytearray,
+        handshakes: Handshakes,
         make: Callable[[], asyncio.Protocol],
         failed: Callable[[str], None],
     ) -> None:
         self._buffer = buffer
-        self._tls = SSL.Connection(context)
-        self._tls.set_accept_state()
+        self._handshakes = handshakes
+        self._context: SSL.Context | None = context
+        self._tls = _NONE  # made with the first byte
         self._make = make
         self._failed = failed
         self._raw: asyncio.Transport | None = None
         self._inner: asyncio.Protocol | None = None
         self._paused = False
         self._stalled = False
+        self._early = 0
         self._reading = True
         self._ended = False
+        self.address = ""
+        self.answered = False
 
     @property
     def established(self) -> bool:
@@ -55,6 +87,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._raw = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
+        self.address = str((transport.get_extra_info("peername") or ("",))[0])
 
     def get_buffer(self, sizehint: int) -> bytearray:
         return self._buffer
@@ -65,10 +98,32 @@ class TlsProtocol(asyncio.BufferedProtocol):
 
     def received(self, data: bytes) -> None:
         """Bytes have come."""
-        self._tls.bio_write(data)
-        if self._inner is None and not self._shake():
+        if self._context is not None and not self._begin(self._context, data):
             return
-        self.read()
+        if self._inner is not None:
+            for start in range(0, len(data), _FED):
+                self._tls.bio_write(data[start : start + _FED])
+                self.read()
+            return
+        self._tls.bio_write(data)
+        self._early += len(data)
+        self._set_reading()
+        self._handshakes.add(self)
+
+    def _begin(self, context: SSL.Context, data: bytes) -> bool:
+        """The first bytes; whether they are TLS."""
+        if data[:1] != _CLIENT_HELLO:
+            self._refuse_plain(data)
+            return False
+        self._tls, self._context = SSL.Connection(context), None
+        self._tls.set_accept_state()
+        return True
+
+    def _refuse_plain(self, data: bytes) -> None:
+        self._ended = True
+        if data.startswith(_HTTP_STARTS):
+            self._raw_transport.write(_NOT_TLS)
+        self._raw_transport.close()
 
     def eof_received(self) -> bool:
         if self._inner is None:
@@ -79,9 +134,10 @@ class TlsProtocol(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._ended = True
+        self._handshakes.discard(self)
         inner, self._inner = self._inner, None
         self._make, self._failed = _nothing, _ignored
-        self._tls = _CLOSED  # the buffers go now, not when cycles are collected
+        self._tls = _NONE  # the buffers go now, not when cycles are collected
         if inner is not None:
             inner.connection_lost(exc)
 
@@ -100,26 +156,32 @@ class TlsProtocol(asyncio.BufferedProtocol):
 
     # the handshake
 
-    def _shake(self) -> bool:
-        """Go on with the handshake; whether it is done."""
+    def shake(self) -> None:
+        """Go on with the handshake; when it is done, with what came after it."""
+        if self._ended or self._inner is not None:
+            return
+        self._early = 0
         try:
             self._tls.do_handshake()
         except SSL.WantReadError:
             self._flush()
-            return False
+            self.answered = True
+            self._set_reading()
+            return
         except SSL.Error as error:
             self._flush()  # the alert
             self._end(_why(error))
-            return False
+            return
         self._flush()
         try:
             certificates = self._certificates()
         except (ValueError, x509.InvalidVersion):  # what OpenSSL takes for one, and others do not
             self._end("the client's certificate cannot be parsed")
-            return False
+            return
         self._inner = self._make()
         self._inner.connection_made(TlsTransport(self, self._raw_transport, certificates))
-        return True
+        self._set_reading()
+        self.read()
 
     def _end(self, why: str) -> None:
         self._ended = True
@@ -156,10 +218,9 @@ class TlsProtocol(asyncio.BufferedProtocol):
         """Encrypt and send."""
         if self._ended or not data:
             return
-        view = memoryview(data)
         try:
-            for start in range(0, len(view), _WRITTEN):  # a buffer of OpenSSL's does not shrink again
-                self._tls.sendall(bytes(view[start : start + _WRITTEN]))
+            for start in range(0, len(data), _CHUNK):
+                self._tls.sendall(data[start : start + _CHUNK])
                 self._flush()
         except SSL.Error as error:
             self._end(_why(error))
@@ -187,7 +248,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
 
     def _set_reading(self) -> None:
         """Read from the socket while the protocol takes data and the client takes answers."""
-        reading = not (self._paused or self._stalled)
+        reading = not (self._paused or self._stalled or self._early > _EARLY)
         if self._ended or self._raw is None or self._reading == reading or self._raw.is_closing():
             return
         self._reading = reading
@@ -208,11 +269,13 @@ class TlsProtocol(asyncio.BufferedProtocol):
     def _flush(self) -> None:
         while True:
             try:
-                data = self._tls.bio_read(_CHUNK)
+                data = self._tls.bio_read(_ENCRYPTED)
             except SSL.WantReadError:
                 return
             if self._raw is not None and not self._raw.is_closing():
                 self._raw.write(data)
+            if len(data) < _ENCRYPTED:
+                return
 
 
 class TlsTransport(asyncio.Transport):
@@ -251,7 +314,16 @@ class TlsTransport(asyncio.Transport):
         self._raw.set_write_buffer_limits(high, low)
 
 
-_CLOSED = SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD))
+_NONE = SSL.Connection(SSL.Context(SSL.TLS_SERVER_METHOD))
+
+
+def _accept(connection: SSL.Connection, certificate: object, error: int, depth: int, ok: int) -> bool:
+    """Any certificate: whose it is matters later, and only to some requests."""
+    return True
+
+
+def _select(connection: SSL.Connection, offered: list[bytes]) -> Any:
+    return _HTTP_1 if _HTTP_1 in offered else SSL.NO_OVERLAPPING_PROTOCOLS
 
 
 def _nothing() -> asyncio.Protocol:
@@ -263,8 +335,6 @@ def _ignored(why: str) -> None:
 
 
 def _der(certificate: Any) -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding
-
     return bytes(certificate.public_bytes(Encoding.DER))
 
 

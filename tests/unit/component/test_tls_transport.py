@@ -7,7 +7,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL, crypto
 
-from kcm_cli.manager.server.tls_transport import TlsProtocol
+from kcm_cli.component.handshakes import Handshakes
+from kcm_cli.component.tls_transport import TlsProtocol
 from tests.trust.cases import ROOT, sign
 
 
@@ -43,7 +44,8 @@ def test_a_client_that_does_not_read_is_not_read_from() -> None:
 
     async def main() -> None:
         raw = Raw()
-        protocol = TlsProtocol(SSL.Context(SSL.TLS_SERVER_METHOD), bytearray(1), asyncio.Protocol, lambda why: None)
+        context = SSL.Context(SSL.TLS_SERVER_METHOD)
+        protocol = TlsProtocol(context, bytearray(1), Handshakes(), asyncio.Protocol, lambda why: None)
         protocol.connection_made(raw)
         protocol.pause_writing()
         assert not raw.reading
@@ -72,13 +74,14 @@ def test_a_client_certificate_that_cannot_be_parsed_ends_its_handshake() -> None
     async def main() -> None:
         raw, caller = Raw(), SSL.Connection(client)
         caller.set_connect_state()
-        protocol = TlsProtocol(server, bytearray(1), asyncio.Protocol, failures.append)
+        protocol = TlsProtocol(server, bytearray(1), Handshakes(), asyncio.Protocol, failures.append)
         protocol.connection_made(raw)
         for _ in range(4):
             with suppress(SSL.WantReadError):
                 caller.do_handshake()
             with suppress(SSL.WantReadError):
                 protocol.received(caller.bio_read(65536))
+            await asyncio.sleep(0)
             if raw.written:
                 caller.bio_write(bytes(raw.written))
                 raw.written.clear()

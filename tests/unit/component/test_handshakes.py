@@ -1,0 +1,62 @@
+"""Whose handshake goes on next."""
+
+import asyncio
+from dataclasses import dataclass
+
+from kcm_cli.component.handshakes import Handshakes
+
+
+@dataclass(eq=False)
+class One:
+    name: str
+    done: list[str]
+    address: str = "a"
+    answered: bool = False
+
+    def shake(self) -> None:
+        self.done.append(self.name)
+
+
+def test_answered_ones_first_then_the_addresses_in_turn_then_the_newest() -> None:
+    async def main() -> None:
+        done, handshakes = list[str](), Handshakes(60)
+        for name in ("a1", "a2", "a3"):
+            handshakes.add(One(name, done))
+        handshakes.add(One("b", done, "b"))
+        handshakes.add(One("answered", done, "c", answered=True))
+        await asyncio.sleep(0)
+        assert done == ["answered", "a3", "b", "a2", "a1"]
+
+    asyncio.run(main())
+
+
+def test_others_run_between_the_turns() -> None:
+    async def main() -> None:
+        done, handshakes = list[str](), Handshakes(0)
+        for number in range(3):
+            handshakes.add(One(str(number), done))
+        for turns in range(3):
+            assert len(done) == turns
+            await asyncio.sleep(0)
+        assert done == ["2", "1", "0"]
+
+    asyncio.run(main())
+
+
+def test_what_is_closed_is_not_gone_on_with() -> None:
+    async def main() -> None:
+        done, handshakes = list[str](), Handshakes(60)
+        ones = [One("begun", done), One("answered", done, answered=True), One("stays", done, "b")]
+        for one in ones:
+            handshakes.add(one)
+            handshakes.add(one)
+        for one in ones[:2]:
+            handshakes.discard(one)
+            handshakes.discard(one)
+        await asyncio.sleep(0)
+        assert done == ["stays"]
+        handshakes.add(ones[0])
+        await asyncio.sleep(0)
+        assert done == ["stays", "begun"]
+
+    asyncio.run(main())
