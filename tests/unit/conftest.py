@@ -1,4 +1,4 @@
-"""Facts read off the kube-controller-manager binary."""
+"""Facts read off the kube-controller-manager binary, and a sandbox on virtual time for whoever asks for ``play``."""
 
 import json
 from collections.abc import Callable
@@ -6,6 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.places import REFERENCE
+from tests.unit.sandbox.nodes.world import certificates, play
+
+__all__ = ["certificates", "play"]
 
 
 @pytest.fixture

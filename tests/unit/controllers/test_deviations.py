@@ -27,9 +27,8 @@ from tests.unit.controllers.storageversion_garbage_collector.test_end_to_end imp
     servers,
 )
 from tests.unit.controllers.storageversion_garbage_collector.test_end_to_end import running as collecting
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play
+from tests.unit.sandbox.nodes.world import PODS, World
 
-__all__ = ["certificates", "play"]
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 SELECTED = {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE}
 

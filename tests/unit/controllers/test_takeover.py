@@ -19,9 +19,7 @@ from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.planning.test_template_form import DEFAULTED, FULL, NUMBERS, SPELLINGS, edited, respelt
-from tests.unit.sandbox.nodes.world import World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World
 
 NAMES = ("deployment-controller", "replicaset-controller", "statefulset-controller", "daemonset-controller")
 CONFIGS = (DeploymentConfig(), ReplicaSetConfig(), StatefulSetConfig(), DaemonSetConfig())

@@ -19,9 +19,7 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     phase,
 )
 from tests.unit.controllers.volumeattributesclass_protection import test_end_to_end as attributes
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 SERVICES, ENDPOINTS = resource("services"), resource("endpoints")
 SLICES = resource("endpointslices", "discovery.k8s.io")

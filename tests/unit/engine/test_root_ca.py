@@ -4,9 +4,6 @@ import pytest
 
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.engine.root_ca import read_root_ca
-from tests.unit.sandbox.nodes.world import certificates
-
-__all__ = ["certificates"]
 
 
 def test_a_bundle_is_handed_out_as_it_is(tmp_path, certificates):

@@ -17,9 +17,7 @@ from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.devices import make_claim
 from tests.unit.controllers.root_ca import CA
 from tests.unit.manager.test_observability import shown, touch
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 UNUSED = {"volume-plugins": "the plugins of nodes are not used"} | {
     controller.name: "no cloud is left in the original, either" for controller in CONTROLLERS if controller.cloud_only

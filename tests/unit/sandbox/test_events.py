@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+from tests.unit.sandbox.nodes.world import World, resource
 
-__all__ = ["certificates", "play"]
 EVENTS = resource("events")
 
 

@@ -5,9 +5,8 @@ from typing import Any
 from kcm_cli.planning.certificate_requests import KUBELET_CLIENT
 from tests.unit.controllers.controlling import controllers
 from tests.unit.planning.certificates import in_base64, name, request
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+from tests.unit.sandbox.nodes.world import World, resource
 
-__all__ = ["certificates", "play"]
 REQUESTS = resource("certificatesigningrequests", "certificates.k8s.io", namespaced=False)
 
 

@@ -4,9 +4,8 @@ from kcm_cli.planning.certificate_requests import CLIENT
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.planning.certificates import in_base64, request
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+from tests.unit.sandbox.nodes.world import World, resource
 
-__all__ = ["certificates", "play"]
 REQUESTS = resource("certificatesigningrequests", "certificates.k8s.io", namespaced=False)
 HOUR_S = 3600.0
 

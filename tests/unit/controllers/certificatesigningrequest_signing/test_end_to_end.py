@@ -12,9 +12,8 @@ from kcm_cli.controllers.certificatesigningrequest_signing.controller import CON
 from kcm_cli.engine.descriptor import StartError
 from tests.unit.controllers.controlling import controllers
 from tests.unit.planning.certificates import in_base64, request
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+from tests.unit.sandbox.nodes.world import World, resource
 
-__all__ = ["certificates", "play"]
 REQUESTS = resource("certificatesigningrequests", "certificates.k8s.io", namespaced=False)
 CLIENT = "kubernetes.io/kube-apiserver-client"
 APPROVED = {"type": "Approved", "status": "True", "reason": "Test", "message": "by the test"}

@@ -7,9 +7,7 @@ import pytest
 
 from kcm_cli.rest.transport import Transport
 from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 ROLES = resource("clusterroles", "rbac.authorization.k8s.io", namespaced=False)
 CHOSEN = {"example.com/part": "true"}

@@ -11,9 +11,7 @@ from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Rewriting, refusal
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 CRON_JOBS = resource("cronjobs", "batch")
 JOBS = resource("jobs", "batch")

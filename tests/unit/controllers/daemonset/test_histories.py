@@ -5,9 +5,7 @@ from typing import Any
 from kcm_cli.api.apps import CONTROLLER_REVISIONS
 from kcm_cli.api.core import PODS
 from tests.unit.controllers.daemonset.test_end_to_end import Story
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 REVISIONS = resource("controllerrevisions", "apps")
 DAEMON_SETS = resource("daemonsets", "apps")

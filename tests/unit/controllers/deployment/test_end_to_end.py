@@ -16,9 +16,7 @@ from kcm_cli.engine.door import Interceptor, Send, Write
 from kcm_cli.rest.transport import Request, Response, Transport, TransportError
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 DEPLOYMENTS = resource("deployments", "apps")
 REPLICA_SETS = resource("replicasets", "apps")

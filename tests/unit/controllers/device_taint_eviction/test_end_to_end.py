@@ -13,9 +13,7 @@ from tests.unit.controllers.alpha import make, serve
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.devices import DRIVER, SLICES, allocate, by_name, make_claim
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World
 
 RULES = [("", "DRADeviceTaintRules=true")]
 NAME = "device-taint-eviction-controller"

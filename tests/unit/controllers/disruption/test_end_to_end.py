@@ -6,9 +6,7 @@ from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS
 from kcm_cli.controllers.disruption import controller
 from kcm_cli.machinery.labels import LabelSelector, LabelSelectorRequirement, from_label_selector
 from tests.unit.controllers.controlling import controllers
-from tests.unit.sandbox.nodes.world import World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World
 
 
 def test_a_budget_whose_selector_cannot_be_used_does_not_hold_the_others_up(play, monkeypatch):

@@ -19,9 +19,7 @@ from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, adds, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.controllers.widgets import WIDGETS, serve_widgets
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 REPLICA_SETS = resource("replicasets", "apps")
 DEPLOYMENTS = resource("deployments", "apps")

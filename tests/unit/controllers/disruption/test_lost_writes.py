@@ -2,9 +2,7 @@
 
 from kcm_cli.rest.transport import Request, Response, Transport, TransportError
 from tests.unit.controllers.disruption.test_evictions import Story, owned_pods
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World
 
 
 class Unsent:

@@ -12,9 +12,7 @@ from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
 from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World
 
 NAMES = ("endpoints-controller", "endpointslice-controller", "endpointslice-mirroring-controller")
 

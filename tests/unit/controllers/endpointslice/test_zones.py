@@ -8,9 +8,7 @@ from kcm_cli.api.core import SERVICES
 from kcm_cli.api.discovery import ENDPOINT_SLICES
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from tests.unit.controllers.controlling import controllers
-from tests.unit.sandbox.nodes.world import NODES, World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import NODES, World
 
 ZONE = "topology.kubernetes.io/zone"
 

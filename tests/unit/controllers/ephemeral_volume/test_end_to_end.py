@@ -4,9 +4,8 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.ephemeral_volume.config import EphemeralVolumeConfig
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+from tests.unit.sandbox.nodes.world import World, resource
 
-__all__ = ["certificates", "play"]
 CLAIMS = resource("persistentvolumeclaims")
 NAME = "ephemeral-volume-controller"
 CONFIG = EphemeralVolumeConfig()

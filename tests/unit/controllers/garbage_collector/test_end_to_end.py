@@ -23,9 +23,7 @@ from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from tests.unit.controllers.controlling import Faulty, adds, controllers, metric
 from tests.unit.controllers.faults import Held, Refusing, Rewriting
 from tests.unit.controllers.widgets import WIDGETS, serve_widgets
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 CONFIG_MAPS = resource("configmaps")
 SECRETS = resource("secrets")

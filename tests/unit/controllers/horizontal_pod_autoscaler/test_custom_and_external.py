@@ -10,9 +10,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.planning.actions import MERGE
 from tests.unit.controllers.horizontal_pod_autoscaler.adapter import Adapter
 from tests.unit.controllers.horizontal_pod_autoscaler.story import CPU, Story
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 PREFIX = "horizontal_pod_autoscaler_controller_"
 BOTH = ["v1beta2", "v1beta1"]

@@ -16,9 +16,7 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAu
 from kcm_cli.machinery.labels import parse
 from tests.unit.controllers.controlling import Faulty
 from tests.unit.controllers.horizontal_pod_autoscaler.story import Story, container
-from tests.unit.sandbox.nodes.world import World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World
 
 BY_UTILIZATION = "cpu resource utilization (percentage of request)"
 

@@ -11,9 +11,7 @@ import pytest
 from kcm_cli.controllers.job.config import JobConfig
 from kcm_cli.rest.transport import Transport
 from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 JOBS = resource("jobs", "batch")
 FINALIZER = "batch.kubernetes.io/job-tracking"

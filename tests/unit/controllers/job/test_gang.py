@@ -13,9 +13,7 @@ from kcm_cli.machinery import codec
 from tests.unit.controllers.alpha import serve
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.job.conftest import MakeJob, MakePod
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 TOGETHER: dict[str, Any] = {"completionMode": "Indexed", "completions": 3, "parallelism": 3}
 UID = "77466b23-e218-41dd-92b6-ce9ca38f0255"

@@ -18,9 +18,8 @@ from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from tests.unit.controllers.alpha import make, serve_selectable
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.root_ca import CA
-from tests.unit.sandbox.nodes.world import World, certificates, play
+from tests.unit.sandbox.nodes.world import World
 
-__all__ = ["certificates", "play"]
 NAME = "kube-apiserver-serving-clustertrustbundle-publisher-controller"
 
 

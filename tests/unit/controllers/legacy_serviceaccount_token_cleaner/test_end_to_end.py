@@ -9,9 +9,7 @@ from kcm_cli.engine.descriptor import StartError
 from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 SECRETS = resource("secrets")
 ACCOUNTS = resource("serviceaccounts")

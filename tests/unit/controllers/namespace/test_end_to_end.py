@@ -11,9 +11,7 @@ from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 NAMESPACES = resource("namespaces", namespaced=False)
 CONFIG_MAPS = resource("configmaps")

@@ -15,9 +15,7 @@ from kcm_cli.engine.descriptor import StartError
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import NODES, World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import NODES, World, resource
 
 DUAL = "10.0.0.0/22,fd00::/60"
 EVENTS = resource("events")

@@ -20,9 +20,7 @@ from kcm_cli.rest.transport import Request, Response, Transport
 from kcm_cli.sandbox.nodes import commands
 from tests.unit.controllers.controlling import controllers, metric
 from tests.unit.controllers.faults import Held, Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
 
 UNREACHABLE = "node.kubernetes.io/unreachable"
 

@@ -26,9 +26,8 @@ from tests.unit.controllers.persistentvolume_attach_detach.storage import (
     unique,
     using,
 )
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play, resource
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
 
-__all__ = ["certificates", "play"]
 NAME = "persistentvolume-attach-detach-controller"
 CONFIG = AttachDetachConfig()
 SUCCEEDED = ("SuccessfulAttachVolume", 'AttachVolume.Attach succeeded for volume "v-a" ')

@@ -17,9 +17,8 @@ from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeB
 from kcm_cli.planning.volumes.attachable import AttachableVolume
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.persistentvolume_attach_detach.storage import bound, told, using
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
+from tests.unit.sandbox.nodes.world import NODES, PODS, World
 
-__all__ = ["certificates", "play"]
 GOOD = """#!/bin/sh
 echo "$@" >> "$(dirname "$0")/calls"
 case "$1" in

@@ -20,9 +20,8 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     phase,
     remove,
 )
-from tests.unit.sandbox.nodes.world import World, certificates, play
+from tests.unit.sandbox.nodes.world import World
 
-__all__ = ["certificates", "play"]
 BOTH = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 
 

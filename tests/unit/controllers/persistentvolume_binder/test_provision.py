@@ -19,9 +19,8 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     make_class,
     phase,
 )
-from tests.unit.sandbox.nodes.world import World, certificates, play
+from tests.unit.sandbox.nodes.world import World
 
-__all__ = ["certificates", "play"]
 HOST_PATH = "kubernetes.io/host-path"
 HERE = replace(CONFIG, enable_host_path_provisioning=True)
 ASKED = {"volume.beta.kubernetes.io/storage-provisioner", "volume.kubernetes.io/storage-provisioner"}

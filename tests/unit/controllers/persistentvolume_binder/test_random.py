@@ -15,9 +15,8 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     make_claim,
     make_volume,
 )
-from tests.unit.sandbox.nodes.world import World, certificates, play
+from tests.unit.sandbox.nodes.world import World
 
-__all__ = ["certificates", "play"]
 NAMES = [NAME, "persistentvolume-protection-controller", "persistentvolumeclaim-protection-controller"]
 SIZES = ("1Gi", "2Gi", "5Gi")
 STEPS = 60

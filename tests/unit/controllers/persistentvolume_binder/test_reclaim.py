@@ -19,9 +19,8 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     phase,
     remove,
 )
-from tests.unit.sandbox.nodes.world import World, certificates, play
+from tests.unit.sandbox.nodes.world import World
 
-__all__ = ["certificates", "play"]
 RECYCLER = "recycler-for-v"
 RECYCLE = {"persistentVolumeReclaimPolicy": "Recycle"}
 DELETE = {"persistentVolumeReclaimPolicy": "Delete"}

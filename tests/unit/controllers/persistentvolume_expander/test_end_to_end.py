@@ -5,9 +5,8 @@ import pytest
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+from tests.unit.sandbox.nodes.world import World, resource
 
-__all__ = ["certificates", "play"]
 CLASSES = resource("storageclasses", "storage.k8s.io", namespaced=False)
 CLAIMS = resource("persistentvolumeclaims")
 VOLUMES = resource("persistentvolumes", namespaced=False)

@@ -1,9 +1,8 @@
 """The controller in a whole sandbox, on virtual time."""
 
 from tests.unit.controllers.controlling import controllers
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+from tests.unit.sandbox.nodes.world import World, resource
 
-__all__ = ["certificates", "play"]
 VOLUMES = resource("persistentvolumes", namespaced=False)
 NAME = "persistentvolume-protection-controller"
 

@@ -3,9 +3,8 @@
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
+from tests.unit.sandbox.nodes.world import World, resource
 
-__all__ = ["certificates", "play"]
 CLAIMS = resource("persistentvolumeclaims")
 NAME = "persistentvolumeclaim-protection-controller"
 

@@ -18,9 +18,7 @@ from kcm_cli.runtime.workqueue import WorkQueue
 from kcm_cli.sandbox.nodes import commands
 from tests.unit.controllers.controlling import adds, controllers, metric
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import NODES, PODS, World
 
 HELD = {"metadata": {"finalizers": ["example.com/wait"]}}
 

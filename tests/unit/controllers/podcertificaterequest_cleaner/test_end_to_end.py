@@ -4,9 +4,8 @@ from kcm_cli.api.certificates import POD_CERTIFICATE_REQUESTS
 from tests.unit.controllers.alpha import make, serve
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, certificates, play
+from tests.unit.sandbox.nodes.world import World
 
-__all__ = ["certificates", "play"]
 MINUTE_S = 60.0
 
 

@@ -15,9 +15,8 @@ from kcm_cli.controllers.podgroup_protection.controller import FINALIZER, active
 from tests.unit.controllers.alpha import make, serve
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play
+from tests.unit.sandbox.nodes.world import PODS, World
 
-__all__ = ["certificates", "play"]
 GROUP = {"schedulingGroup": {"podGroupName": "g"}}
 
 

@@ -10,9 +10,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Held
-from tests.unit.sandbox.nodes.world import World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World
 
 SKIPS = 'replicaset_controller_stale_sync_skips_total{group="apps",resource="replicasets"}'
 

@@ -11,9 +11,7 @@ from kcm_cli.controllers.replicationcontroller.config import ReplicationControll
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Rewriting, refusal
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 OWNERS = {
     "ReplicationController": resource("replicationcontrollers"),

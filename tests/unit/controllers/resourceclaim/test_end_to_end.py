@@ -24,9 +24,7 @@ from tests.unit.controllers.devices import (
     make_template,
 )
 from tests.unit.controllers.faults import Held, Refusing
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World
 
 
 def running(world: World, **options: Any) -> Any:

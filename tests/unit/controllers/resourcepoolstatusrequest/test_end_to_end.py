@@ -6,9 +6,7 @@ from tests.unit.controllers.alpha import make, serve
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.devices import DRIVER, SLICES, allocate, make_claim
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World
 
 
 def test_a_request_is_answered_once_and_goes(play):

@@ -15,9 +15,7 @@ from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.controlling import Faulty, adds, controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.controllers.widgets import CRDS, WIDGETS, serve_widgets
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 CONFIG_MAPS = resource("configmaps")
 SERVICES = resource("services")

@@ -15,9 +15,7 @@ from kcm_cli.rest.errors import NotFound
 from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Refusing
 from tests.unit.controllers.root_ca import CA
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 NAMESPACES = resource("namespaces", namespaced=False)
 

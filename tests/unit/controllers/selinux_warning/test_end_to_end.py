@@ -3,9 +3,8 @@
 from kcm_cli.component.metrics import Registry
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.persistentvolume_attach_detach.storage import DRIVERS, bound
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play
+from tests.unit.sandbox.nodes.world import PODS, World
 
-__all__ = ["certificates", "play"]
 NAME = "selinux-warning-controller"
 DRIVER = "labels.example.com"
 SOURCE = {"csi": {"driver": DRIVER, "volumeHandle": "h"}}

@@ -9,9 +9,7 @@ from kcm_cli.rest.errors import Invalid
 from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 RANGES = resource("servicecidrs", "networking.k8s.io", namespaced=False)
 ADDRESSES = resource("ipaddresses", "networking.k8s.io", namespaced=False)

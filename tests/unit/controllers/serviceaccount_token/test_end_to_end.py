@@ -14,9 +14,7 @@ from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.controllers.root_ca import CA
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 SECRETS = resource("secrets")
 ACCOUNTS = resource("serviceaccounts")

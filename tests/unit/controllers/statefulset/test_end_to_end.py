@@ -14,9 +14,7 @@ from kcm_cli.planning.actions import STRATEGIC_MERGE
 from kcm_cli.rest.transport import Request
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 
 def document(**spec: Any) -> dict[str, Any]:

@@ -10,9 +10,7 @@ from kcm_cli.rest.transport import Request, Response
 from tests.unit.controllers.controlling import Faulty
 from tests.unit.controllers.faults import Rewriting, refusal
 from tests.unit.controllers.statefulset.test_end_to_end import Story
-from tests.unit.sandbox.nodes.world import PODS, World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import PODS, World, resource
 
 CLAIMS = resource("persistentvolumeclaims")
 REVISIONS = resource("controllerrevisions", "apps")

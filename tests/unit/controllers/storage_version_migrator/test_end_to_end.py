@@ -10,9 +10,7 @@ from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
 from tests.unit.controllers.own_group import serve
 from tests.unit.controllers.widgets import CRDS, WIDGETS, serve_widgets
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 GROUP = "storagemigration.k8s.io"
 MIGRATIONS = resource("storageversionmigrations", GROUP, "v1beta1", namespaced=False)

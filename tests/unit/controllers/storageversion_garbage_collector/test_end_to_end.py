@@ -10,9 +10,7 @@ from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing
 from tests.unit.controllers.own_group import serve
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 GROUP = "internal.apiserver.k8s.io"
 VERSIONS = resource("storageversions", GROUP, "v1alpha1", namespaced=False)

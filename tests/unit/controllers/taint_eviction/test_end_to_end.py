@@ -6,9 +6,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.rest.transport import Request, Response
 from tests.unit.controllers.controlling import adds, controllers
 from tests.unit.controllers.faults import Refusing, Rewriting, refusal
-from tests.unit.sandbox.nodes.world import NODES, PODS, World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import NODES, PODS, World
 
 
 def test_a_failed_eviction_is_tried_again_at_once(play):

@@ -9,9 +9,7 @@ from kcm_cli.rest.transport import Request, Transport
 from tests.unit.controllers.bootstrap_tokens import token
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import World, certificates, play, resource
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import World, resource
 
 SECRETS = resource("secrets")
 SYSTEM = "kube-system"

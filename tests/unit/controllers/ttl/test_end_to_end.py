@@ -2,9 +2,7 @@
 
 from tests.unit.controllers.controlling import controllers
 from tests.unit.controllers.faults import Refusing
-from tests.unit.sandbox.nodes.world import NODES, World, certificates, play
-
-__all__ = ["certificates", "play"]
+from tests.unit.sandbox.nodes.world import NODES, World
 
 TTL = "node.alpha.kubernetes.io/ttl"
 

@@ -4,14 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kcm_cli.component.clock import LoopClock
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.unit.sandbox.asking import Api
-
-
-@pytest.fixture(scope="session")
-def certificates() -> Certificates:
-    return Certificates.load(None, LoopClock().now())
 
 
 @pytest.fixture(scope="module")
