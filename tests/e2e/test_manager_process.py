@@ -28,6 +28,7 @@ QUICK = (
     f"--leader-elect-retry-period={RETRY_S * 1000:.0f}ms",
     "--controllers=deployment",
 )
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
 
 
@@ -39,6 +40,16 @@ class Cluster:
     def lease(self) -> dict[str, Any]:
         answer = ask(self.url + LEASE, token="tok")
         return dict(answer.doc["spec"]) if answer.status == 200 else {}
+
+    def make_deployment(self, name: str) -> None:
+        labels = {"app": name}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+        body = {"metadata": {"name": name}, "spec": spec}
+        assert ask(self.url + DEPLOYMENTS, token="tok", method="POST", body=body).status == 201
+
+    def deployment(self, name: str) -> dict[str, Any]:
+        return dict(ask(f"{self.url}{DEPLOYMENTS}/{name}", token="tok").doc)
 
 
 @dataclass
@@ -135,9 +146,11 @@ def test_one_that_was_frozen_does_not_go_on_leading(start: Callable[..., Manager
     assert second.leads()
 
 
-def test_sigquit_shows_what_runs_and_ends_with_2(start: Callable[..., Manager]) -> None:
+def test_sigquit_shows_what_runs_and_ends_with_2(cluster: Cluster, start: Callable[..., Manager]) -> None:
     manager = start()
     until(manager.leads)
+    cluster.make_deployment("seen")
+    until(lambda: cluster.deployment("seen")["status"].get("observedGeneration"))  # its workers wait for more
     assert manager.end(signal.SIGQUIT) == 2
     text = manager.log.read_text()
     assert "Thread 0x" in text and "SIGQUIT: quit" in text

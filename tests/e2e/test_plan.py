@@ -31,7 +31,7 @@ rules:
 
 def run(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """``kcm plan`` with these arguments."""
-    whole = {key: value for key, value in os.environ.items() if key not in ("KUBECONFIG", "FORCE_COLOR")}
+    whole = {key: value for key, value in os.environ.items() if key not in ("KUBECONFIG", "FORCE_COLOR", "COLUMNS")}
     return subprocess.run(
         [*KCM, "plan", *words], capture_output=True, text=True, timeout=300, env={**whole, **(env or {})}
     )

@@ -58,9 +58,15 @@ def judge(passed: set[str], failed: set[str], gaps: set[str], text: str) -> None
 
 
 def test_controllers_behave_as_recorded(start_sandbox: Callable[..., object]) -> None:
+    """What fails among others is tried again alone, with more time: a busy machine is no difference in behaviour."""
     sandbox = start_sandbox("--nodes", "0", manager=GOLDEN_FLAGS)
-    options = ("--jobs", "8", "--patience", "2")
-    passed, failed, text = run(GOLDEN, sandbox.url, sandbox.token, *options)
+    passed, failed, text = run(GOLDEN, sandbox.url, sandbox.token, "--jobs", "12", "--patience", "2")
+    if slow := failed - known("golden"):
+        print(text)
+        again = tuple(word for name in sorted(slow) for word in ("--only", name))
+        better, failed, text = run(GOLDEN, sandbox.url, sandbox.token, *again, "--jobs", "1", "--patience", "6")
+        passed |= better
+        failed |= known("golden") - passed
     judge(passed, failed, known("golden"), text)
 
 
