@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.sandbox.apiserver import kinds
-from tests.unit.sandbox.strategy import kit
+from tests.unit.sandbox.apiserver.strategy import kit
 
 _HTTP = {"httpGet": {"port": 80}}
 _NO_REQUEST = {"limits": {"cpu": "1"}}

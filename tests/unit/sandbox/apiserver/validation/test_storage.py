@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.sandbox.strategy import kit
+from tests.unit.sandbox.apiserver.strategy import kit
 
 _VOLUME = {
     "metadata": {"name": "v", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"},

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.sandbox.apiserver.kinds.batch import cronjob
 from kcm_cli.sandbox.apiserver.kinds.batch.job_policies import IndexesError, count_indexes
-from tests.unit.sandbox.strategy import kit
+from tests.unit.sandbox.apiserver.strategy import kit
 
 _START, _END = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.sandbox.strategy import kit
+from tests.unit.sandbox.apiserver.strategy import kit
 
 _RBAC, _POLICY, _STORAGE, _NETWORK = "rbac.authorization.k8s.io", "policy", "storage.k8s.io", "networking.k8s.io"
 _REF = {"apiGroup": _RBAC, "kind": "Role", "name": "r"}

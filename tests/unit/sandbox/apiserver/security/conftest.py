@@ -6,6 +6,9 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
 from tests.unit.sandbox.asking import Api
+from tests.unit.sandbox.nodes.world import certificates  # of today, as the clock of these tests
+
+__all__ = ["certificates"]
 
 
 @pytest.fixture(scope="module")

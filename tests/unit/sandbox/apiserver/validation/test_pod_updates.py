@@ -3,7 +3,7 @@
 import pytest
 
 from kcm_cli.planning.qos import qos_class
-from tests.unit.sandbox.strategy import kit
+from tests.unit.sandbox.apiserver.strategy import kit
 
 _START = (
     "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"

@@ -4,7 +4,7 @@ import pytest
 
 from kcm_cli.sandbox.apiserver.strategy import Context
 from kcm_cli.sandbox.apiserver.types import User
-from tests.unit.sandbox.strategy import kit
+from tests.unit.sandbox.apiserver.strategy import kit
 
 _AMOUNT = {"cpu": "1", "memory": "1Gi"}
 _REQUESTS = kit.info("certificates.k8s.io", "certificatesigningrequests", "X", namespaced=False)
