@@ -49,6 +49,8 @@ PATIENCE = 3
 """So many answers in a row may be spoilt before everything is listed anew."""
 SHORT_WATCH_S = 1.0
 """A watch that ends sooner than this, and empty, is followed by a pause."""
+WATCH_S, LONG_WATCH_S = 300.0, 86_400.0
+"""A watch is opened anew after that, or up to twice that."""
 log = logging.getLogger(__name__)
 
 _TOO_LARGE = "ResourceVersionTooLarge"
@@ -90,7 +92,9 @@ class Scope:
 class Informer(Generic[T]):
     """Keeps ``store`` equal to the server's objects and tells the listeners.
 
-    ``handling``: seconds that it takes to store a change and tell the listeners.
+    ``in_process``: the server is in this process, so watches stay open for long and need no bookmarks: opening and
+    marking them is most of what happens in a quiet cluster. ``handling``: seconds that it takes to store a change and
+    tell the listeners.
     """
 
     def __init__(
@@ -101,6 +105,7 @@ class Informer(Generic[T]):
         rng: random.Random,
         scope: Scope | None = None,
         object_errors: ObjectErrors | None = None,
+        in_process: bool = False,
     ) -> None:
         self.resource = resource
         self.scope = scope or Scope()
@@ -114,6 +119,7 @@ class Informer(Generic[T]):
         self._listeners: list[Listener[T]] = []
         self._watch_list = True
         self._object_errors = object_errors or ObjectErrors()
+        self._in_process = in_process
         self._spoilt = 0
         self._latest = False
         self._backoff = Backoff(BackoffPolicy(), rng)
@@ -272,7 +278,8 @@ class Informer(Generic[T]):
 
     async def _follow(self) -> None:
         started, before = self._clock.monotonic(), self.last_version
-        query = (("resourceVersion", self.last_version), ("allowWatchBookmarks", "true"))
+        marks = () if self._in_process else (("allowWatchBookmarks", "true"),)
+        query = (("resourceVersion", self.last_version), *marks)
         async with aclosing(self._events(query)) as events:
             await self._apply(events)
         if self.last_version == before and self._clock.monotonic() - started < SHORT_WATCH_S:
@@ -309,7 +316,7 @@ class Informer(Generic[T]):
         """The events of one watch, until the server ends it. Yields to the loop after each chunk of PAGE."""
         scope = self.scope
         decoder = EventDecoder(self.resource, lenient=self._spoilt >= PATIENCE)
-        timeout_s = int(300 * (1 + self._rng.random()))
+        timeout_s = int((LONG_WATCH_S if self._in_process else WATCH_S) * (1 + self._rng.random()))
         count = 0
         async with self._client.watch(
             self.resource,

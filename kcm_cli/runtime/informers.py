@@ -29,12 +29,14 @@ class Informers:
         *,
         resync_s: float = 0.0,
         object_errors: ObjectErrors | None = None,
+        in_process: bool = False,
     ) -> None:
         self._object_errors = object_errors or ObjectErrors()
         self._client = client
         self._clock = clock
         self._rng = rng
         self._resync_s = resync_s
+        self._in_process = in_process
         self._informers: dict[tuple[GVR, Scope], AnyInformer] = {}
         self._running: set[tuple[GVR, Scope]] = set()
 
@@ -43,7 +45,8 @@ class Informers:
         scope = scope or Scope()
         informer = self._informers.get((resource.gvr, scope))
         if informer is None:
-            informer = Informer(resource, self._client, self._clock, self._rng, scope, self._object_errors)
+            errors, near = self._object_errors, self._in_process
+            informer = Informer(resource, self._client, self._clock, self._rng, scope, errors, in_process=near)
             self._informers[(resource.gvr, scope)] = informer
         return cast(Informer[T], informer)
 

@@ -42,7 +42,7 @@ class ClusterOptions:
 
 
 class Cluster:
-    """Nodes and scheduler on one API server. ``transport`` must be an administrator's."""
+    """Nodes and scheduler on one API server. ``transport`` must be an administrator's; watches on it stay open for a day."""
 
     def __init__(
         self, transport: Transport, clock: Clock, rng: random.Random, options: ClusterOptions | None = None
@@ -53,7 +53,7 @@ class Cluster:
         self.admin = self._client("kcm-sandbox")
         """For those who bring their own wishes."""
         kubelet = self._client("kubelet")
-        self._informers = Informers(kubelet, clock, rng)
+        self._informers = Informers(kubelet, clock, rng, in_process=True)
         names = EventNames(clock, EVENT_OFFSET_NS)
         self.events = Events(kubelet, names, clock)
         heartbeat_s, ranged = self._options.heartbeat_s, self._options.ranged

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kcm_cli.api.resource import Undecodable
 from kcm_cli.machinery.meta import Object, ObjectMeta, OwnerReference
 from kcm_cli.runtime.store import (
-    CONTROLLER,
+    CONTROLLER_UID,
     NAMESPACE,
     Store,
     UnknownDependents,
@@ -25,21 +25,21 @@ def obj(name: str, namespace: str = "ns", owner: str = "") -> Object:
 def test_objects_are_filed_by_controller_and_orphans_by_namespace() -> None:
     store: Store[Object] = Store()
     store.put(obj("early", owner="u1"))
-    store.add_index(CONTROLLER, by_controller)
+    store.add_index(CONTROLLER_UID, by_controller)
     store.put(obj("late", owner="u1"))
     store.put(obj("alone"))
-    assert [o.name for o in store.by_index(CONTROLLER, "u1")] == ["early", "late"]
-    assert [o.name for o in store.by_index(CONTROLLER, orphans_of("ns"))] == ["alone"]
+    assert [o.name for o in store.by_index(CONTROLLER_UID, "u1")] == ["early", "late"]
+    assert [o.name for o in store.by_index(CONTROLLER_UID, orphans_of("ns"))] == ["alone"]
 
 
 def test_a_changed_owner_moves_the_object() -> None:
     store: Store[Object] = Store()
-    store.add_index(CONTROLLER, by_controller)
+    store.add_index(CONTROLLER_UID, by_controller)
     store.put(obj("a", owner="u1"))
     old = store.put(obj("a", owner="u2"))
     assert old is not None and old.metadata.owner_references[0].uid == "u1"
-    assert store.by_index(CONTROLLER, "u1") == []
-    assert len(store.by_index(CONTROLLER, "u2")) == 1
+    assert store.by_index(CONTROLLER_UID, "u1") == []
+    assert len(store.by_index(CONTROLLER_UID, "u2")) == 1
 
 
 names = st.sampled_from(["a", "b", "c"])
@@ -49,7 +49,7 @@ change = st.tuples(st.booleans(), names, st.sampled_from(["n1", "n2"]), st.sampl
 @given(st.lists(change, max_size=40))
 def test_indexes_equal_a_search_through_all_objects(changes: list[tuple[bool, str, str, str]]) -> None:
     store: Store[Object] = Store()
-    store.add_index(CONTROLLER, by_controller)
+    store.add_index(CONTROLLER_UID, by_controller)
     for add, name, namespace, owner in changes:
         if add:
             store.put(obj(name, namespace, owner))
@@ -60,8 +60,8 @@ def test_indexes_equal_a_search_through_all_objects(changes: list[tuple[bool, st
         found = {o.key for o in everything if o.namespace == namespace}
         assert {o.key for o in store.by_index(NAMESPACE, namespace)} == found
         assert {o.key for o in store.list(namespace)} == found
-    for value in store.index_values(CONTROLLER):
-        assert {o.key for o in store.by_index(CONTROLLER, value)} == {
+    for value in store.index_values(CONTROLLER_UID):
+        assert {o.key for o in store.by_index(CONTROLLER_UID, value)} == {
             o.key for o in everything if value in by_controller(o)
         }
 
@@ -69,7 +69,7 @@ def test_indexes_equal_a_search_through_all_objects(changes: list[tuple[bool, st
 def test_an_owner_with_unknown_dependents_cannot_be_planned_for() -> None:
     """What cannot be decoded would be taken for missing, and made again without end."""
     store: Store[Object] = Store()
-    store.add_index(CONTROLLER, by_controller)
+    store.add_index(CONTROLLER_UID, by_controller)
     store.put(obj("a", owner="u1"))
     unseen = obj("b", owner="u1")
     store.mark_unknown(Undecodable(unseen.metadata, "Expected `object`"))
