@@ -42,7 +42,7 @@ class ClusterOptions:
 
 
 class Cluster:
-    """Nodes and scheduler on one API server. ``transport`` must be an administrator's; watches on it stay open for a day."""
+    """Nodes and scheduler on one API server. ``transport`` must be an administrator's; its watches last for a day."""
 
     def __init__(
         self, transport: Transport, clock: Clock, rng: random.Random, options: ClusterOptions | None = None

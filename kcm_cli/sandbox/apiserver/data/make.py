@@ -1,4 +1,4 @@
-"""Make the data files of this folder from the installed package kubernetes-validate.
+"""Make the data files of this folder from the package kubernetes-validate, to be installed for it.
 
 Run by hand when the version of Kubernetes changes: ``python -m kcm_cli.sandbox.apiserver.data.make``.
 
