@@ -1,7 +1,6 @@
 """``kcm plan``: what the controllers would do, on a twin of the cluster."""
 
 import asyncio
-import json
 import logging
 import os
 import sys
@@ -17,6 +16,7 @@ from kcm_cli.cli.plan_flags import Command
 from kcm_cli.cli.plan_markdown import markdown
 from kcm_cli.cli.plan_text import show
 from kcm_cli.component.flagset import FlagSet
+from kcm_cli.machinery import codec
 from kcm_cli.plan.answer import Answer
 from kcm_cli.plan.files import load, save
 from kcm_cli.plan.flag_files import manager_flags
@@ -93,7 +93,7 @@ def _print(answer: Answer, output: str) -> None:
         sys.stdout.buffer.write(answer.json())
         sys.stdout.buffer.flush()
     elif output == "yaml":
-        sys.stdout.write(yaml.safe_dump(json.loads(answer.json()), sort_keys=False, allow_unicode=True))
+        sys.stdout.write(yaml.safe_dump(codec.decode_doc(answer.json()), sort_keys=False, allow_unicode=True))
     elif output == "markdown":
         sys.stdout.write(markdown(answer))
     else:
