@@ -28,7 +28,6 @@ _WILDCARD = f"\\*\\.{_SUBDOMAIN}"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY})?"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
-_ENV_NAME = "[-._a-zA-Z][-._a-zA-Z0-9]*"
 _HEADER_NAME = "[-A-Za-z0-9]+"
 _C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _PERCENT = "[0-9]+%"
@@ -41,7 +40,6 @@ _wildcard = re.compile(_WILDCARD).fullmatch
 _key = re.compile(_KEY).fullmatch
 _value = re.compile(_VALUE).fullmatch
 _config_key = re.compile(_CONFIG_KEY).fullmatch
-_env_name = re.compile(_ENV_NAME).fullmatch
 _header_name = re.compile(_HEADER_NAME).fullmatch
 _c_identifier = re.compile(_C_IDENTIFIER).fullmatch
 _percent = re.compile(_PERCENT).fullmatch
@@ -190,18 +188,6 @@ def config_map_key(value: str) -> list[str]:
     if not _config_key(value):
         rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
         errors.append(regex_message(rule, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
-    return errors + _dots(value)
-
-
-def env_var_name(value: str) -> list[str]:
-    """The name of an environment variable, by the strict rule."""
-    errors = []
-    if not _env_name(value):
-        rule = (
-            "a valid environment variable name must consist of alphabetic characters, digits, "
-            "'_', '-', or '.', and must not start with a digit"
-        )
-        errors.append(regex_message(rule, _ENV_NAME, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
     return errors + _dots(value)
 
 

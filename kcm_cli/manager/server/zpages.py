@@ -20,7 +20,6 @@ from kcm_cli.manager.server.mux import Handler
 
 COMPONENT = "kube-controller-manager"
 GROUP = "config.k8s.io"
-CLASSIFIED = "CLASSIFIED"
 _STRUCTURED = ("application/json", "application/yaml")
 _TEXT = "text/plain"
 _VERSIONS = ("v1beta1", "v1alpha1")

@@ -12,7 +12,7 @@ from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.security.assembly import Security
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
-from kcm_cli.sandbox.apiserver.server import ApiServer, Parts
+from kcm_cli.sandbox.apiserver.server import ApiServer, Dependencies
 from kcm_cli.sandbox.apiserver.settings import DEFAULTS, Settings
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.webhooks import WebhookCalls
@@ -35,5 +35,7 @@ def assemble(
     users = UserDefined(store, Reviewer(calls, rng), security.authorizer, catalog, schemas)
     status = OwnStatus(store, catalog, Patching(schemas), clock)
     admission = Admission(store, clock, rng, security.authorizer, status, users, settings.disabled_plugins)
-    parts = Parts(store, clock, rng, security, catalog, schemas, admission, calls, settings.service_ranges, ratchets)
-    return ApiServer(parts)
+    deps = Dependencies(
+        store, clock, rng, security, catalog, schemas, admission, calls, settings.service_ranges, ratchets
+    )
+    return ApiServer(deps)

@@ -68,7 +68,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Dependencies:
     """What a server is put together from."""
 
     store: Store
@@ -108,42 +108,42 @@ class AggregatedApi(Protocol):
 class ApiServer:
     """See the module. Belongs to one event loop."""
 
-    def __init__(self, parts: Parts) -> None:
-        self.catalog = parts.catalog
-        self.routes = parts.calls.routes
-        self._security = security = parts.security
+    def __init__(self, deps: Dependencies) -> None:
+        self.catalog = deps.catalog
+        self.routes = deps.calls.routes
+        self._security = security = deps.security
         services = self.catalog.find("", "v1", "services")
         assert services is not None
-        custom = CustomResources(parts.schemas, self.catalog, parts.calls, parts.random)
+        custom = CustomResources(deps.schemas, self.catalog, deps.calls, deps.random)
         self.core = Core(
-            store=parts.store,
+            store=deps.store,
             catalog=self.catalog,
-            clock=parts.clock,
-            random=parts.random,
-            schemas=parts.schemas,
-            patching=Patching(parts.schemas, KindVersions(self.catalog, parts.schemas, custom)),
-            admission=parts.admission,
+            clock=deps.clock,
+            random=deps.random,
+            schemas=deps.schemas,
+            patching=Patching(deps.schemas, KindVersions(self.catalog, deps.schemas, custom)),
+            admission=deps.admission,
             authorizer=security.authorizer,
-            services=ServiceAllocator(parts.store, services.info, parts.random, parts.service_ranges),
+            services=ServiceAllocator(deps.store, services.info, deps.random, deps.service_ranges),
             custom=custom,
-            ratchets=parts.ratchets,
+            ratchets=deps.ratchets,
         )
-        status = OwnStatus(parts.store, parts.catalog, self.core.patching, parts.clock)
-        DefinitionController(parts.store, parts.clock, custom, status)
+        status = OwnStatus(deps.store, deps.catalog, self.core.patching, deps.clock)
+        DefinitionController(deps.store, deps.clock, custom, status)
         self._aggregated: dict[tuple[str, str], AggregatedApi] = {}
         self._verbs = Verbs(self.core, security)
         FlowSchemaStatus(self.core)
-        self._flows = FlowClasses(parts.store)
-        DefaultRange(self.core, parts.service_ranges)
+        self._flows = FlowClasses(deps.store)
+        DefaultRange(self.core, deps.service_ranges)
         CustomApiServices(self.core)
         RemoteApis(self.core)
-        self._metrics = ServerMetrics(parts.store)
+        self._metrics = ServerMetrics(deps.store)
         self.interceptors: list[Interceptor] = []
         """They stand between each request and its answer, the first one outside; inside of them are the faults."""
-        self.faults = Faults(self, parts.clock)
+        self.faults = Faults(self, deps.clock)
         self._verbs.watching.opened = self.faults.opened
         self._discovery = Discovery(self.catalog)
-        self._openapi = OpenApi(self.catalog, parts.schemas.builtin, custom)
+        self._openapi = OpenApi(self.catalog, deps.schemas.builtin, custom)
 
     @property
     def authenticator(self) -> Authenticator:

@@ -21,7 +21,6 @@ SIMULATED = "sandbox.kcm.dev/simulated"
 FAILED = "sandbox.kcm.dev/failed"
 CAPACITY = "sandbox.kcm.dev/capacity"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
-UNREACHABLE_TAINT = "node.kubernetes.io/unreachable"
 LEASE_NAMESPACE = "kube-node-lease"
 LEASE_DURATION_S = 40
 ZONES = ("zone-a", "zone-b", "zone-c")

@@ -17,7 +17,6 @@ UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
 _REPELLING = (NO_SCHEDULE, NO_EXECUTE)
 
 UNSCHEDULABLE = Refusal("NodeUnschedulable", ("node(s) were unschedulable",))
-NOT_NAMED = Refusal("NodeName", ("node(s) didn't match the requested node name",))
 TAINTED = Refusal("TaintToleration", ("node(s) had untolerated taint(s)",))
 NOT_AFFINE = Refusal("NodeAffinity", ("node(s) didn't match Pod's node affinity/selector",))
 TERMS_CONFLICT = Refusal("NodeAffinity", ("pod affinity terms conflict",))

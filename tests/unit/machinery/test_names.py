@@ -29,7 +29,6 @@ _KEY_TEXT = (
         (names.label_value, ""),
         (names.label_value, "A.b_c-d"),
         (names.config_map_key, "KEY_name.x-1"),
-        (names.env_var_name, "_A.b"),
         (names.relaxed_env_var_name, "1 a!"),
         (names.port_name, "http-2"),
         (names.http_header_name, "X-A"),

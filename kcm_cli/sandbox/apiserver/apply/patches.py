@@ -22,7 +22,6 @@ from kcm_cli.sandbox.apiserver.types import ApiError
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 
 copy = json_patches.copy
 MAX_OPERATIONS = 10_000

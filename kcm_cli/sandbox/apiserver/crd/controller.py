@@ -26,8 +26,8 @@ from kcm_cli.sandbox.apiserver.crd.definition import (
     set_condition,
 )
 from kcm_cli.sandbox.apiserver.crd.resources import CustomResources, storage_of
+from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
-from kcm_cli.sandbox.apiserver.registry.soon import Soon
 from kcm_cli.sandbox.apiserver.store import Event, Store
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -42,13 +42,13 @@ class DefinitionController:
         self._status = status
         self._clock = clock
         self._resources = resources
-        self._soon = Soon(self._run)
+        self._next_tick = NextTick(self._run)
         self._watched: set[GVR] = set()
         self._known: dict[str, tuple[int, Definition]] = {}
         """Each definition as it was read last, with its revision."""
         self._changed: set[str] = set()
         """Definitions that were written or deleted since their names were looked at."""
-        store.subscribe(DEFINITIONS, self._soon.ask)
+        store.subscribe(DEFINITIONS, self._next_tick.ask)
         if store.count(DEFINITIONS):
             self._run()
 
@@ -188,7 +188,7 @@ class DefinitionController:
 
     def _object_written(self, event: Event) -> None:
         if event.type == "DELETED":
-            self._soon.ask(event)
+            self._next_tick.ask(event)
 
     def _in_progress(self, doc: Tree) -> bool:
         found = condition(doc, "Terminating")

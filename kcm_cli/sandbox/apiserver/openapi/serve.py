@@ -11,7 +11,6 @@ from kcm_cli.sandbox.apiserver.openapi.document import Document, OpenApi
 PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _ANSWERED_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 """The same in letters that Go's parser of media types takes."""
-PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 _INDEX_HEADERS = {"content-type": "text/plain; charset=utf-8"}
 _RANGES = {"accept-ranges": "bytes"}
 _JSON = frozenset(["application/json", "application/*", "*/*"])

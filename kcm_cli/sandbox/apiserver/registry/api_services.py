@@ -6,8 +6,8 @@ pkg/controlplane/controller/crdregistration/crdregistration_controller.go (v1.36
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_objects import create
-from kcm_cli.sandbox.apiserver.registry.soon import Soon
 from kcm_cli.sandbox.apiserver.security.bootstrap_services import api_service
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -23,15 +23,15 @@ class CustomApiServices:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._soon = Soon(self._settle)
-        core.store.subscribe(DEFINITIONS, self._soon.ask)
+        self._next_tick = NextTick(self._settle)
+        core.store.subscribe(DEFINITIONS, self._next_tick.ask)
         core.store.subscribe(API_SERVICES, self._service_written)
         if core.store.count(DEFINITIONS):
             self._settle()
 
     def _service_written(self, event: Event) -> None:
         if _is_ours(event.stored.doc):
-            self._soon.ask(event)
+            self._next_tick.ask(event)
 
     def _settle(self) -> None:
         # atomic: no await

@@ -13,8 +13,8 @@ from functools import partial
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_objects import update
-from kcm_cli.sandbox.apiserver.registry.soon import Soon
 from kcm_cli.sandbox.apiserver.store import Event
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.routes import Routes, annotated
@@ -43,7 +43,7 @@ class CaInjection:
         self._core = core
         self._routes = routes
         self._ca = b64encode(ca).decode()
-        self._soon = Soon(self._settle)
+        self._next_tick = NextTick(self._settle)
         self._known: set[tuple[GVR, str]] = set()
         """Objects with a webhook in them."""
         self._due: set[tuple[GVR, str]] = set()
@@ -69,17 +69,17 @@ class CaInjection:
             self._known.discard((gvr, event.stored.name))
         elif self._note(gvr, event.stored.name, event.stored.doc):
             self._due.add((gvr, event.stored.name))
-            self._soon.ask(event)
+            self._next_tick.ask(event)
 
     def _service_written(self, event: Event) -> None:
         if self._known and annotated(event.stored.doc) is not None:
             self._due |= self._known
-            self._soon.ask(event)
+            self._next_tick.ask(event)
 
     def _secret_written(self, event: Event) -> None:
         if self._known and not _annotations(event.stored.doc).keys().isdisjoint((_ALLOWED, _CERTIFICATE)):
             self._due |= self._known
-            self._soon.ask(event)
+            self._next_tick.ask(event)
 
     def _settle_all(self) -> None:
         self._due |= self._known

@@ -13,8 +13,8 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry.api_services import API_SERVICES
 from kcm_cli.sandbox.apiserver.registry.core import Core
+from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
-from kcm_cli.sandbox.apiserver.registry.soon import Soon
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -29,9 +29,9 @@ class RemoteApis:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._status = OwnStatus(core.store, core.catalog, core.patching, core.clock)
-        self._soon = Soon(self._settle)
+        self._next_tick = NextTick(self._settle)
         self._used: frozenset[tuple[str, str]] = frozenset()
-        core.store.subscribe(API_SERVICES, self._soon.ask)
+        core.store.subscribe(API_SERVICES, self._next_tick.ask)
         core.store.subscribe(_SERVICES, self._service_written)
         core.store.subscribe(_SLICES, self._slice_written)
         if core.store.count(API_SERVICES):
@@ -39,11 +39,11 @@ class RemoteApis:
 
     def _service_written(self, event: Event) -> None:
         if (event.stored.namespace, event.stored.name) in self._used:
-            self._soon.ask(event)
+            self._next_tick.ask(event)
 
     def _slice_written(self, event: Event) -> None:
         if self._used and (event.stored.namespace, _service_of(event.stored.doc)) in self._used:
-            self._soon.ask(event)
+            self._next_tick.ask(event)
 
     def _settle(self) -> None:
         # atomic: no await

@@ -3,7 +3,6 @@
 from kcm_cli.machinery.quoting import quote
 
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"
-_CRD_SCHEME = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:50"
 
 _LEGACY = {
     "apps/v1beta1": ("Deployment", "StatefulSet", "ControllerRevision", "Scale"),

@@ -7,11 +7,12 @@ import pytest
 
 from kcm_cli.rest.transport import Request
 from kcm_cli.sandbox.apiserver.openapi import OpenApi
-from kcm_cli.sandbox.apiserver.openapi.serve import PROTOBUF_V2, PROTOBUF_V3, answer
+from kcm_cli.sandbox.apiserver.openapi.serve import PROTOBUF_V2, answer
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.schema.load import BuiltIn
 from tests.places import API_CASES
 
+PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 RECORDED = API_CASES / "expected/discovery-openapi.json"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from kcm_cli.sandbox.apiserver.store import Event
 
 
-class Soon:
+class NextTick:
     """Asks for some work. The work itself runs without an await, and outside of the write that asked for it."""
 
     def __init__(self, work: Callable[[], None]) -> None:
