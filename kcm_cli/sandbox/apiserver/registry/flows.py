@@ -8,7 +8,7 @@ import asyncio
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
 from kcm_cli.sandbox.apiserver.registry.core import Core
-from kcm_cli.sandbox.apiserver.registry.soon import Soon
+from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.store import Event, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 
@@ -23,7 +23,7 @@ class FlowSchemaStatus:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._all = Soon(self._settle_all)
+        self._all = NextTick(self._settle_all)
         core.store.subscribe(FLOW_SCHEMAS, self._schema_written)
         core.store.subscribe(PRIORITY_LEVELS, self._level_written)
 
