@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from kcm_cli.cli.manager import announce
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.flagset import Parsed
+from kcm_cli.component.surroundings import Host
 from kcm_cli.manager.app import manage
 from kcm_cli.manager.config import complete
 from kcm_cli.manager.config_controllers import known_of
@@ -45,14 +46,14 @@ class SandboxManager:
     async def run(self, stop: asyncio.Event) -> int:
         """Until ``stop``, or until the manager ends by itself; the exit code."""
         announce(self._config)
-        return await self._run(stop, lambda: None, Place(simulated=True))
+        return await self._run(stop, lambda: None, Place(host=Host(simulated_nodes=True)))
 
     async def accompany(self, stop: asyncio.Event, ready: Callable[[], object]) -> int:
         """The same where logging is somebody else's and time may be moved. ``ready``: called when all controllers run.
 
         No socket is between the controllers and their sandbox, for what is on its way there takes real time.
         """
-        return await self._run(stop, ready, Place(self._dial, real_time=False, simulated=True))
+        return await self._run(stop, ready, Place(self._dial, real_time=False, host=Host(simulated_nodes=True)))
 
     async def _run(self, stop: asyncio.Event, ready: Callable[[], object], place: Place) -> int:
         loop = asyncio.get_running_loop()

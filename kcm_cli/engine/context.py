@@ -48,35 +48,68 @@ DebugHandler = Callable[[str, Mapping[str, str]], tuple[str, bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerContext:
-    """Everything one controller may use.
+class Common:
+    """What all controllers of a manager have in common.
 
-    ``client`` is the door to the API server. ``configs`` holds the completed configuration objects by their type;
-    ``start_informers`` starts informers that were asked for after the start; ``served`` lists API resources
-    (group/version/plural). ``simulated``: the nodes are, so that nothing on this machine is theirs. ``ca_data``: the
-    server's CA (PEM) where the kubeconfig holds it itself. ``queues`` are the controller's, in the order in which it
-    declares them; ``expectations`` those that its executor raises and the kinds that it owns fulfil.
+    ``configs`` holds the completed configuration objects by their type, and what ``component.surroundings`` says.
+    ``served``: API resources as group/version/plural.
     """
 
-    name: str
-    client: Door
-    informers: Informers
-    recorder: Recorder
     clock: Clock
     rng: random.Random
     gates: Gates
     configs: Mapping[type, object]
-    recorder_for: Callable[[str], Recorder]
-    start_informers: Callable[[], None] = lambda: None
     served: frozenset[str] = frozenset()
     metrics: Registry = field(default_factory=Registry)
     queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerContext:
+    """Everything one controller may use.
+
+    ``client`` is the door to the API server; ``recorder_for`` makes recorders for other sources of Events.
+    ``start_informers`` starts informers that were asked for after the start. ``queues`` are the controller's, in the
+    order in which it declares them; ``scopes`` those of the kinds that it declares; ``expectations`` those that its
+    executor raises and the kinds that it owns fulfil.
+    """
+
+    name: str
+    common: Common
+    client: Door
+    informers: Informers
+    recorder: Recorder
+    recorder_for: Callable[[str], Recorder]
+    start_informers: Callable[[], None] = lambda: None
     debug: dict[str, DebugHandler] = field(default_factory=dict)
-    simulated: bool = False
-    ca_data: bytes = b""
     queues: tuple[WorkQueue, ...] = ()
     scopes: Mapping[GVR, Scope] = field(default_factory=dict)
     expectations: Expectations = field(default_factory=Expectations)
+
+    @property
+    def clock(self) -> Clock:
+        """The one clock."""
+        return self.common.clock
+
+    @property
+    def rng(self) -> random.Random:
+        """The one source of randomness."""
+        return self.common.rng
+
+    @property
+    def gates(self) -> Gates:
+        """Which features are on."""
+        return self.common.gates
+
+    @property
+    def served(self) -> frozenset[str]:
+        """See ``Common``."""
+        return self.common.served
+
+    @property
+    def metrics(self) -> Registry:
+        """The registry of /metrics."""
+        return self.common.metrics
 
     def cache(self, resource: Resource[T]) -> Informer[T]:
         """The cache of a kind that the controller's declaration names. Raises KeyError for another one."""
@@ -84,11 +117,11 @@ class ControllerContext:
 
     def config(self, type_: type[C]) -> C:
         """The controller's completed configuration. Raises KeyError for a type that is not configured."""
-        return cast(C, self.configs[type_])
+        return cast(C, self.common.configs[type_])
 
     def queue(self, name: str, limiter: RetryLimiter | None = None) -> WorkQueue:
         """A work queue with its metrics."""
-        return WorkQueue(name, self.clock, limiter=limiter, metrics=self.queue_metrics(name))
+        return WorkQueue(name, self.clock, limiter=limiter, metrics=self.common.queue_metrics(name))
 
     def executor(self, expectations: Expectations | None = None) -> Executor:
         """An executor of plans with this controller's client and recorder."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from cryptography import x509
 
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
+from kcm_cli.component.surroundings import ServerCA
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.descriptor import StartError
 
@@ -18,7 +19,7 @@ def root_ca_of(context: ControllerContext) -> bytes:
     Raises StartError for a file without a certificate.
     """
     path = context.config(ServiceAccountTokenConfig).root_ca_file
-    return read_root_ca(path) if path else context.ca_data
+    return read_root_ca(path) if path else context.config(ServerCA).pem
 
 
 def read_root_ca(path: str) -> bytes:

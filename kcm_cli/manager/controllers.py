@@ -9,18 +9,15 @@ upstream: cmd/kube-controller-manager/app/controllermanager.go#BuildControllers,
 
 import asyncio
 import logging
-import random
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from kcm_cli.component.clock import Clock
 from kcm_cli.component.health import Warnings
 from kcm_cli.component.logs import V1
-from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.informers import CacheState, States
-from kcm_cli.engine.context import ControllerContext, DebugHandler, Gates, Runnable
+from kcm_cli.engine.context import Common, ControllerContext, DebugHandler, Gates, Runnable
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.engine.door import Door, Interceptor, count_writes
 from kcm_cli.machinery.meta import number_of
@@ -30,7 +27,6 @@ from kcm_cli.runtime.events import EventNames, EventWriter, ObjectRecorder
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.tasks import Tasks
-from kcm_cli.runtime.workqueue import QueueMetrics
 
 log = logging.getLogger(__name__)
 
@@ -44,12 +40,14 @@ class Clients(Protocol):
 
 
 class Observer(Protocol):
-    """Is told which controllers run (health checks, metrics)."""
+    """Is told which controllers run and what they follow (health checks, metrics)."""
 
     def built(self, controller: str) -> None: ...
     def started(self, controller: str) -> None: ...
     def ended(self, controller: str, *, stopped: bool) -> None: ...
     def all_started(self) -> None: ...
+    def caches(self, states: States) -> None: ...
+    def warn(self, warnings: Warnings) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,29 +55,18 @@ class RunContext:
     """What running controllers takes.
 
     ``chosen``: the descriptors to run, already filtered by --controllers and gates. ``clients`` makes each
-    controller's client, ``root_clients`` those of the manager's own identity. ``configs``: the completed
-    configuration objects of the controllers by type. ``served``: API resources as group/version/plural.
-    ``simulated``, ``ca_data``: see ControllerContext. ``interceptor``: stands between all their writes and the server.
+    controller's client, ``root_clients`` those of the manager's own identity. ``interceptor``: stands between all their
+    writes and the server.
     """
 
     chosen: tuple[Descriptor, ...]
     clients: Clients
     root_clients: Clients
-    configs: Mapping[type, object]
-    gates: Gates
-    clock: Clock
-    rng: random.Random
-    served: frozenset[str]
+    common: Common
     start_interval_s: float = 0.0
     resync_s: float = 0.0
-    queue_metrics: Callable[[str], QueueMetrics | None] = lambda name: None
-    show_caches: Callable[[States], None] = lambda states: None
-    warn: Callable[[Warnings], None] = lambda warnings: None
     observer: Observer | None = None
-    metrics: Registry = field(default_factory=Registry)
     debug: dict[str, dict[str, DebugHandler]] = field(default_factory=dict)
-    simulated: bool = False
-    ca_data: bytes = b""
     interceptor: Interceptor | None = None
 
 
@@ -109,14 +96,16 @@ class _Start:
         self._run = run
         self._tasks = tasks
         client = run.root_clients.client(INFORMERS_CLIENT)
-        self._names = EventNames(run.clock)
+        common = run.common
+        self._names = EventNames(common.clock)
         self._writers: dict[str, EventWriter] = {}
         self._waiting: set[str] = set()
-        self._count = count_writes(run.metrics)
-        errors = ObjectErrors(run.metrics, self._writer(INFORMERS_CLIENT, client).recorder(MANAGER).emit)
-        self._informers = Informers(client, run.clock, run.rng, resync_s=run.resync_s, object_errors=errors)
-        run.show_caches(partial(_states, self._informers))
-        run.warn(errors.warnings)
+        self._count = count_writes(common.metrics)
+        errors = ObjectErrors(common.metrics, self._writer(INFORMERS_CLIENT, client).recorder(MANAGER).emit)
+        self._informers = Informers(client, common.clock, common.rng, resync_s=run.resync_s, object_errors=errors)
+        if run.observer is not None:
+            run.observer.caches(partial(_states, self._informers))
+            run.observer.warn(errors.warnings)
 
     async def all(self) -> None:
         """Make all controllers, then start them. The loop turns between one and the next."""
@@ -130,7 +119,7 @@ class _Start:
         for descriptor in rest:
             built.append((descriptor, self._build(descriptor)))
             await asyncio.sleep(0)
-        self._run.rng.shuffle(built)
+        self._run.common.rng.shuffle(built)
         self._informers.start(self._tasks)
         for descriptor, runnable in built:
             self._start(descriptor, runnable)
@@ -153,7 +142,7 @@ class _Start:
     async def _running(self, name: str, runnable: Runnable) -> None:
         observer, stopped = self._run.observer, False
         if self._run.start_interval_s > 0:
-            await self._run.clock.sleep(self._run.start_interval_s * (1.0 + self._run.rng.random()))
+            await self._run.common.clock.sleep(self._run.start_interval_s * (1.0 + self._run.common.rng.random()))
         log.log(V1, "Controller starting...", extra={"fields": {"controller": name}})
         if observer is not None:
             observer.started(name)
@@ -184,21 +173,13 @@ class _Start:
 
         return ControllerContext(
             name=descriptor.name,
+            common=run.common,
             client=client,
             informers=self._informers,
             recorder=recorder_for(descriptor.source or descriptor.name),
-            clock=run.clock,
-            rng=run.rng,
-            gates=run.gates,
-            configs=run.configs,
             recorder_for=recorder_for,
             start_informers=lambda: self._informers.start(self._tasks),
-            served=run.served,
-            queue_metrics=run.queue_metrics,
-            metrics=run.metrics,
             debug=run.debug.setdefault(descriptor.name, {}),
-            simulated=run.simulated,
-            ca_data=run.ca_data,
         )
 
     def _door(self, client: Client, controller: str) -> Door:
@@ -207,7 +188,9 @@ class _Start:
     def _writer(self, name: str, client: Client) -> EventWriter:
         writer = self._writers.get(name)
         if writer is None:
-            writer = self._writers[name] = EventWriter(client, self._names, self._run.clock, self._run.rng)
+            writer = self._writers[name] = EventWriter(
+                client, self._names, self._run.common.clock, self._run.common.rng
+            )
             self._tasks.start(f"events of {name}", writer.run())
         return writer
 

@@ -15,6 +15,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from kcm_cli.component.clock import Clock
+from kcm_cli.component.health import Warnings
+from kcm_cli.component.metrics.informers import States
+from kcm_cli.component.surroundings import Host, ServerCA
+from kcm_cli.engine.context import Common
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.machinery.durations import format_duration
 from kcm_cli.manager.candidate import HEALTH_CHECK as INFORMER_SYNC
@@ -61,12 +65,11 @@ class ShutdownTimeout(RunError):
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a manager runs. ``dial``: how its controllers reach the API server. ``real_time``: that a loop which turns
-    late stands still, and does not only have its time moved. ``simulated``: the nodes are; their disks are not this
-    machine's."""
+    late stands still, and does not only have its time moved."""
 
     dial: Dial = Session
     real_time: bool = True
-    simulated: bool = False
+    host: Host = Host()
 
 
 class Manager:
@@ -247,21 +250,19 @@ class Manager:
             chosen=self._chosen(served, wanted, first=first),
             clients=connections.controllers,
             root_clients=connections.root,
-            configs=config.by_type(),
-            gates=config.gates,
-            clock=self._clock,
-            rng=self._rng,
-            served=served,
+            common=Common(
+                clock=self._clock,
+                rng=self._rng,
+                gates=config.gates,
+                configs={**config.by_type(), Host: self._place.host, ServerCA: ServerCA(connections.ca_data)},
+                served=served,
+                metrics=self._show.registry,
+                queue_metrics=lambda name: self._show.workqueues.queue(name, self._clock.monotonic),
+            ),
             start_interval_s=generic.controller_start_interval_s,
             resync_s=generic.min_resync_period_s,
-            queue_metrics=lambda name: self._show.workqueues.queue(name, self._clock.monotonic),
-            show_caches=self._show.informers.add,
-            warn=self._show.health.warn,
-            metrics=self._show.registry,
             observer=self,
             debug=self._show.debug,
-            simulated=self._place.simulated,
-            ca_data=connections.ca_data,
         )
         work = self._tasks.start("controllers", run_controllers(run, self._stop))
         await unless_done(self._stop, work)
@@ -338,6 +339,14 @@ class Manager:
     def all_started(self) -> None:
         """There is no controller left to start."""
         self._show.running.all_started()
+
+    def caches(self, states: States) -> None:
+        """The caches to measure."""
+        self._show.informers.add(states)
+
+    def warn(self, warnings: Warnings) -> None:
+        """Warnings to show with the health checks."""
+        self._show.health.warn(warnings)
 
     def _watch(self, serving: "Future[None]") -> None:
         """End the manager if the server ends with an error."""

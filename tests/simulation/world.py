@@ -16,7 +16,9 @@ from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.surroundings import DEFAULTS
 from kcm_cli.component.virtual import run
+from kcm_cli.engine.context import Common
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_controllers import known_of
@@ -102,11 +104,12 @@ class World:
             chosen=chosen,
             clients=clients,
             root_clients=clients,
-            configs=config.by_type(),
-            gates=config.gates,
-            clock=self.clock,
-            rng=rng,
-            served=frozenset(),
+            common=Common(
+                clock=self.clock,
+                rng=rng,
+                gates=config.gates,
+                configs=config.by_type() | {type(default): default for default in DEFAULTS},
+            ),
         )
         return asyncio.ensure_future(run_controllers(context, asyncio.Event()))
 

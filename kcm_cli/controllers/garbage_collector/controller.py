@@ -74,7 +74,7 @@ class GarbageCollector:
         self.graph = Graph(self._absent)
         self._mapper = Mapper(context.client, context.clock)
         self._objects = Objects(context.client.faster(QPS_TIMES, 1), self._mapper)
-        self.changes = GraphChanges(context.clock, context.queue_metrics(CHANGES), self._change)
+        self.changes = GraphChanges(context.clock, context.common.queue_metrics(CHANGES), self._change)
         self._monitors = Monitors(context, ignored, self.changes.put)
         self._asking: dict[str, tuple[Identity, asyncio.Task[PartialObject]]] = {}
         self.to_delete, self.to_orphan = context.queues

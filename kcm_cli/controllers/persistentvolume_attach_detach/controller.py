@@ -12,6 +12,7 @@ from operator import attrgetter
 
 from kcm_cli.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, VOLUME_ATTACHMENTS
+from kcm_cli.component.surroundings import Host
 from kcm_cli.controllers.persistentvolume_attach_detach import flex
 from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher
 from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
@@ -39,7 +40,7 @@ class AttachDetachController:
         config = context.config(AttachDetachConfig)
         folder = context.config(PersistentVolumeBinderConfig).flex_volume_plugin_dir
         self._tasks = Tasks(_crashed)
-        self.world = World(context, metrics, "" if context.simulated else folder)
+        self.world = World(context, metrics, "" if context.config(Host).simulated_nodes else folder)
         self.attacher = Attacher(context.client, self.world.attachments)
         self.reconciler = Reconciler(_parts(context, self.world, self.attacher, metrics, config), self._tasks)
         self.verifier = Verifier(self.world, self.attacher, metrics, context.clock)

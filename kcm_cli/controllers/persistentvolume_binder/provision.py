@@ -9,6 +9,7 @@ from functools import partial
 
 from kcm_cli.api.core import NODES, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, StorageClass
+from kcm_cli.component.surroundings import Host
 from kcm_cli.controllers.persistentvolume_binder import plugins
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
@@ -53,7 +54,7 @@ class Provisioner:
         self._caches = caches
         self._writes = writes
         self._metrics = metrics
-        self._paths = HostPaths(context.rng, simulated=context.simulated)
+        self._paths = HostPaths(context.rng, simulated=context.config(Host).simulated_nodes)
         self._nodes = context.cache(NODES)
         self.operations = Operations(context.clock, context.name)
 

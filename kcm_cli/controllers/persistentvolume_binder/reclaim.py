@@ -7,6 +7,7 @@ deleteVolumeOperation
 from functools import partial
 
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
+from kcm_cli.component.surroundings import Host
 from kcm_cli.controllers.persistentvolume_binder import plan, plugins
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
@@ -38,7 +39,7 @@ class Reclaimer:
         self._caches = caches
         self._writes = writes
         self._metrics = metrics
-        self._paths = HostPaths(context.rng, simulated=context.simulated)
+        self._paths = HostPaths(context.rng, simulated=context.config(Host).simulated_nodes)
         self._pods = RecyclerPods(context.config(PersistentVolumeBinderConfig))
         self._recycler = Recycler(context.client, caches.pods)
         self.operations = Operations(context.clock, context.name)

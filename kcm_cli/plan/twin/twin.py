@@ -11,6 +11,8 @@ from datetime import datetime
 from functools import cache
 
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.surroundings import Host, ServerCA
+from kcm_cli.engine.context import Common
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import all_controllers
@@ -129,14 +131,15 @@ class Twin:
             chosen=tuple(one for one in chosen if not lacks(self.snapshot, one.name)),
             clients=clients,
             root_clients=clients,
-            configs=config.by_type(),
-            gates=config.gates,
-            clock=self.clock,
-            rng=self._rng(),
-            served=served,
+            common=Common(
+                clock=self.clock,
+                rng=self._rng(),
+                gates=config.gates,
+                configs={**config.by_type(), Host: Host(simulated_nodes=True), ServerCA: ServerCA()},
+                served=served,
+            ),
             start_interval_s=generic.controller_start_interval_s,
             resync_s=generic.min_resync_period_s,
-            simulated=True,
         )
 
     def controller_limit(self) -> Limiter:

@@ -10,7 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from kcm_cli.component import featuregates
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.workqueue import WorkqueueCollector
+from kcm_cli.component.surroundings import Host, ServerCA
 from kcm_cli.component.version import effective_version
+from kcm_cli.engine.context import Common
 from kcm_cli.engine.door import Interceptor
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.controllers import RunContext, run_controllers
@@ -86,15 +88,15 @@ async def controllers(
         chosen=tuple(descriptor for descriptor in all_controllers() if descriptor.name in wanted),
         clients=clients,
         root_clients=clients,
-        configs={type(config): config for config in configs},
-        gates=resolved.gates,
-        clock=world.clock,
-        rng=random.Random(3),
-        served=served,
-        metrics=registry,
-        queue_metrics=lambda name: workqueues.queue(name, world.clock.monotonic),
-        simulated=simulated,
-        ca_data=ca_data,
+        common=Common(
+            clock=world.clock,
+            rng=random.Random(3),
+            gates=resolved.gates,
+            configs={type(config): config for config in (Host(simulated), ServerCA(ca_data), *configs)},
+            served=served,
+            metrics=registry,
+            queue_metrics=lambda name: workqueues.queue(name, world.clock.monotonic),
+        ),
         interceptor=interceptor,
     )
     task = asyncio.create_task(run_controllers(context, stop))
