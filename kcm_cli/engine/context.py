@@ -13,6 +13,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor, Recorder
+from kcm_cli.engine.own_writes import OwnWrites, count_unseen
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.engine.worker import Sync, Worker
 from kcm_cli.machinery.meta import Object
@@ -127,6 +128,20 @@ class ControllerContext:
         """An executor of plans with this controller's client and recorder."""
         return Executor(self.client, self.recorder, expectations or self.expectations, self.clock)
 
+    def own_writes(
+        self,
+        *informers: AnyInformer,
+        gate: str = "",
+        skipped: Callable[[str, str], None] | None = None,
+    ) -> OwnWrites:
+        """The memory of this controller's writes, for its workers: see ``OwnWrites``. Where ``gate`` is off, creations
+        are not waited for and nothing is told to ``skipped``."""
+        on = not gate or self.gates.enabled(gate)
+        given_up = count_unseen(self.metrics, self.name)
+        return OwnWrites(
+            self.client, self.clock, informers, creations=on, skipped=skipped if on else None, given_up=given_up
+        )
+
     def worker(
         self,
         queue: WorkQueue,
@@ -135,6 +150,7 @@ class ControllerContext:
         count: int,
         waits_for: Sequence[AnyInformer],
         retry: RetryPolicy | None = None,
+        own: OwnWrites | None = None,
     ) -> Worker:
         """The usual shape of a controller: loops that sync the keys of a queue."""
         return Worker(
@@ -145,4 +161,5 @@ class ControllerContext:
             count=count,
             waits_for=waits_for,
             retry=retry or RetryPolicy(),
+            own=own,
         )

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, matching_owners
+from kcm_cli.engine.own_writes import OwnWrites
 from kcm_cli.engine.resync import Loop, Together
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.engine.worker import until_synced
@@ -122,6 +123,9 @@ class Queue:
     many keys at a time. retries: after so many failures a key is given up until it changes; None for never. limiter:
     its back-off, if not the usual one. measured: whether /metrics shows it. part: the part of what ``Controller.make``
     has made that sync and mappers are methods of, if not the whole.
+    writes: kinds that it writes and plans on: a key is synced again when caches show its own writes to these
+    (``own_writes``). stale_gate: where this upstream gate is off creations are not waited for. skipped: (controller,
+    group, resource), called for each sync that is put off.
     """
 
     name: str
@@ -135,6 +139,9 @@ class Queue:
     limiter: Limiter | None = None
     measured: bool = True
     part: Callable[[Any], Any] = itself
+    writes: tuple[Resource[Any], ...] = ()
+    stale_gate: str = ""
+    skipped: Callable[[Any, str, str], None] | None = None
 
     @property
     def followed(self) -> tuple[Watch, ...]:
@@ -324,7 +331,15 @@ class _Running:
             count=count,
             waits_for=(),
             retry=RetryPolicy(declared.retries) if declared.retries is not None else None,
+            own=self._own_writes(declared),
         )
+
+    def _own_writes(self, declared: Queue) -> OwnWrites | None:
+        if not declared.writes:
+            return None
+        caches = (self.context.cache(kind) for kind in declared.writes if kind.gvr in self.context.scopes)
+        skipped = partial(declared.skipped, declared.part(self.made)) if declared.skipped is not None else None
+        return self.context.own_writes(*caches, gate=declared.stale_gate, skipped=skipped)
 
     def _loop(self, declared: Periodic) -> Runnable | None:
         pause_s = partial(declared.pause_s, self.made)

@@ -2,7 +2,8 @@
 
 Reads pass through it. Every write passes one place, ``Door.raw``, whatever verb it began as. There it is named, counted
 once (its retries are not), and handed to an interceptor, if there is one: to record it, to refuse it, to lose its
-answer.
+answer. What became of creations, updates, patches and deletions is noted for the key that the worker works on
+(``own_writes``).
 
 upstream has no such place: each controller holds a clientset. pkg/controller/controller_utils.go (PodControlInterface)
 is the part of it that replication controllers share.
@@ -10,10 +11,19 @@ is the part of it that replication controllers share.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from kcm_cli.api.resource import Resource
 from kcm_cli.component.metrics import Registry
+from kcm_cli.engine.own_writes import acting
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object
+from kcm_cli.planning.actions import STRATEGIC_MERGE
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.transport import Request, Response
+from kcm_cli.rest.parts import Query
+from kcm_cli.rest.transport import Request, RequestError, Response
+
+T = TypeVar("T", bound=Object)
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -74,6 +84,102 @@ class Door(Client):
         if self._interceptor is None:
             return await super().raw(request)
         return await self._interceptor(write, super().raw)
+
+    # -- writes that are noted
+
+    async def create(
+        self,
+        resource: Resource[T],
+        namespace: str,
+        doc: Doc | bytes,
+        *,
+        name: str = "",
+        subresource: str = "",
+        field_manager: str = "",
+    ) -> T:
+        """See ``Client.create``. Posts to subresources are not noted: what they change is told by other objects."""
+        note = None if subresource else acting()
+        try:
+            made = await super().create(
+                resource, namespace, doc, name=name, subresource=subresource, field_manager=field_manager
+            )
+        except RequestError as error:
+            if note is not None:
+                note[0].not_created(note[1], resource, namespace, doc, error)
+            raise
+        if note is not None:
+            note[0].wrote(note[1], resource, made, created=True)
+        return made
+
+    async def update(
+        self, resource: Resource[T], namespace: str, name: str, doc: Doc | bytes, *, subresource: str = ""
+    ) -> T:
+        """See ``Client.update``."""
+        return await _noted(
+            super().update(resource, namespace, name, doc, subresource=subresource), resource, namespace, name
+        )
+
+    async def patch(
+        self,
+        resource: Resource[T],
+        namespace: str,
+        name: str,
+        body: Doc | list[Doc] | bytes,
+        *,
+        content_type: str = STRATEGIC_MERGE,
+        subresource: str = "",
+        query: Query = (),
+    ) -> T:
+        """See ``Client.patch``."""
+        work = super().patch(
+            resource, namespace, name, body, content_type=content_type, subresource=subresource, query=query
+        )
+        return await _noted(work, resource, namespace, name)
+
+    async def delete(
+        self,
+        resource: Resource[Any],
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: str | None = None,
+        grace_s: int | None = None,
+    ) -> None:
+        """See ``Client.delete``."""
+        note = acting()
+        try:
+            await super().delete(
+                resource,
+                namespace,
+                name,
+                uid=uid,
+                resource_version=resource_version,
+                propagation=propagation,
+                grace_s=grace_s,
+            )
+        except RequestError as error:
+            if note is not None:
+                note[0].failed(note[1], resource, namespace, name, error)
+            raise
+        if note is not None:
+            note[0].deleted(note[1], resource, namespace, name, uid)
+
+
+async def _noted(work: Awaitable[T], resource: Resource[T], namespace: str, name: str) -> T:
+    """The answer to an update or patch, noted for the key that is worked on."""
+    note = acting()
+    if note is None:
+        return await work
+    own, key = note
+    try:
+        written = await work
+    except RequestError as error:
+        own.failed(key, resource, namespace, name, error)
+        raise
+    own.wrote(key, resource, written)
+    return written
 
 
 def write_of(controller: str, request: Request) -> Write:

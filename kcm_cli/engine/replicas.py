@@ -15,7 +15,6 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.dependents import Dependents, matching_owners
-from kcm_cli.engine.freshness import Consistency
 from kcm_cli.engine.worker import Worker
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object
@@ -47,7 +46,7 @@ class Observers:
 class ReplicaController(Generic[T]):
     """One kind of replica owner. ``related`` finds the pods that count for spreading when scaling down.
 
-    ``consistent``: a key waits until the caches show what its last sync wrote.
+    ``gate``: of ``own_writes``.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class ReplicaController(Generic[T]):
         *,
         queue: str,
         reports_terminating: bool,
-        consistent: bool = True,
+        gate: str = "",
         related: Callable[[T], list[Pod]] | None = None,
         observers: Observers | None = None,
     ) -> None:
@@ -73,9 +72,6 @@ class ReplicaController(Generic[T]):
         self._expectations = Expectations()
         self._executor = context.executor(self._expectations)
         self._queue = context.queue(queue)
-        self._consistency = Consistency(
-            self._queue.add, context.clock.call_later, enabled=consistent, skipped=self._observers.skipped
-        )
         self._owners = context.informers.get(resource)
         self._pods = context.informers.get(PODS)
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
@@ -89,18 +85,17 @@ class ReplicaController(Generic[T]):
             changed=self._pod_changed,
         )
         self._dependents.listen(self._pods)
-        self._consistency.follow(self._owners, self._pods)
+        self._own = context.own_writes(self._owners, self._pods, gate=gate, skipped=self._observers.skipped)
 
     def worker(self, count: int) -> Worker:
-        return self._context.worker(self._queue, self.sync, count=count, waits_for=(self._owners, self._pods))
+        return self._context.worker(
+            self._queue, self.sync, count=count, waits_for=(self._owners, self._pods), own=self._own
+        )
 
     async def sync(self, key: str) -> float | None:
         obj = self._owners.store.get(key)
         if obj is None:
             self._expectations.forget(key)
-            self._consistency.forget(key)
-            return None
-        if self._consistency.must_wait(key):
             return None
         try:
             owner = self._owner_of(obj)
@@ -141,9 +136,6 @@ class ReplicaController(Generic[T]):
         if self._observers.chosen is not None:
             self._observers.chosen(rules.age_ratios(active, stage, now))
         outcome = await self._executor.stage(stage)
-        for done in outcome.done:
-            if done.result is not None:
-                self._consistency.wrote(key, self._pods, done.result)
         error = outcome.error
         # A namespace that goes away takes no more pods: nothing to do, nothing to report.
         return None if error is None or namespace_terminating(error) else error
@@ -153,9 +145,7 @@ class ReplicaController(Generic[T]):
         if old == new:
             return
         changes = status_changes(new, always=("replicas",))
-        written = await writes.put_status(self._context.client, self._resource, obj, changes)
-        if written is not None:
-            self._consistency.wrote(obj.key, self._owners, written)
+        await writes.put_status(self._context.client, self._resource, obj, changes)
 
     def _terminating(self, owner: ReplicaOwner, pods: Iterable[Pod]) -> int | None:
         if not self._reports_terminating:
@@ -177,7 +167,6 @@ class ReplicaController(Generic[T]):
 
     def _owner_deleted(self, obj: T) -> None:
         self._expectations.forget(obj.key)
-        self._consistency.forget(obj.key)
         self._queue.add(obj.key)
 
     def _matching(self, pod: Pod) -> list[T]:

@@ -1,4 +1,4 @@
-"""The writes to the ControllerRevisions of DaemonSets and StatefulSets, noted for ``Consistency``.
+"""The writes to the ControllerRevisions of DaemonSets and StatefulSets.
 
 upstream: pkg/controller/history/controller_history.go
 """
@@ -9,7 +9,6 @@ from contextlib import suppress
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, ControllerRevision
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
-from kcm_cli.engine.freshness import Consistency
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.patches import equal
@@ -24,31 +23,26 @@ Changes = Callable[[ControllerRevision], Mapping[Path, Value]]
 class Revisions:
     """The revisions of all owners of one kind."""
 
-    def __init__(self, client: Door, informer: Informer[ControllerRevision], consistency: Consistency) -> None:
+    def __init__(self, client: Door, informer: Informer[ControllerRevision]) -> None:
         self._client = client
-        self._informer = informer
-        self._consistency = consistency
+        self._store = informer.store
         informer.store.add_index(CONTROLLER_UID, by_controller)
 
     def candidates(self, owner: Object) -> list[ControllerRevision]:
         """Those that the owner controls, and those of its namespace that nobody does."""
-        return claimable(self._informer.store, owner)
+        return claimable(self._store, owner)
 
     async def create(self, owner: Object, name: str, body: bytes, data: Doc) -> ControllerRevision | None:
         """Make a revision with this data, or find it made; None if another one has the name."""
         try:
-            made = await self._client.create(CONTROLLER_REVISIONS, owner.namespace, body)
+            return await self._client.create(CONTROLLER_REVISIONS, owner.namespace, body)
         except AlreadyExists:
             existing = await self._client.get(CONTROLLER_REVISIONS, owner.namespace, name)
             return existing if equal(existing.data, data) else None
-        self._consistency.wrote(owner.key, self._informer, made)
-        return made
 
-    async def change(self, owner: Object, revision: ControllerRevision, changes: Changes) -> ControllerRevision:
+    async def change(self, revision: ControllerRevision, changes: Changes) -> ControllerRevision:
         """Write the changes, decided anew on every conflict; the revision as it is now."""
-        written = await writes.retry_on_conflict(self._client, CONTROLLER_REVISIONS, revision, changes)
-        self._consistency.wrote(owner.key, self._informer, written)
-        return written
+        return await writes.retry_on_conflict(self._client, CONTROLLER_REVISIONS, revision, changes)
 
     async def delete(self, revisions: Iterable[ControllerRevision]) -> None:
         """Delete revisions; one that is gone already is as good."""

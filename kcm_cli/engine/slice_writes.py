@@ -56,12 +56,13 @@ class SliceWrites:
         """Write the slices of a Service (its key) until something fails; returns that."""
         outcome = await self._executor.run(plan)
         for done in outcome.done:
-            if isinstance(done.action, Delete):
-                self._tracker.deleted(key, done.action.uid)
+            action = done.action
+            if isinstance(action, Delete):
+                self._tracker.deleted(key, f"{action.namespace}/{action.name}", action.uid)
                 self._count("delete")
             elif isinstance(done.result, EndpointSlice):
                 self._tracker.wrote(done.result)
-                self._count("create" if isinstance(done.action, Create) else "update")
+                self._count("create" if isinstance(action, Create) else "update")
         if not outcome.failed:
             return None
         failed = outcome.failed[0]

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.logs import V2, V5
+from kcm_cli.engine.own_writes import OwnWrites
 from kcm_cli.engine.retry import Drop, Pending, Retry, RetryPolicy, classify
 from kcm_cli.rest.transport import TransportError
 from kcm_cli.runtime.informer import AnyInformer
@@ -32,7 +33,10 @@ async def until_synced(informers: Iterable[AnyInformer]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """``count`` loops that sync the keys of one queue once the caches are full."""
+    """``count`` loops that sync the keys of one queue once the caches are full.
+
+    ``own``: a key is left alone until the caches show what was written for it, and then queued again.
+    """
 
     controller: str
     queue: WorkQueue
@@ -41,6 +45,7 @@ class Worker:
     count: int = 1
     waits_for: Sequence[AnyInformer] = ()
     retry: RetryPolicy = RetryPolicy()
+    own: OwnWrites | None = None
 
     async def run(self) -> None:
         """Until cancelled; then the queue takes no more keys and the syncs under way are cancelled."""
@@ -68,7 +73,13 @@ class Worker:
     async def _work(self, key: str) -> None:
         started = self.clock.monotonic()
         try:
-            again_s = await self.sync(key)
+            if self.own is None:
+                again_s = await self.sync(key)
+            elif await self.own.shown(key, self.queue):
+                with self.own.acting_for(key):
+                    again_s = await self.sync(key)
+            else:
+                return
         except Exception as error:  # noqa: BLE001  # the one place where errors of a sync end
             self._failed(key, error)
             return

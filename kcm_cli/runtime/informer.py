@@ -37,6 +37,7 @@ from kcm_cli.rest.listing import Page, read_page
 from kcm_cli.rest.transport import RequestError, Unreadable
 from kcm_cli.runtime.backoff import Backoff, BackoffPolicy
 from kcm_cli.runtime.object_errors import ObjectErrors
+from kcm_cli.runtime.progress import Progress
 from kcm_cli.runtime.store import Store
 from kcm_cli.runtime.wire import DELETED, Bookmark, BrokenEvent, EventDecoder, WatchEvent
 
@@ -90,7 +91,7 @@ class Scope:
 
 
 class Informer(Generic[T]):
-    """Keeps ``store`` equal to the server's objects and tells the listeners.
+    """Keeps ``store`` equal to the server's objects and tells the listeners. ``progress``: how far it has come.
 
     ``in_process``: the server is in this process, so watches stay open for long and need no bookmarks: opening and
     marking them is most of what happens in a quiet cluster. ``handling``: seconds that it takes to store a change and
@@ -112,6 +113,7 @@ class Informer(Generic[T]):
         self.store: Store[T] = Store()
         self.synced = asyncio.Event()
         self.last_version = ""
+        self.progress = Progress()
         self.handling = Histogram(HANDLING_BUCKETS)
         self._client = client
         self._clock = clock
@@ -249,6 +251,7 @@ class Informer(Generic[T]):
 
     async def _replace(self, found: _Found[T], version: str) -> None:
         """Make the store equal to a complete set, CHUNK by CHUNK. The whole is one step in ``handling``."""
+        self.progress.replacing(version)
         absent = sorted((self.store.keys() | self.store.unknown().keys()) - found.keys())
         steps: Iterator[Callable[[], None]] = chain(
             (partial(self._remove, key) for key in absent), (partial(self._take, obj) for obj in found.values())
@@ -264,6 +267,7 @@ class Informer(Generic[T]):
                 await asyncio.sleep(0)
         self.handling.observe(took_s)
         self.last_version = version
+        self.progress.reached(version)
         self._spoilt = 0
         self._backoff.reset()
         self.synced.set()
@@ -296,6 +300,7 @@ class Informer(Generic[T]):
                 version = event.object.metadata.resource_version
             if version:
                 self.last_version = version
+                self.progress.reached(version)
                 self._spoilt = 0
 
     def _change(self, event: WatchEvent[T] | BrokenEvent) -> None:
@@ -341,6 +346,8 @@ class Informer(Generic[T]):
             self._remove_other_unknown(obj.key, obj.metadata.uid)
             self._object_errors.decoded(self.resource, obj.key)
         old = self.store.put(obj)
+        if obj.metadata.deletion_timestamp is not None:
+            self.progress.ended(obj.metadata.uid)
         if old is None:
             for listener in self._listeners:
                 if listener.on_add is not None:
@@ -362,6 +369,7 @@ class Informer(Generic[T]):
             if unknown is not None:
                 self._unknown_deleted(unknown)
             return
+        self.progress.ended(old.metadata.uid)
         gone = last if last is not None else old
         for listener in self._listeners:
             if listener.on_delete is not None:
@@ -378,6 +386,8 @@ class Informer(Generic[T]):
             self._remove(obj.key)
         self._remove_other_unknown(obj.key, obj.metadata.uid)
         self.store.mark_unknown(obj)
+        if obj.metadata.deletion_timestamp is not None:
+            self.progress.ended(obj.metadata.uid)
         for listener in self._listeners:
             if listener.on_unknown is not None:
                 self._tell(listener.on_unknown, obj)

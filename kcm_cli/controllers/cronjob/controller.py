@@ -25,7 +25,6 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key
 from kcm_cli.engine.dependents import living_owner
-from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.machinery.cron import parse
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import controller_of
@@ -52,15 +51,12 @@ class CronJobController:
         self._local = local_zone()
         self._jobs = context.cache(JOBS)
         self._cron_jobs = context.cache(CRON_JOBS)
-        self._fresh = Freshness(self._cron_jobs)
         self._jobs.store.add_index(CONTROLLER_NAME, _by_controller_name)
 
     async def sync(self, key: str) -> float | None:
         cron_job = self._cron_jobs.store.get(key)
         if cron_job is None:
             return None
-        if self._fresh.stale(cron_job):
-            return AGAIN_S
         jobs = tuple(sorted(self._jobs.store.by_index(CONTROLLER_NAME, key), key=lambda job: job.name))
         snapshot = Snapshot(cron_job=cron_job, jobs=jobs, local=self._local)
         finished = [(job.name, job.uid) for job in superfluous(cron_job, jobs)]
@@ -75,7 +71,7 @@ class CronJobController:
             status, error = await self._start(cron_job, status, decision.start)
         if status != cron_job.status:
             changes = status_changes(status)
-            self._fresh.wrote(await writes.update(self._client, Update(CRON_JOBS, cron_job, changes, "status")))
+            await writes.update(self._client, Update(CRON_JOBS, cron_job, changes, "status"))
         if error is not None:
             raise error
         return decision.again_s
@@ -190,6 +186,7 @@ CONTROLLER = Controller(
             Watch(CRON_JOBS, own_key, updated=CronJobController.updated),
             watches=(Watch(JOBS, CronJobController.owner_of, updated=CronJobController.owners_of),),
             sync=CronJobController.sync,
+            writes=(CRON_JOBS, JOBS),
             workers=lambda context: context.config(CronJobConfig).concurrent_syncs,
         ),
     ),

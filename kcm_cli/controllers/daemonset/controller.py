@@ -24,7 +24,6 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, matching_owners
-from kcm_cli.engine.freshness import Consistency
 from kcm_cli.engine.resync import Together, every
 from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.errors import FormatError
@@ -52,7 +51,7 @@ def build(context: ControllerContext) -> Runnable:
     waits_for = controller.informers
     return Together(
         (
-            context.worker(controller.queue, controller.sync, count=count, waits_for=waits_for),
+            context.worker(controller.queue, controller.sync, count=count, waits_for=waits_for, own=controller.own),
             context.worker(controller.node_queue, controller.sync_node, count=count, waits_for=waits_for),
             every(COLLECT_PERIOD_S, controller.collect, context),
         )
@@ -73,20 +72,17 @@ class DaemonSetController:
         self._reported: dict[str, float] = {}
         self.queue = context.queue("daemonset")
         self.node_queue = context.queue("daemonset-node-updates")
-        self._consistency = Consistency(
-            self.queue.add,
-            context.clock.call_later,
-            enabled=context.gates.enabled("StaleControllerConsistencyDaemonSet"),
-            skipped=DaemonSetMetrics(context.metrics).skipped,
-        )
         self._sets = context.informers.get(DAEMON_SETS)
         self._pods = context.informers.get(PODS)
         self._nodes = context.informers.get(NODES)
         self._revisions = context.informers.get(CONTROLLER_REVISIONS)
         self.informers = (self._sets, self._pods, self._nodes, self._revisions)
-        self._historian = Historian(
-            self._client, self._executor, Revisions(self._client, self._revisions, self._consistency)
+        self.own = context.own_writes(
+            *self.informers,
+            gate="StaleControllerConsistencyDaemonSet",
+            skipped=DaemonSetMetrics(context.metrics).skipped,
         )
+        self._historian = Historian(self._client, self._executor, Revisions(self._client, self._revisions))
         self._listen()
 
     def _listen(self) -> None:
@@ -109,14 +105,11 @@ class DaemonSetController:
         self._nodes.listen(
             on_add=self._node_added, on_update=self._node_updated, on_delete=self._placements.forget_node
         )
-        self._consistency.follow(self._sets, self._pods, self._revisions)
 
     async def sync(self, key: str) -> float | None:
         daemon_set = self._sets.store.get(key)
         if daemon_set is None:
             self._forget(key)
-            return None
-        if self._consistency.must_wait(key):
             return None
         selector = _selector(daemon_set)
         if selector.empty:
@@ -204,9 +197,6 @@ class DaemonSetController:
         outcome = Outcome()
         for stage in decision.stages:
             outcome = outcome.merge(await self._executor.stage(stage))
-        for done in outcome.done:
-            if done.result is not None:
-                self._consistency.wrote(daemon_set.key, self._pods, done.result)
         for failure in outcome.failed:
             if not namespace_terminating(failure.error):
                 return failure.error
@@ -249,9 +239,7 @@ class DaemonSetController:
 
     async def _write_status(self, daemon_set: DaemonSet, new: DaemonSetStatus) -> None:
         changes = status_changes(new, always=ALWAYS)
-        written = await writes.put_status(self._client, DAEMON_SETS, daemon_set, changes)
-        if written is not None:
-            self._consistency.wrote(daemon_set.key, self._sets, written)
+        await writes.put_status(self._client, DAEMON_SETS, daemon_set, changes)
 
     def _refuse_everything(self, daemon_set: DaemonSet) -> None:
         text = "This daemon set is selecting all pods. A non-empty selector is required."
@@ -272,7 +260,6 @@ class DaemonSetController:
     def _forget(self, key: str) -> None:
         """When a DaemonSet goes, and again by the sync that finds it gone: one under way may have noted something."""
         self._expectations.forget(key)
-        self._consistency.forget(key)
         self._placements.forget(key)
         self._reported.pop(key, None)
 

@@ -54,7 +54,7 @@ class Historian:
         else:
             current = await self._single(daemon_set, found, pods)
             if current.revision < found.number:
-                await self._revisions.change(daemon_set, current, numbered(found.number))
+                await self._revisions.change(current, numbered(found.number))
         return History(rules.hash_of(current), found.old)
 
     async def prune(self, surplus: Sequence[ControllerRevision]) -> None:
@@ -71,7 +71,7 @@ class Historian:
         """Revisions of the first versions carry no hash; their name serves as one."""
         if POD_HASH_LABEL in revision.labels:
             return revision
-        return await self._revisions.change(daemon_set, revision, _label)
+        return await self._revisions.change(revision, _label)
 
     async def _create(self, daemon_set: DaemonSet, found: Histories) -> ControllerRevision:
         name, body = rules.name_and_body(daemon_set, found.data, found.number)

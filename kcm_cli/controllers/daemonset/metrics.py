@@ -1,7 +1,7 @@
 """What the daemonset controller counts."""
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.engine.freshness import stale_sync_skips
+from kcm_cli.engine.own_writes import stale_sync_skips
 
 
 class DaemonSetMetrics:

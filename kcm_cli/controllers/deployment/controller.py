@@ -14,7 +14,6 @@ from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Owns, Queue, Watch
 from kcm_cli.engine.dependents import living_owner
-from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Create, Notice, Outcome, Path, Plan, Update, Value, ref_to
 from kcm_cli.planning.pods import is_terminal
@@ -38,7 +37,6 @@ class DeploymentController:
         self._deployments = context.cache(DEPLOYMENTS)
         self._replica_sets = context.cache(REPLICA_SETS)
         self._pods = context.cache(PODS)
-        self._fresh = Freshness(self._deployments, self._replica_sets)
         self._replica_sets.store.add_index(CONTROLLER_UID, by_controller)
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
 
@@ -50,11 +48,7 @@ class DeploymentController:
         if selector.empty:
             await self._refuse_everything(deployment)
             return None
-        if self._fresh.stale(deployment):
-            return AGAIN_S
         snapshot = await self._read(deployment, selector)
-        if any(self._fresh.stale(replica_set) for replica_set in snapshot.replica_sets):
-            return AGAIN_S
         wanted, draft = plan(snapshot, self._clock.now())
         outcome = await self._execute(wanted, draft)
         now = self._clock.now()
@@ -85,9 +79,6 @@ class DeploymentController:
     async def _execute(self, wanted: Plan, draft: Draft) -> Outcome:
         """Carry the plan out. A ReplicaSet that exists already and is ours is no failure, only an old cache."""
         outcome = await self._executor.run(wanted)
-        for done in outcome.done:
-            if done.result is not None:
-                self._fresh.wrote(done.result)
         failure = outcome.failed[0] if outcome.failed else None
         if failure is None or not isinstance(failure.action, Create) or draft.new is None:
             return outcome
@@ -110,7 +101,7 @@ class DeploymentController:
         if draft.annotations != deployment.annotations:
             changes[("metadata", "annotations")] = draft.annotations
         if changes:
-            self._fresh.wrote(await writes.update(self._client, Update(DEPLOYMENTS, deployment, changes, "status")))
+            await writes.update(self._client, Update(DEPLOYMENTS, deployment, changes, "status"))
 
     async def _refuse_everything(self, deployment: Deployment) -> None:
         text = "This deployment is selecting all pods. A non-empty selector is required."
@@ -152,6 +143,7 @@ CONTROLLER = Controller(
             owns=(Owns(REPLICA_SETS, selector=_selector),),
             watches=(Watch(PODS, deleted=DeploymentController.owner_of_last_pod),),
             sync=DeploymentController.sync,
+            writes=(DEPLOYMENTS, REPLICA_SETS),
             workers=lambda context: context.config(DeploymentConfig).concurrent_syncs,
             retries=MAX_RETRIES,
         ),

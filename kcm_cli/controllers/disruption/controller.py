@@ -10,7 +10,6 @@ from kcm_cli.controllers.disruption.scales import Scales, ScaleUnknown
 from kcm_cli.controllers.disruption.snapshot import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.engine.resync import Together
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
@@ -40,7 +39,9 @@ def build(context: ControllerContext) -> Runnable:
     controller = DisruptionController(context)
     return Together(
         (
-            context.worker(controller.queue, controller.sync, count=1, waits_for=controller.informers),
+            context.worker(
+                controller.queue, controller.sync, count=1, waits_for=controller.informers, own=controller.own
+            ),
             context.worker(controller.recheck_queue, controller.recheck, count=1, waits_for=controller.informers),
             context.worker(controller.stale_queue, controller.sync_stale, count=1, waits_for=controller.informers),
         )
@@ -59,7 +60,7 @@ class DisruptionController:
         self.recheck_queue = context.queue("disruption_recheck")
         self.stale_queue = context.queue("stale_pod_disruption")
         self._budgets = context.informers.get(POD_DISRUPTION_BUDGETS)
-        self._fresh = Freshness(self._budgets)
+        self.own = context.own_writes(self._budgets)
         self._pods = context.informers.get(PODS)
         self._scales = Scales(context)
         self.informers: tuple[AnyInformer, ...] = (self._budgets, self._pods, *self._scales.informers)
@@ -68,12 +69,10 @@ class DisruptionController:
         )
         self._pods.listen(on_add=self._pod, on_update=lambda old, new: self._pod(new), on_delete=self._queue_budget)
 
-    async def sync(self, key: str) -> float | None:
+    async def sync(self, key: str) -> None:
         budget = self._budgets.store.get(key)
         if budget is None:
-            return None
-        if self._fresh.stale(budget):
-            return AGAIN_S
+            return
         try:
             await self._update(await self._read(budget))
         except Conflict:
@@ -82,7 +81,6 @@ class DisruptionController:
             await self._write(budget, plan.failed_status(budget, str(error), self._clock.now()))
             if isinstance(error, _PASSING):
                 raise
-        return None
 
     async def recheck(self, key: str) -> None:
         """Evictions that were waited for have come to nothing by now, or have not."""
@@ -124,8 +122,7 @@ class DisruptionController:
     async def _write(self, budget: PodDisruptionBudget, new: PodDisruptionBudgetStatus) -> None:
         if new != budget.status:
             changes = status_changes(new, always=_ALWAYS)
-            update = Update(POD_DISRUPTION_BUDGETS, budget, changes, "status")
-            self._fresh.wrote(await writes.update(self._client, update))
+            await writes.update(self._client, Update(POD_DISRUPTION_BUDGETS, budget, changes, "status"))
 
     async def sync_stale(self, key: str) -> float | None:
         """Take back a DisruptionTarget condition that came to nothing."""

@@ -15,7 +15,6 @@ from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpoints.plan import plan
 from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.freshness import Consistency
 from kcm_cli.engine.pod_services import PodServices
 from kcm_cli.engine.resync import Together
 from kcm_cli.engine.retry import RetryPolicy
@@ -38,6 +37,7 @@ def build(context: ControllerContext) -> Runnable:
         count=context.config(EndpointsConfig).concurrent_syncs,
         waits_for=controller.informers,
         retry=RetryPolicy(MAX_RETRIES),
+        own=controller.own,
     )
     return Together((worker, Leftovers(controller)))
 
@@ -55,8 +55,7 @@ class EndpointsController:
         self._pods = context.informers.get(PODS)
         self._endpoints = context.informers.get(ENDPOINTS)
         self.informers = (self._services, self._pods, self._endpoints)
-        self._written = Consistency(self.queue.add, context.clock.call_later)
-        self._written.follow(self._endpoints)
+        self.own = context.own_writes(self._endpoints)
         self._services.listen(
             on_add=self._enqueue,
             on_update=lambda old, new: self._enqueue(new),
@@ -67,29 +66,23 @@ class EndpointsController:
         self._selected = PodServices(self._services, self._pods, lambda key: self.queue.add_after(key, batch_s))
         self._endpoints.listen(on_delete=lambda endpoints: self.queue.add(endpoints.key))
 
-    async def sync(self, key: str) -> float | None:
+    async def sync(self, key: str) -> None:
         service = self._services.store.get(key)
         if service is None:
             if not self._services.store.is_unseen(key):
                 await self._delete(key)
-            return None
+            return
         if service.spec.type == "ExternalName" or service.spec.selector is None:
-            return None
-        if self._written.must_wait(key):
-            return None
+            return
         pods = tuple(self._selected.pods_of(service))
         time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
         memo = self._memos.setdefault(key, Memo())
         write = plan(Snapshot(service, pods, self._endpoints.store.get(key), time, memo))
         if write is None:
-            return None
+            return
         outcome = await self._executor.run(Plan((Stage((write,)),)))
         if outcome.error is not None and not namespace_terminating(outcome.error):
             raise outcome.error
-        for done in outcome.done:
-            if done.result is not None:
-                self._written.wrote(key, self._endpoints, done.result)
-        return None
 
     def leftovers(self) -> None:
         """Look at all Endpoints, in case their Services went while nobody watched."""
@@ -106,7 +99,6 @@ class EndpointsController:
             pass  # that is what was wanted
         self._seen.pop(key, None)
         self._memos.pop(key, None)
-        self._written.forget(key)
 
     def _enqueue(self, service: Service | Undecodable) -> None:
         self.queue.add(service.key)

@@ -16,7 +16,6 @@ from kcm_cli.controllers.endpointslice.plan.desired import address_types
 from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
 from kcm_cli.controllers.endpointslice.zones import Zones
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.freshness import AGAIN_S
 from kcm_cli.engine.pod_services import PodServices
 from kcm_cli.engine.resync import Together
 from kcm_cli.engine.retry import RetryPolicy
@@ -42,6 +41,7 @@ def build(context: ControllerContext) -> Runnable:
         count=context.config(EndpointSliceConfig).concurrent_syncs,
         waits_for=controller.informers,
         retry=RetryPolicy(MAX_RETRIES),
+        own=controller.own,
     )
     return Together((worker, controller.zones.worker(context, controller.informers)))
 
@@ -70,31 +70,26 @@ class EndpointSliceController:
         batch_s = config.updates_batch_period_s
         self._selected = PodServices(self._services, self._pods, lambda key: self.queue.add_after(key, batch_s))
         change_s = max(MIN_CHANGE_DELAY_S, batch_s)
-        self._tracker = SliceTracker(MANAGER, lambda key: self.queue.add_after(key, change_s), self.queue.add)
-        self._tracker.listen(self._slices)
+        self._tracker = SliceTracker(MANAGER, self._slices, lambda key: self.queue.add_after(key, change_s))
+        self.own = context.own_writes(self._slices, skipped=lambda group, resource: self._metrics.synced("stale"))
         self._writes = SliceWrites(context.executor(), self._tracker, self._metrics.changed)
         self.zones = Zones(self._nodes, self.queue.add, context.clock)
 
-    async def sync(self, key: str) -> float | None:
+    async def sync(self, key: str) -> None:
         service = self._services.store.get(key)
         if service is None:
             self._forget(key)
-            return None
+            return
         if service.spec.type == "ExternalName" or service.spec.selector is None:
-            return None
-        slices = self._slices_of(key)
-        if self._tracker.stale(key, slices):
-            self._metrics.synced("stale")
-            return AGAIN_S
+            return
         try:
-            await self._reconcile(key, service, slices)
+            await self._reconcile(key, service, self._slices_of(key))
         except SliceSyncError as error:
             self._metrics.synced("error")
             text = f"Error updating Endpoint Slices for Service {key}: {error}"
             self._recorder.emit(Notice(ref_to(SERVICES, service), "Warning", "FailedToUpdateEndpointSlices", text))
             raise
         self._metrics.synced("success")
-        return None
 
     async def _reconcile(self, key: str, service: Service, slices: tuple[EndpointSlice, ...]) -> None:
         """Bring each address type in order, then delete the slices of types that the Service has no more.

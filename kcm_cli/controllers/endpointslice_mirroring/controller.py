@@ -14,7 +14,6 @@ from kcm_cli.controllers.endpointslice_mirroring.metrics import MirroringMetrics
 from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, decide, mirrorable, removal, stages
 from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.freshness import AGAIN_S
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.engine.slice_tracker import SliceTracker
 from kcm_cli.engine.slice_writes import SliceSyncError, SliceWrites
@@ -34,6 +33,7 @@ def build(context: ControllerContext) -> Runnable:
         count=context.config(EndpointSliceMirroringConfig).concurrent_syncs,
         waits_for=controller.informers,
         retry=RetryPolicy(MAX_RETRIES),
+        own=controller.own,
     )
 
 
@@ -64,31 +64,28 @@ class MirroringController:
             on_unknown_delete=lambda gone: self.queue.add(gone.key),
         )
         batch_s = config.updates_batch_period_s
-        self._tracker = SliceTracker(MANAGER, lambda key: self.queue.add_after(key, batch_s), self.queue.add)
-        self._tracker.listen(self._slices)
+        self._tracker = SliceTracker(MANAGER, self._slices, lambda key: self.queue.add_after(key, batch_s))
+        self.own = context.own_writes(self._slices)
         self._writes = SliceWrites(context.executor(), self._tracker, self._metrics.changed)
 
-    async def sync(self, key: str) -> float | None:
+    async def sync(self, key: str) -> None:
         started = self._clock.monotonic()
         try:
-            return await self._sync(key)
+            await self._sync(key)
         finally:
             self._metrics.took(self._clock.monotonic() - started)
 
-    async def _sync(self, key: str) -> float | None:
+    async def _sync(self, key: str) -> None:
         if self._endpoints.store.is_unseen(key) or self._services.store.is_unseen(key):
-            return None
+            return
         endpoints = self._endpoints.store.get(key)
         service = self._services.store.get(key)
         slices = tuple(self._slices.store.by_index(SERVICE_INDEX, filed_under(MANAGER, key)))
         wanted = service is not None and service.spec.selector is None
         if endpoints is None or not wanted or not mirrorable(endpoints):
             await self._remove(key, slices)
-            return None
-        if self._tracker.stale(key, slices):
-            return AGAIN_S
-        await self._mirror(key, Snapshot(endpoints, slices, self._limit))
-        return None
+        else:
+            await self._mirror(key, Snapshot(endpoints, slices, self._limit))
 
     async def _mirror(self, key: str, snapshot: Snapshot) -> None:
         """Bring the slices in order. Raises SliceSyncError."""

@@ -26,7 +26,6 @@ from kcm_cli.controllers.horizontal_pod_autoscaler.targets import Held, ScaleFai
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
-from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, Selector, parse
 from kcm_cli.machinery.meta import split_key
@@ -82,7 +81,6 @@ class AutoscalerController:
         self._selectors: dict[str, dict[str, Selector]] = {}
         (self._queue,) = context.queues
         self._hpas = context.cache(HORIZONTAL_POD_AUTOSCALERS)
-        self._fresh = Freshness(self._hpas)
         self._pods = context.cache(PODS)
 
     async def sync(self, key: str) -> float | None:
@@ -90,8 +88,6 @@ class AutoscalerController:
         if hpa is None:
             self._metrics.forget(*split_key(key))
             return None
-        if self._fresh.stale(hpa):
-            return AGAIN_S
         started, error = self._clock.monotonic(), NONE
         draft = Draft(hpa, self._recorder, format_time(self._clock.now()))
         try:
@@ -295,13 +291,10 @@ class AutoscalerController:
             return
         changes = status_changes(draft.status, always=("desiredReplicas",))
         try:
-            written = await writes.update(
-                self._client, Update(HORIZONTAL_POD_AUTOSCALERS, draft.hpa, changes, "status")
-            )
+            await writes.update(self._client, Update(HORIZONTAL_POD_AUTOSCALERS, draft.hpa, changes, "status"))
         except RequestError as error:
             draft.warn("FailedUpdateStatus", str(error))
             raise SyncFailed(f"failed to update status for {draft.hpa.name}: {error}") from None
-        self._fresh.wrote(written)
 
     # -- events
 
@@ -352,6 +345,7 @@ CONTROLLER = Controller(
                 HORIZONTAL_POD_AUTOSCALERS, changed=AutoscalerController.changed, deleted=AutoscalerController.deleted
             ),
             sync=AutoscalerController.sync,
+            writes=(HORIZONTAL_POD_AUTOSCALERS,),
             workers=lambda context: context.config(HorizontalPodAutoscalerConfig).concurrent_syncs,
             limiter=lambda context: Interval(context.config(HorizontalPodAutoscalerConfig).sync_period_s),
         ),

@@ -16,7 +16,6 @@ from kcm_cli.api.batch import JOBS, Job, JobStatus
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS
 from kcm_cli.controllers.job.config import JobConfig
-from kcm_cli.controllers.job.doubt import Doubt
 from kcm_cli.controllers.job.gangs import Gangs
 from kcm_cli.controllers.job.metrics import JobMetrics
 from kcm_cli.controllers.job.orphans import Orphans
@@ -28,14 +27,12 @@ from kcm_cli.controllers.job.plan.features import Features
 from kcm_cli.controllers.job.plan.manage import Step, Work, manage, remove_finalizer
 from kcm_cli.controllers.job.plan.status import Progress, progress
 from kcm_cli.controllers.job.plan.tracking import Tracking, counted, finished, track
-from kcm_cli.controllers.job.released import Released
 from kcm_cli.controllers.job.snapshot import Snapshot
 from kcm_cli.controllers.job.watches import PodWatch, selector_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
-from kcm_cli.engine.freshness import AGAIN_S, Consistency, Freshness
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.actions import Create, Expect, Failed, Mode, Notice, Outcome, Patch, Stage, ref_to
 from kcm_cli.planning.jobs import COMPLETE, is_finished
@@ -70,30 +67,19 @@ class JobController:
         self._metrics = JobMetrics(context.metrics)
         self._expectations = context.expectations
         self._executor = context.executor()
-        self._released = Released()
         self._backoffs: dict[str, Backoff] = {}
-        queue, orphan_queue = context.queues
-        self._consistency = Consistency(
-            queue.add,
-            context.clock.call_later,
-            enabled=enabled("StaleControllerConsistencyJob"),
-            skipped=self._metrics.skipped,
-        )
+        _, orphan_queue = context.queues
         self._jobs = context.cache(JOBS)
         self._pods = context.cache(PODS)
         self._gangs = Gangs(context) if enabled("WorkloadWithJob") else None
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
-        self._doubt = Doubt(context.client, self._pods.store)
         self.orphans = Orphans(orphan_queue, context.executor(), self._jobs.store, self._pods.store, self._features)
         self.pods = PodWatch(
             self._jobs.store,
             expectations=self._expectations,
-            released=self._released,
             orphans=self.orphans,
             metrics=self._metrics,
         )
-        self._fresh = Freshness(self._jobs)
-        self._consistency.follow(self._jobs, self._pods)
 
     async def sync(self, key: str) -> float | None:
         job = self._jobs.store.get(key)
@@ -102,8 +88,6 @@ class JobController:
             return None
         if spec.other_manager(job, self._features) is not None:
             return None
-        if self._must_wait(job):
-            return AGAIN_S
         if is_finished(job):
             self._backoffs.pop(key, None)
             return None
@@ -112,9 +96,9 @@ class JobController:
             return None
         return await self._sync(job)
 
-    def _must_wait(self, job: Job) -> bool:
-        """Whether a cache does not show yet what an earlier sync of this Job did; the Job's own in any case."""
-        return self._consistency.must_wait(job.key) or self._fresh.stale(job)
+    def skipped(self, group: str, resource: str) -> None:
+        """A sync was put off, since the cache of this resource is behind."""
+        self._metrics.skipped(group, resource)
 
     async def _sync(self, job: Job) -> float | None:
         started, step, failed = self._clock.monotonic(), Step.RECONCILING, True
@@ -125,27 +109,20 @@ class JobController:
             work = manage(assessment, now)
             step = work.step
             outcome = await self._carry_out(job.key, work)
-            for done in outcome.done:
-                if done.result is not None:
-                    self._consistency.wrote(job.key, self._pods, done.result)
             if work.creations:
                 created = sum(isinstance(done.action, Create) for done in outcome.done)
                 self._metrics.created(assessment, created, len(outcome.failed))
-                self._doubt.note(job, outcome)
             await self._record(assessment, progress(assessment, work, outcome, now), now)
             _raise_first(outcome)
             failed = False
         finally:
             self._metrics.synced(job, step, self._clock.monotonic() - started, failed=failed)
-        doubt_s = AGAIN_S if self._doubt.pending(job) else None
-        return _soonest(assessment.deadline_s, work.wait_s, doubt_s)
+        return _soonest(assessment.deadline_s, work.wait_s)
 
     # -- reading
 
     async def _read(self, job: Job) -> Snapshot:
         selector = selector_of(job)
-        satisfied = self._expectations.satisfied(job.key, self._clock.monotonic())
-        satisfied = await self._doubt.resolved(job, selector) and satisfied
         pods = await claim(
             self._executor,
             self._client,
@@ -159,8 +136,7 @@ class JobController:
         return Snapshot(
             job=job,
             pods=tuple(_adopted(pod) for pod in pods),
-            satisfied=satisfied,
-            released=self._released.of(job.key),
+            satisfied=self._expectations.satisfied(job.key, self._clock.monotonic()),
             backoff=self._backoffs.get(job.key, FRESH),
             features=self._features,
             pod_group=None if self._gangs is None else await self._gangs.group_of(job, pods),
@@ -196,7 +172,7 @@ class JobController:
                 self._recorder.emit(notice)
         for action, times in tracking.policy_actions.items():
             self._metrics.policy_applied(action, times)
-        waiting, error = await self._release(job.key, tracking)
+        waiting, error = await self._release(tracking)
         status = counted(job.status, waiting)
         final = None if error is not None else finished(tracking, status, now)
         if final is not None or status is not job.status:
@@ -206,18 +182,14 @@ class JobController:
         if final is not None:
             self._job_finished(job, tracking)
 
-    async def _release(self, key: str, tracking: Tracking) -> tuple[frozenset[str], Exception | None]:
+    async def _release(self, tracking: Tracking) -> tuple[frozenset[str], Exception | None]:
         """Remove the finalizers of counted pods: uids that still have one, and the first failure."""
         pods = tracking.release
         if not pods:
             return tracking.waiting, None
-        self._released.expect(key, (pod.uid for pod in pods))
         outcome = await self._executor.stage(Stage(tuple(remove_finalizer(pod) for pod in pods)))
         failures = _real(outcome)
-        failed, kept = _names(outcome.failed), _names(failures)
-        for pod in pods:
-            if pod.name in failed:
-                self._released.observed(key, pod.uid)  # no event will tell
+        kept = _names(failures)
         gone = {pod.uid for pod in pods if pod.name not in kept}
         return tracking.waiting - gone, failures[0].error if failures else None
 
@@ -229,8 +201,6 @@ class JobController:
             writes.edited(job, status_changes(status)),
             subresource="status",
         )
-        self._fresh.wrote(stored)
-        self._consistency.wrote(job.key, self._jobs, stored)
         self._metrics.status_written(job, job.status, stored.status)
         return stored
 
@@ -281,9 +251,6 @@ class JobController:
 
     def _forget(self, key: str) -> None:
         self._expectations.forget(key)
-        self._released.forget(key)
-        self._consistency.forget(key)
-        self._doubt.forget(key)
         self._backoffs.pop(key, None)
 
 
@@ -343,6 +310,9 @@ CONTROLLER = Controller(
                 ),
             ),
             sync=JobController.sync,
+            writes=(JOBS, PODS, WORKLOADS, POD_GROUPS),
+            stale_gate="StaleControllerConsistencyJob",
+            skipped=JobController.skipped,
             workers=_workers,
             limiter=_limiter,
         ),

@@ -1,26 +1,22 @@
 """Finds or makes the PodGroup that the pods of a Job are to join (gate WorkloadWithJob).
 
 Guarantees: whatever is unclear (several of them, one that is not the Job's own, one that somebody has changed) leaves
-the Job without a group, never without pods. What was made is known at once, though the cache does not show it yet.
+the Job without a group, never without pods.
 
 upstream: pkg/controller/job/job_scheduling_manager.go#ensureWorkloadAndPodGroup
 """
 
 import logging
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from kcm_cli.api.batch import JOBS, Job
 from kcm_cli.api.core import Pod
-from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import POD_GROUPS, WORKLOADS, Workload
 from kcm_cli.controllers.job.plan import gang
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.door import Door
-from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, controller_of
 from kcm_cli.planning.actions import Notice, ref_to
-from kcm_cli.runtime.informer import Informer
 
 log = logging.getLogger(__name__)
 T = TypeVar("T", bound=Object)
@@ -36,8 +32,8 @@ class Gangs:
         workloads, groups = context.cache(WORKLOADS), context.cache(POD_GROUPS)
         workloads.store.add_index(_OWNER, lambda workload: (gang.job_of(workload),))
         groups.store.add_index(_OWNER, lambda group: (gang.workload_key_of(group),))
-        self._workloads = _Known(context.client, WORKLOADS, workloads)
-        self._groups = _Known(context.client, POD_GROUPS, groups)
+        self._client = context.client
+        self._workloads, self._groups = workloads.store, groups.store
 
     async def group_of(self, job: Job, pods: Sequence[Pod]) -> str | None:
         """The name of the PodGroup for the Job's pods; None where they are scheduled one by one. Raises ApiError."""
@@ -46,50 +42,23 @@ class Gangs:
         workload = await self._workload(job, pods)
         if workload is None:
             return None
-        name = gang.pod_group_name(workload.name, workload.spec.pod_group_templates[0].name)
-        found = self._groups.by_owner(workload.key, f"{job.namespace}/{name}")
+        found = self._groups.by_index(_OWNER, workload.key)
         if not found:
-            return (await self._groups.create(gang.pod_group_of(job, workload), job.namespace)).name
+            return (await self._client.create(POD_GROUPS, job.namespace, gang.pod_group_of(job, workload))).name
         group = _own(job, found)
         return None if group is None else group.name
 
     async def _workload(self, job: Job, pods: Sequence[Pod]) -> Workload | None:
-        found = self._workloads.by_owner(job.key, f"{job.namespace}/{gang.workload_name(job)}")
+        found = self._workloads.by_index(_OWNER, job.key)
         if found:
             workload = _own(job, found)
             return workload if workload is not None and len(workload.spec.pod_group_templates) == 1 else None
         if not gang.is_new(job, pods):
             return None
-        made = await self._workloads.create(gang.workload_of(job), job.namespace)
+        made = await self._client.create(WORKLOADS, job.namespace, gang.workload_of(job))
         text = f"Created Workload {made.name} for Job {job.name}"
         self._recorder.emit(Notice(ref_to(JOBS, job), "Normal", "WorkloadCreated", text))
         return made
-
-
-class _Known(Generic[T]):
-    """What the cache shows, and what was made lately."""
-
-    def __init__(self, client: Door, resource: Resource[T], informer: Informer[T]) -> None:
-        self._client = client
-        self._resource = resource
-        self._store = informer.store
-        self._made: dict[str, T] = {}
-        informer.listen(on_add=self._seen, on_delete=self._seen)
-
-    def by_owner(self, owner: str, key: str) -> list[T]:
-        """All that name this owner; else what was made under this key."""
-        found = self._store.by_index(_OWNER, owner)
-        made = self._made.get(key)
-        return found or ([] if made is None else [made])
-
-    async def create(self, doc: Doc, namespace: str) -> T:
-        made = await self._client.create(self._resource, namespace, doc)
-        if self._store.get(made.key) is None:
-            self._made[made.key] = made
-        return made
-
-    def _seen(self, obj: T) -> None:
-        self._made.pop(obj.key, None)
 
 
 def _own(job: Job, found: Sequence[T]) -> T | None:

@@ -9,7 +9,7 @@ from kcm_cli.controllers.job.plan import names, spec
 from kcm_cli.controllers.job.plan.assess import Assessment
 from kcm_cli.controllers.job.plan.indexes import parse
 from kcm_cli.controllers.job.plan.manage import Step
-from kcm_cli.engine.freshness import stale_sync_skips
+from kcm_cli.engine.own_writes import stale_sync_skips
 from kcm_cli.planning.jobs import COMPLETE
 
 SUCCEEDED = "succeeded"

@@ -12,14 +12,12 @@ from kcm_cli.controllers.job.plan.features import ALL, Features
 class Snapshot:
     """A Job, the pods that it controls, and what the controller remembers of it.
 
-    satisfied: the cache shows all pods that earlier syncs created or deleted. released: uids of pods whose tracking
-    finalizer was removed by an earlier sync, which the cache may not show yet. pod_group: what new pods join.
+    satisfied: the cache shows all pods that earlier syncs created or deleted. pod_group: what new pods join.
     """
 
     job: Job
     pods: tuple[Pod, ...] = ()
     satisfied: bool = True
-    released: frozenset[str] = frozenset()
     backoff: Backoff = FRESH
     features: Features = ALL
     pod_group: str | None = None

@@ -15,7 +15,6 @@ from kcm_cli.controllers.job.metrics import JobMetrics
 from kcm_cli.controllers.job.orphans import Orphans
 from kcm_cli.controllers.job.plan import names
 from kcm_cli.controllers.job.plan.facts import has_finalizer
-from kcm_cli.controllers.job.released import Released
 from kcm_cli.engine.controller import After, Keys
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import NOTHING, Selector, from_label_selector
@@ -37,13 +36,11 @@ class PodWatch:
         jobs: Store[Job],
         *,
         expectations: Expectations,
-        released: Released,
         orphans: Orphans,
         metrics: JobMetrics,
     ) -> None:
         self._jobs = jobs
         self._expectations = expectations
-        self._released = released
         self._orphans = orphans
         self._metrics = metrics
         jobs.add_index(SELECTED_LABEL, _selected_label)
@@ -51,7 +48,7 @@ class PodWatch:
     def added(self, pod: Pod) -> Keys:
         self._metrics.ended_pod(False, _ended_with_finalizer(pod))
         if pod.deleting:
-            return self._deleted(pod, final=False)
+            return self._deleted(pod)
         ref = controller_of(pod)
         if ref is None:
             return self._orphan(pod, adoptable=True)
@@ -64,38 +61,31 @@ class PodWatch:
     def updated(self, old: Pod, new: Pod) -> Keys:
         self._metrics.ended_pod(_ended_with_finalizer(old), _ended_with_finalizer(new))
         if new.deleting:
-            return self._deleted(new, final=False)
+            return self._deleted(new)
         before, after = controller_of(old), controller_of(new)
         keys: list[After] = []
         if before != after and before is not None:
-            keys += self._changed(new, self._resolve(old.namespace, before))
+            keys += self._changed(self._resolve(old.namespace, before))
         if after is not None:
-            return [*keys, *self._changed(new, self._resolve(new.namespace, after))]
+            return [*keys, *self._changed(self._resolve(new.namespace, after))]
         return [*keys, *self._orphan(new, adoptable=before != after or old.metadata.labels != new.metadata.labels)]
 
     def deleted(self, pod: Pod) -> Keys:
         self._metrics.ended_pod(_ended_with_finalizer(pod), False)
-        return self._deleted(pod, final=True)
+        return self._deleted(pod)
 
-    def _changed(self, pod: Pod, job: Job | None) -> tuple[After, ...]:
-        if job is None:
-            return ()
-        if not has_finalizer(pod):
-            self._released.observed(job.key, pod.uid)
-        return (_later(job),)
+    def _changed(self, job: Job | None) -> tuple[After, ...]:
+        return () if job is None else (_later(job),)
 
-    def _deleted(self, pod: Pod, *, final: bool) -> tuple[After, ...]:
-        """The pod is going (deletion timestamp) or gone (``final``)."""
+    def _deleted(self, pod: Pod) -> tuple[After, ...]:
+        """The pod is being deleted, or has been."""
         ref = controller_of(pod)
         job = None if ref is None else self._resolve(pod.namespace, ref)
-        finalizer = has_finalizer(pod)
         if job is None or is_finished(job):
-            if finalizer:
+            if has_finalizer(pod):
                 self._orphans.add_pod(pod)
             return ()
         self._expectations.deletion_observed(job.key, pod.key)
-        if final or not finalizer:
-            self._released.observed(job.key, pod.uid)
         return (_later(job),)
 
     def _orphan(self, pod: Pod, *, adoptable: bool) -> tuple[After, ...]:

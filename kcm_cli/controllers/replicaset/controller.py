@@ -34,7 +34,7 @@ def build(context: ControllerContext) -> Runnable:
         owner_of,
         queue="replicaset",
         reports_terminating=context.gates.enabled("DeploymentReplicaSetTerminatingReplicas"),
-        consistent=context.gates.enabled("StaleControllerConsistencyReplicaSet"),
+        gate="StaleControllerConsistencyReplicaSet",
         related=related,
         observers=Observers(metrics.skipped, metrics.chosen),
     )

@@ -2,7 +2,7 @@
 
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.deletion_ages import DeletionAges
-from kcm_cli.engine.freshness import stale_sync_skips
+from kcm_cli.engine.own_writes import stale_sync_skips
 
 
 class ReplicaSetMetrics:

@@ -14,7 +14,6 @@ from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.controllers.resourceclaim import plan
 from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.controllers.resourceclaim.generate import Generator
-from kcm_cli.controllers.resourceclaim.made import MadeClaims
 from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
 from kcm_cli.controllers.resourceclaim.reservations import Reservations
 from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
@@ -22,6 +21,7 @@ from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.resource_claims import BY_GROUP, Reference, claim_keys, consumer_of, group_key, member_of, named
 from kcm_cli.runtime.informer import AnyInformer
+from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
 
 _CLAIM, _TEMPLATE = "resource claim", "resource claim template"
 POD, POD_GROUP, CLAIM = "pod", "podgroup", "claim"
@@ -30,7 +30,9 @@ POD, POD_GROUP, CLAIM = "pod", "podgroup", "claim"
 def build(context: ControllerContext) -> Runnable:
     controller = ResourceClaimController(context)
     count = context.config(ResourceClaimConfig).concurrent_syncs
-    return context.worker(controller.queue, controller.sync, count=count, waits_for=controller.informers)
+    return context.worker(
+        controller.queue, controller.sync, count=count, waits_for=controller.informers, own=controller.own
+    )
 
 
 class GroupUnknown(Exception):
@@ -58,9 +60,9 @@ class ResourceClaimController:
         groups = self._pod_groups.store if self._pod_groups is not None else None
         self._seen = Snapshot(self._claims.store, groups)
         self._gone = Recent()
-        self._made = MadeClaims(context.client, self._claims)
+        self._claims.store.add_index(CONTROLLER_UID, by_controller)
         metrics = ResourceClaimMetrics(context.metrics, self._claims.store)
-        self._generator = Generator(context, self._seen, self._made, metrics)
+        self._generator = Generator(context, self._seen, metrics)
         self._reservations = Reservations(context.client, self._seen, self._pods.store, self._gone)
         self.informers: tuple[AnyInformer, ...] = (self._pods, self._claims, templates)
         self._listen_to_pods()
@@ -69,6 +71,7 @@ class ResourceClaimController:
         if self._pod_groups is not None:
             self.informers += (self._pod_groups,)
             self._listen_to_groups()
+        self.own = context.own_writes(*self.informers)
 
     async def sync(self, key: str) -> None:
         kind, _, name = key.partition(":")
@@ -148,7 +151,6 @@ class ResourceClaimController:
     def _pod_gone(self, pod: Pod) -> None:
         if plan.has_claims(pod):
             self._gone.add(pod.uid)
-            self._made.forget(pod)
             self._release(plan.claims_of(pod))
 
     def _group(self, group: PodGroup) -> None:
@@ -162,7 +164,6 @@ class ResourceClaimController:
     def _group_gone(self, group: PodGroup) -> None:
         if group.spec.resource_claims:
             self._gone.add(group.uid)
-            self._made.forget(group)
             self._release(claim_keys(group))
 
     def _release(self, keys: Iterable[str]) -> None:

@@ -6,11 +6,10 @@ upstream: pkg/controller/resourceclaim/controller.go#handleClaim, #handlePodGrou
 from typing import Any
 
 from kcm_cli.api.core import PODS, Pod, PodResourceClaim
-from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, ResourceClaimSpec, ResourceClaimTemplate
+from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, ResourceClaimSpec, ResourceClaimTemplate
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.controllers.resourceclaim import plan
-from kcm_cli.controllers.resourceclaim.made import MadeClaims
 from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
 from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
 from kcm_cli.engine.context import ControllerContext
@@ -33,11 +32,11 @@ class NoClaim(Exception):
 class Generator:
     """See the module."""
 
-    def __init__(self, context: ControllerContext, seen: Snapshot, made: MadeClaims, metrics: ResourceClaimMetrics):
+    def __init__(self, context: ControllerContext, seen: Snapshot, metrics: ResourceClaimMetrics) -> None:
         self._client, self._recorder = context.client, context.recorder
         self._admin_access = context.gates.enabled("DRAAdminAccess")
         self._alternatives = context.gates.enabled("DRAPrioritizedList")
-        self._seen, self._made, self._metrics = seen, made, metrics
+        self._seen, self._metrics = seen, metrics
         self._templates = context.informers.get(RESOURCE_CLAIM_TEMPLATES).store
 
     async def sync(self, user: Pod | PodGroup, group: PodGroup | None) -> None:
@@ -59,9 +58,9 @@ class Generator:
         if self._is_settled(user, entry) or entry.resource_claim_template_name is None:
             return None
         if group is not None and isinstance(user, Pod) and shares(user, group, entry):
-            claim = await self._made.find(group, entry.name)  # made when the group is synced
+            claim = self._seen.made_for(group, entry.name)  # made when the group is synced
             return None if claim is None else claim.name
-        claim = await self._made.find(user, entry.name)
+        claim = self._seen.made_for(user, entry.name)
         return claim.name if claim is not None else await self._create(user, entry)
 
     def _is_settled(self, user: Pod | PodGroup, entry: PodResourceClaim) -> bool:
@@ -87,7 +86,7 @@ class Generator:
             raise NoClaim("template includes a prioritized list of subrequests, but the feature is disabled")
         body = plan.claim_from(template, _kind(user), user, entry.name)
         try:
-            claim = await self._made.create(user, entry.name, body)
+            claim = await self._client.create(RESOURCE_CLAIMS, user.namespace, body)
         except RequestError as error:
             self._metrics.created(admin_access=admin_access, success=False)
             raise NoClaim(f"create ResourceClaim : {error}") from error

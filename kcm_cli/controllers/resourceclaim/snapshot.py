@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from kcm_cli.api.core import Pod
 from kcm_cli.api.devices import ResourceClaim
 from kcm_cli.api.scheduling import PodGroup
-from kcm_cli.planning.resource_claims import group_key
-from kcm_cli.runtime.store import Store
+from kcm_cli.planning.resource_claims import POD_CLAIM, group_key
+from kcm_cli.runtime.store import CONTROLLER_UID, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,11 @@ class Snapshot:
 
     def claim(self, namespace: str, name: str) -> ResourceClaim | None:
         return self.claims.get(f"{namespace}/{name}")
+
+    def made_for(self, owner: Pod | PodGroup, entry: str) -> ResourceClaim | None:
+        """The claim that was made for an entry of its owner's list."""
+        owned = self.claims.by_index(CONTROLLER_UID, owner.uid)
+        return next((claim for claim in owned if claim.annotations.get(POD_CLAIM) == entry), None)
 
     def group(self, pod: Pod) -> PodGroup | None:
         """The PodGroup of a pod, if the cache has it."""

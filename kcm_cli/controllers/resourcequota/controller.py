@@ -10,7 +10,6 @@ from kcm_cli.controllers.resourcequota.monitors import Monitors
 from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.freshness import AGAIN_S, Freshness
 from kcm_cli.engine.resync import Together, with_resync
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.actions import Path, Update, Value
@@ -30,11 +29,11 @@ PACE_S = 1.0
 def build(context: ControllerContext) -> Runnable:
     config = context.config(ResourceQuotaConfig)
     controller = ResourceQuotaController(context)
-    quotas, count = controller.quotas, config.concurrent_syncs
+    quotas, count, own = controller.quotas, config.concurrent_syncs, controller.own
     workers = Together(
         (
-            context.worker(controller.queue, controller.sync, count=count, waits_for=(quotas,)),
-            context.worker(controller.urgent, controller.sync, count=count, waits_for=(quotas,)),
+            context.worker(controller.queue, controller.sync, count=count, waits_for=(quotas,), own=own),
+            context.worker(controller.urgent, controller.sync, count=count, waits_for=(quotas,), own=own),
             context.worker(controller.changes, controller.replenish, count=1, waits_for=(quotas,)),
         )
     )
@@ -52,7 +51,7 @@ class ResourceQuotaController:
         self.urgent = context.queue("resourcequota_priority")
         self.changes = context.queue("resource_quota_controller_resource_changes")
         self.quotas = context.informers.get(RESOURCE_QUOTAS)
-        self._fresh = Freshness(self.quotas)
+        self.own = context.own_writes(self.quotas)
         enabled = context.gates.enabled
         features = Features(
             extended_resources=enabled("DRAExtendedResource"),
@@ -71,8 +70,6 @@ class ResourceQuotaController:
         quota = self.quotas.store.get(key)
         if quota is None:
             return None
-        if self._fresh.stale(quota):
-            return AGAIN_S
         names = tuple(quota.spec.hard or ())
         if plan.asks_for_devices(names) and not await self._monitors.follow_classes():
             return NOT_LISTED_S
@@ -91,7 +88,7 @@ class ResourceQuotaController:
         if status is not None:
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
             try:
-                self._fresh.wrote(await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status")))
+                await writes.update(self._client, Update(RESOURCE_QUOTAS, quota, changes, "status"))
             except Conflict:
                 self._overtaken[key] = self._clock.monotonic() + PACE_S
                 return 2 * PACE_S

@@ -23,11 +23,10 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, matching_owners
-from kcm_cli.engine.freshness import Consistency
 from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
-from kcm_cli.machinery.meta import Object, split_key
+from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.status import status_changes
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
@@ -42,6 +41,7 @@ def build(context: ControllerContext) -> Runnable:
         controller.sync,
         count=context.config(StatefulSetConfig).concurrent_syncs,
         waits_for=controller.informers,
+        own=controller.own,
     )
 
 
@@ -56,43 +56,30 @@ class StatefulSetController:
         self._executor = context.executor()
         self._metrics = StatefulSetMetrics(context.metrics)
         self.queue = context.queue("statefulset")
-        self._consistency = Consistency(
-            self.queue.add,
-            context.clock.call_later,
-            enabled=context.gates.enabled("StaleControllerConsistencyStatefulSet"),
-            skipped=self._metrics.skipped,
-        )
-        self._going: set[str] = set()
         self._sets = context.informers.get(STATEFUL_SETS)
         self._pods = context.informers.get(PODS)
         self._claims = context.informers.get(PERSISTENT_VOLUME_CLAIMS)
         self._revisions = context.informers.get(CONTROLLER_REVISIONS)
         self.informers = (self._sets, self._pods, self._claims, self._revisions)
-        self._control = PodControl(self._client, context.recorder, self._wrote, self._deleted)
-        self._history = History(
-            self._client, self._executor, Revisions(self._client, self._revisions, self._consistency)
+        self.own = context.own_writes(
+            *self.informers, gate="StaleControllerConsistencyStatefulSet", skipped=self._metrics.skipped
         )
+        self._control = PodControl(self._client, context.recorder)
+        self._history = History(self._client, self._executor, Revisions(self._client, self._revisions))
         self._listen()
 
     def _listen(self) -> None:
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
-        self._sets.listen(
-            on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._set_deleted
-        )
-        self._pods.listen(on_update=lambda old, new: self._pod_seen(new), on_delete=self._pod_gone)
+        self._sets.listen(on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._enqueue)
         dependents: Dependents[StatefulSet, Pod] = Dependents(
             STATEFUL_SETS.kind, self._sets.store, self.queue.add, matching=self._matching, changed=self._pod_changed
         )
         dependents.listen(self._pods)
-        self._consistency.follow(*self.informers)
 
     async def sync(self, key: str) -> float | None:
         set_ = self._sets.store.get(key)
         if set_ is None:
-            self._consistency.forget(key)
             self._metrics.forget(*split_key(key))
-            return None
-        if self._must_wait(set_):
             return None
         try:
             selector = _selector(set_)
@@ -109,15 +96,6 @@ class StatefulSetController:
         if error is not None:
             raise error
         return pod_rules.next_available_s(pods, set_.spec.min_ready_seconds, now)
-
-    def _must_wait(self, set_: StatefulSet) -> bool:
-        """Whether a cache does not show yet what an earlier sync of this set did."""
-        if self._consistency.must_wait(set_.key):
-            return True
-        if not self._going:
-            return False
-        own = self._pods.store.by_index(CONTROLLER_UID, set_.uid)
-        return any(pod.uid in self._going and not pod.deleting for pod in own)
 
     async def _act(self, snapshot: Snapshot, now: datetime) -> Exception | None:
         """Carry the decision out and write the status; returns what failed, so that the rest is still done."""
@@ -174,16 +152,11 @@ class StatefulSetController:
         if not differs(set_.status, new):
             return
         changes = status_changes(new, always=ALWAYS)
-        written = await writes.put_status(self._client, STATEFUL_SETS, set_, changes, writes.ON_CONFLICT)
-        if written is not None:
-            self._consistency.wrote(set_.key, self._sets, written)
+        await writes.put_status(self._client, STATEFUL_SETS, set_, changes, writes.ON_CONFLICT)
 
     async def _prune(self, snapshot: Snapshot, revisions: Sequence[ControllerRevision]) -> None:
         live = (snapshot.current.name, snapshot.update.name)
         await self._history.prune(revision_rules.surplus(snapshot.set, revisions, snapshot.pods, live))
-
-    def _wrote(self, set_: StatefulSet, obj: Object, claim: bool) -> None:
-        self._consistency.wrote(set_.key, self._claims if claim else self._pods, obj)
 
     def _measure(self, snapshot: Snapshot, decision: Decision, now: datetime) -> None:
         if not self._counts_unavailable:
@@ -198,23 +171,6 @@ class StatefulSetController:
 
     def _enqueue(self, set_: StatefulSet) -> None:
         self.queue.add(set_.key)
-
-    def _set_deleted(self, set_: StatefulSet) -> None:
-        self._consistency.forget(set_.key)
-        self.queue.add(set_.key)
-
-    def _deleted(self, pod: Pod) -> None:
-        """A deletion was taken: until the cache shows it, nothing new is decided on this pod's set."""
-        known = self._pods.store.get(pod.key)
-        if known is not None and known.uid == pod.uid and not known.deleting:
-            self._going.add(pod.uid)
-
-    def _pod_seen(self, pod: Pod) -> None:
-        if pod.deleting:
-            self._going.discard(pod.uid)
-
-    def _pod_gone(self, pod: Pod) -> None:
-        self._going.discard(pod.uid)
 
     def _matching(self, pod: Pod) -> list[StatefulSet]:
         return matching_owners(self._sets.store.list(pod.namespace), pod, _selector)

@@ -55,7 +55,7 @@ class History:
         collisions = set_.status.collision_count or 0
         if isinstance(wanted, Existing):
             if wanted.number is not None and not set_.deleting:
-                await self._revisions.change(set_, wanted.revision, numbered(wanted.number))
+                await self._revisions.change(wanted.revision, numbered(wanted.number))
             return Found(Revision(wanted.revision.name, set_.spec.template), collisions)
         if set_.deleting:
             name = rules.name_for(set_, wanted.data, collisions)

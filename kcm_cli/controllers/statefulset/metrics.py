@@ -1,7 +1,7 @@
 """What the statefulset controller counts: syncs put off, and how rolling updates use what they may take down."""
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.engine.freshness import stale_sync_skips
+from kcm_cli.engine.own_writes import stale_sync_skips
 from kcm_cli.machinery.meta import Object
 
 _LABELS = ("statefulset_namespace", "statefulset_name", "pod_management_policy")

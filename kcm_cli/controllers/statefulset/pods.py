@@ -7,7 +7,7 @@ upstream: pkg/controller/statefulset/stateful_pod_control.go, stateful_set_contr
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import assert_never
 
 from kcm_cli.api.apps import STATEFUL_SETS, StatefulSet
@@ -29,7 +29,6 @@ from kcm_cli.engine.execute import Recorder
 from kcm_cli.engine.slow_start import batches
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import ABSENT, Create, Delete, Notice, Path, Update, Value, ref_to
 from kcm_cli.rest.errors import AlreadyExists, Conflict, NotFound, namespace_terminating
 from kcm_cli.rest.transport import RequestError
@@ -51,22 +50,11 @@ STEP_ERRORS = (WRITE_ERRORS, ClaimsError)
 
 
 class PodControl:
-    """Writes the pods and claims of StatefulSets.
+    """Writes the pods and claims of StatefulSets."""
 
-    ``wrote`` is told the answer to each write of a pod or claim, ``deleted`` of each pod whose deletion was taken.
-    """
-
-    def __init__(
-        self,
-        client: Door,
-        recorder: Recorder,
-        wrote: Callable[[StatefulSet, Object, bool], None],
-        deleted: Callable[[Pod], None],
-    ) -> None:
+    def __init__(self, client: Door, recorder: Recorder) -> None:
         self._client = client
         self._recorder = recorder
-        self._wrote = wrote
-        self._deleted = deleted
 
     async def run(self, set_: StatefulSet, phases: Sequence[Phase]) -> None:
         """Carry the phases out. Raises the first error, after the batch in which it came."""
@@ -81,7 +69,6 @@ class PodControl:
         """Delete a pod; one that is gone already is as good."""
         try:
             await writes.delete(self._client, Delete(PODS, pod.namespace, pod.name, uid=pod.uid))
-            self._deleted(pod)
         except NotFound:
             pass  # what was wanted; upstream tells of it as a success, too
         except WRITE_ERRORS as error:
@@ -127,8 +114,7 @@ class PodControl:
             raise
         failure: Exception | None = None
         try:
-            pod = await writes.create(self._client, Create(PODS, set_.namespace, codec.encode(step.body)))
-            self._wrote(set_, pod, False)
+            await writes.create(self._client, Create(PODS, set_.namespace, codec.encode(step.body)))
         except AlreadyExists:
             raise  # somebody else's pod, or ours in an old cache: upstream tells nobody
         except WRITE_ERRORS as error:
@@ -156,8 +142,7 @@ class PodControl:
             if _uid(doc) != pod.uid:
                 return
             try:
-                fresh = await self._client.update(PODS, pod.namespace, pod.name, repaired(set_, doc))
-                self._wrote(set_, fresh, False)
+                await self._client.update(PODS, pod.namespace, pod.name, repaired(set_, doc))
                 return
             except Conflict:
                 if attempt == MEND_ATTEMPTS - 1:
@@ -181,10 +166,9 @@ class PodControl:
 
     async def _make_claim(self, set_: StatefulSet, body: Doc) -> Exception | None:
         try:
-            claim = await self._client.create(PERSISTENT_VOLUME_CLAIMS, set_.namespace, body)
+            await self._client.create(PERSISTENT_VOLUME_CLAIMS, set_.namespace, body)
         except WRITE_ERRORS as error:
             return error
-        self._wrote(set_, claim, True)
         return None
 
     async def _own_or_tell(self, set_: StatefulSet, pod: str, ownership: Sequence[Ownership]) -> None:
@@ -204,11 +188,10 @@ class PodControl:
             value: Value = list(one.references) if one.references else ABSENT
             changes: dict[Path, Value] = {("metadata", "ownerReferences"): value}
             try:
-                claim = await writes.update(self._client, Update(PERSISTENT_VOLUME_CLAIMS, one.claim, changes))
+                await writes.update(self._client, Update(PERSISTENT_VOLUME_CLAIMS, one.claim, changes))
             except WRITE_ERRORS as error:
                 text = f"could not update claim {one.claim.name} for delete policy ownerRefs: {error}"
                 raise ClaimsError(text) from error
-            self._wrote(set_, claim, True)
 
     # -- events
 

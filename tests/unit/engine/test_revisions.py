@@ -8,7 +8,8 @@ import pytest
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DaemonSet
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.engine.freshness import Consistency
+from kcm_cli.engine.door import Door
+from kcm_cli.engine.own_writes import OwnWrites
 from kcm_cli.engine.revisions import Revisions, numbered
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.rest.client import Client
@@ -17,6 +18,7 @@ from kcm_cli.rest.transport import Response
 from kcm_cli.runtime.informer import Informer
 
 OWNER = DaemonSet(metadata=ObjectMeta("d", "ns", "u"))
+NAMED = b'{"metadata": {"name": "r"}}'
 
 
 def revision(data, version="7", number=1):
@@ -43,16 +45,17 @@ class Server:
 
 
 def with_revisions(server, work):
-    """The answer of some work with revisions, and whether the owner waits for the cache then."""
+    """The answer of some work with revisions, and whether the owner's key waits for the cache then."""
 
     async def main():
         clock = LoopClock()
-        client = Client(server, limiter=Unlimited(), user_agent="t", clock=clock)
+        client = Door(Client(server, limiter=Unlimited(), user_agent="t", clock=clock), "c")
         informer = Informer(CONTROLLER_REVISIONS, client, clock, random.Random(1))
-        consistency = Consistency(lambda key: None, lambda delay_s, callback: None)
-        consistency.follow(informer)
-        answer = await work(Revisions(client, informer, consistency))
-        return answer, consistency.behind(OWNER.key) is informer
+        informer.progress.reached("5")
+        own = OwnWrites(client, clock, (informer,))
+        with own.acting_for(OWNER.key):
+            answer = await work(Revisions(client, informer))
+        return answer, len(own) == 1
 
     return asyncio.run(main())
 
@@ -61,19 +64,19 @@ def with_revisions(server, work):
     ("answers", "found", "waits"),
     [
         pytest.param([(201, revision({"a": 1}))], True, True, id="made"),
-        pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 1}))], True, False, id="made before"),
-        pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 2}))], False, False, id="another"),
+        pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 1}))], True, True, id="made before"),
+        pytest.param([refusal(409, "AlreadyExists"), (200, revision({"a": 2}))], False, True, id="another"),
     ],
 )
 def test_making(answers, found, waits):
-    made, waiting = with_revisions(Server(*answers), lambda all_: all_.create(OWNER, "r", b"{}", {"a": 1}))
+    made, waiting = with_revisions(Server(*answers), lambda all_: all_.create(OWNER, "r", NAMED, {"a": 1}))
     assert (made is not None, waiting) == (found, waits)
 
 
 def test_a_number_is_decided_anew_after_a_conflict():
     server = Server(refusal(409, "Conflict"), (200, revision({}, "8")), (200, revision({}, "9", 3)))
     old = CONTROLLER_REVISIONS.decode(json.dumps(revision({"a": 1})).encode())
-    written, waiting = with_revisions(server, lambda all_: all_.change(OWNER, old, numbered(3)))
+    written, waiting = with_revisions(server, lambda all_: all_.change(old, numbered(3)))
     assert (written.revision, waiting) == (3, True)
     assert [body["metadata"]["resourceVersion"] for body in server.bodies] == ["7", "8"]
 
@@ -81,7 +84,7 @@ def test_a_number_is_decided_anew_after_a_conflict():
 def test_the_number_that_it_has_is_not_written():
     server = Server()
     old = CONTROLLER_REVISIONS.decode(json.dumps(revision({"a": 1}, number=3)).encode())
-    assert with_revisions(server, lambda all_: all_.change(OWNER, old, numbered(3)))[0] is old
+    assert with_revisions(server, lambda all_: all_.change(old, numbered(3)))[0] is old
     assert server.bodies == []
 
 

@@ -1,4 +1,4 @@
-"""Whose change it was, and whether the cache shows ours."""
+"""Whose change of a slice it was. (Whether the cache shows ours: test_own_writes.py.)"""
 
 import random
 from typing import Any
@@ -31,86 +31,66 @@ class Fixture:
 
     def __init__(self) -> None:
         self.changed: list[str] = []
-        self.caught_up: list[str] = []
         client = Client(None, limiter=Unlimited(), user_agent="t", clock=LoopClock())  # type: ignore[arg-type]
         self.informer: Informer[EndpointSlice] = Informer(ENDPOINT_SLICES, client, LoopClock(), random.Random(1))
-        self.tracker = SliceTracker(MANAGER, self.changed.append, self.caught_up.append)
-        self.tracker.listen(self.informer)
+        self.informer.progress.reached("1")
+        self.tracker = SliceTracker(MANAGER, self.informer, self.changed.append)
 
     def put(self, *slices: EndpointSlice) -> None:
         for each in slices:
             self.informer._put(each)
-            self.informer.last_version = each.metadata.resource_version
+            self.informer.progress.reached(each.metadata.resource_version)
 
     def remove(self, gone: EndpointSlice, version: int) -> None:
         self.informer._remove(gone.key, gone)
-        self.informer.last_version = str(version)
-
-    def stale(self) -> bool:
-        return self.tracker.stale(KEY, self.informer.store.list())
+        self.informer.progress.reached(str(version))
 
 
 def test_our_own_write_calls_nobody():
     world = Fixture()
     world.tracker.wrote(slice_(5))
     world.put(slice_(5))
-    assert world.changed == []
-    assert not world.stale()
-
-
-def test_a_write_that_the_cache_does_not_show_is_waited_for():
-    world = Fixture()
-    world.put(slice_(5))
-    world.changed.clear()
     world.tracker.wrote(slice_(7, 2))
-    assert world.stale()
     world.put(slice_(7, 2))
-    assert world.caught_up == [KEY]
     assert world.changed == []
-    assert not world.stale()
 
 
-def test_a_write_of_labels_is_waited_for():
-    world = Fixture()
-    world.put(slice_(5))
-    world.tracker.wrote(slice_(7))
-    assert world.stale()
-
-
-def test_a_creation_is_waited_for():
-    world = Fixture()
-    world.tracker.wrote(slice_(5))
-    assert world.stale()
-    world.put(slice_(5))
-    assert not world.stale()
-
-
-def test_a_creation_that_was_undone_before_its_answer_came_is_not_waited_for():
-    world = Fixture()
-    world.put(slice_(5))
-    world.remove(slice_(6), 6)
-    world.tracker.wrote(slice_(5))
-    assert not world.stale()
-
-
-def test_a_deletion_is_waited_for():
+def test_our_own_write_that_was_shown_before_its_answer_came_is_known_afterwards():
     world = Fixture()
     world.put(slice_(5))
     world.changed.clear()
-    world.tracker.deleted(KEY, "1")
-    assert world.stale()
-    world.remove(slice_(6), 6)
+    world.tracker.wrote(slice_(5))
+    world.put(slice_(6))
     assert world.changed == []
-    assert world.caught_up == [KEY]
-    assert not world.stale()
 
 
-def test_a_deletion_shown_before_its_answer_is_no_news():
+def test_our_own_deletion_calls_nobody():
+    world = Fixture()
+    world.put(slice_(5))
+    world.changed.clear()
+    world.tracker.deleted(KEY, "ns/web-1", "1")
+    world.put(slice_(6, 2))
+    world.remove(slice_(6), 7)
+    assert world.changed == []
+
+
+def test_what_is_gone_before_the_answer_to_its_write_comes_is_not_kept():
     world = Fixture()
     world.put(slice_(5))
     world.remove(slice_(6), 6)
-    world.tracker.deleted(KEY, "1")
-    assert not world.stale()
+    world.tracker.wrote(slice_(5))
+    world.tracker.deleted(KEY, "ns/web-1", "1")
+    assert not any(world.tracker._written.values())
+
+
+def test_a_slice_that_is_as_it_should_be_is_known_unless_it_was_written():
+    world = Fixture()
+    world.tracker.follow(slice_(5, 3))
+    world.tracker.follow(slice_(6, 4))
+    world.put(slice_(7, 3))
+    assert world.changed == []
+    world.put(slice_(8, 4))
+    assert world.changed == [KEY]
 
 
 def test_changes_by_others_call():
@@ -152,8 +132,9 @@ def test_a_change_of_the_service_calls_both():
     assert sorted(world.changed) == ["ns/db", "ns/web"]
 
 
-def test_a_forgotten_service_waits_for_nothing():
+def test_a_forgotten_service_knows_no_write():
     world = Fixture()
     world.tracker.wrote(slice_(5))
     world.tracker.forget(KEY)
-    assert not world.stale()
+    world.put(slice_(5))
+    assert world.changed == [KEY]

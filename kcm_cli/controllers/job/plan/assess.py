@@ -62,7 +62,7 @@ def assess(snapshot: Snapshot, now: datetime) -> Assessment:
     """Count the pods and decide whether the Job is over."""
     job = snapshot.job
     only_ended = spec.replaces_only_failed(job, snapshot.features)
-    facts = facts_of(job, snapshot.pods, snapshot.released, only_ended=only_ended)
+    facts = facts_of(job, snapshot.pods, only_ended=only_ended)
     active = tuple(fact for fact in facts if fact.active)
     status = _started(job, now)
     uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
@@ -126,7 +126,7 @@ def _indexes(job: Job, facts: Sequence[Facts]) -> tuple[Indexes, Indexes, Indexe
     if not spec.is_indexed(job):
         return NONE, NONE, None
     completions = spec.completions(job)
-    waiting = [fact for fact in facts if fact.has_finalizer and fact.valid]
+    waiting = [fact for fact in facts if fact.tracked and fact.valid]
     before = parse(job.status.completed_indexes, completions)
     succeeded = before.with_indexes({fact.index for fact in waiting if fact.succeeded})
     if not spec.counts_per_index(job):

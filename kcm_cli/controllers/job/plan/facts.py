@@ -21,14 +21,13 @@ _integer = re.compile(r"[+-]?[0-9]+").fullmatch
 class Facts(msgspec.Struct, frozen=True, gc=False):
     """A pod of a Job. (A struct, since a sync makes one for every pod.)
 
-    index: its completion index, UNKNOWN without a usable annotation. has_finalizer: as the cache shows it. tracked:
-    it has the finalizer, and no earlier sync has removed it. valid: the Job has a place for it (any pod has, unless
-    the Job is Indexed). failed: it counts as failed, by its phase or because it is being deleted.
+    index: its completion index, UNKNOWN without a usable annotation. tracked: it has the finalizer. valid: the Job has
+    a place for it (any pod has, unless the Job is Indexed). failed: it counts as failed, by its phase or because it is
+    being deleted.
     """
 
     pod: Pod
     index: int
-    has_finalizer: bool
     tracked: bool
     valid: bool
     active: bool
@@ -36,20 +35,18 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     failed: bool
 
 
-def facts_of(job: Job, pods: Iterable[Pod], released: frozenset[str], *, only_ended: bool) -> tuple[Facts, ...]:
+def facts_of(job: Job, pods: Iterable[Pod], *, only_ended: bool) -> tuple[Facts, ...]:
     """The facts of all pods, in the given order. ``only_ended``: a pod that is being deleted has not failed yet."""
     indexed = spec.is_indexed(job)
     completions = spec.completions(job)
     result = []
     for pod in pods:
         index = completion_index(pod) if indexed else UNKNOWN
-        finalizer = has_finalizer(pod)
         result.append(
             Facts(
                 pod=pod,
                 index=index,
-                has_finalizer=finalizer,
-                tracked=finalizer and pod.uid not in released,
+                tracked=has_finalizer(pod),
                 valid=not indexed or 0 <= index < completions,
                 active=is_active(pod),
                 succeeded=pod.status.phase == "Succeeded",

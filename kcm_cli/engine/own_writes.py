@@ -1,0 +1,312 @@
+"""The writes of a controller that its caches do not show yet, per key of its queue.
+
+A plan made on a cache older than the controller's own writes repeats them. So the worker says for which key it works
+(``acting_for``), the door notes the answers to the writes of that key, and the key is not synced again before its
+caches show them:
+
+- a creation, update or patch: the cache must have come to its resource version;
+- a deletion: the cache must show that the object is being deleted, or no longer have it;
+- a write whose answer was lost, and a creation whose name is taken by what the cache does not show: what the server
+  has is looked up first, and then waited for.
+
+What the cache shows by the time of the answer is not noted, what it comes to show is forgotten at once, and the key is
+queued in that moment. Nothing is remembered of writes that were refused or never sent, nor over a restart, since a
+cache just filled is newer than all writes before it. A version that is no number is not waited for. A key waits
+TIMEOUT_S at most: then this is logged and counted, and expectations are what is left.
+
+upstream: pkg/controller/util/consistency (gates StaleControllerConsistency*), for creations, updates and patches
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from kcm_cli.api.resource import Resource
+from kcm_cli.component.clock import Clock
+from kcm_cli.component.metrics import Registry
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject, controller_of
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import AlreadyExists, NotFound, ServerTimeout, Timeout
+from kcm_cli.rest.listing import list_readable
+from kcm_cli.rest.transport import RequestError, TransportError, Unreachable
+from kcm_cli.runtime.informer import AnyInformer
+
+log = logging.getLogger(__name__)
+
+TIMEOUT_S = 900.0
+"""A watch ends after ten minutes at most: what a cache does not show by then it will not show."""
+_UNSEEN = "kcm_own_writes_unseen_total"
+
+
+class Queue(Protocol):
+    """Where a key is put once its caches have caught up."""
+
+    def add(self, key: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """A write that may or may not have taken effect: of an object of a name, or, without one, of a new object with
+    these labels and this controller (a uid)."""
+
+    informer: AnyInformer
+    namespace: str
+    name: str
+    labels: str = ""
+    owner: str = ""
+
+
+@dataclass(slots=True)
+class _Unseen:
+    """What the caches must show before a key is synced. ``waiting``: queues that a worker took it from meanwhile."""
+
+    versions: dict[AnyInformer, int] = field(default_factory=dict)
+    ends: dict[str, AnyInformer] = field(default_factory=dict)
+    lost: list[_Lost] = field(default_factory=list)
+    waiting: list[Queue] = field(default_factory=list)
+    cancel: Callable[[], None] = lambda: None
+
+    def informers(self) -> Iterator[AnyInformer]:
+        yield from self.versions
+        yield from self.ends.values()
+        yield from (lost.informer for lost in self.lost)
+
+
+class OwnWrites:
+    """The memory of the keys of one queue, or of several with the same keys.
+
+    ``informers``: the caches that plans are made on; writes to other resources are not remembered. ``creations``
+    False (the upstream gate is off): creations are left to expectations, unless their answer was lost. ``skipped`` is
+    called with group and resource of a cache for each sync that is put off because of it.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        informers: Iterable[AnyInformer],
+        *,
+        creations: bool = True,
+        skipped: Callable[[str, str], None] | None = None,
+        given_up: Callable[[str], None] = lambda resource: None,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._informers = {_place(informer.resource): informer for informer in informers}
+        self._creations = creations
+        self._skipped = skipped
+        self._given_up = given_up
+        self._unseen: dict[str, _Unseen] = {}
+
+    def __len__(self) -> int:
+        """Keys of which something is not shown."""
+        return len(self._unseen)
+
+    @contextmanager
+    def acting_for(self, key: str) -> Iterator[None]:
+        """Within this block, and in tasks begun in it, writes through the door are those of this key."""
+        token = _ACTING.set((self, key))
+        try:
+            yield
+        finally:
+            _ACTING.reset(token)
+
+    # -- what the worker asks
+
+    async def shown(self, key: str, queue: Queue) -> bool:
+        """Whether the caches show all that was written for a key; if not, it is added to the queue when they do.
+
+        Looks up writes whose answers were lost. Raises RequestError where that fails.
+        """
+        unseen = self._unseen.get(key)
+        if unseen is None:
+            return True
+        while unseen.lost:
+            await self._look_up(key, unseen, unseen.lost[0])
+            del unseen.lost[0]
+        self._tidy(key, unseen)
+        if key not in self._unseen:
+            return True
+        informer = next(unseen.informers())
+        if self._skipped is not None:
+            self._skipped(informer.resource.gvr.group, informer.resource.plural)
+        if not unseen.waiting:
+            unseen.cancel = self._clock.call_later(TIMEOUT_S, partial(self._give_up, key, unseen)).cancel
+        if queue not in unseen.waiting:
+            unseen.waiting.append(queue)
+        return False
+
+    # -- what the door reports
+
+    def wrote(self, key: str, resource: Resource[Any], obj: Object, *, created: bool = False) -> None:
+        """The answer to a creation, update or patch."""
+        informer = self._informers.get(_place(resource))
+        if informer is not None and (self._creations or not created):
+            self._expect(key, informer, obj.version)
+
+    def deleted(self, key: str, resource: Resource[Any], namespace: str, name: str, uid: str) -> None:
+        """A deletion was accepted; without a uid, that of the object which the cache has."""
+        informer = self._informers.get(_place(resource))
+        if informer is not None:
+            self._expect_end(key, informer, _key(namespace, name), uid)
+
+    def failed(self, key: str, resource: Resource[Any], namespace: str, name: str, error: RequestError) -> None:
+        """A write to an object of this name failed."""
+        informer = self._informers.get(_place(resource))
+        if informer is not None and _may_have_taken_effect(error):
+            self._of(key).lost.append(_Lost(informer, namespace, name))
+
+    def not_created(
+        self, key: str, resource: Resource[Any], namespace: str, body: Doc | bytes, error: RequestError
+    ) -> None:
+        """A creation failed."""
+        informer = self._informers.get(_place(resource))
+        taken = self._creations and isinstance(error, AlreadyExists)
+        if informer is None or not (taken or _may_have_taken_effect(error)):
+            return
+        new = _metadata(body)
+        if taken and (not new.name or informer.store.get(_key(namespace, new.name)) is not None):
+            return
+        labels = ",".join(f"{name}={value}" for name, value in sorted((new.labels or {}).items()))
+        ref = controller_of(Object(metadata=new))
+        self._of(key).lost.append(_Lost(informer, namespace, new.name, labels, ref.uid if ref is not None else ""))
+
+    # -- inside
+
+    def _of(self, key: str) -> _Unseen:
+        return self._unseen.setdefault(key, _Unseen())
+
+    def _expect(self, key: str, informer: AnyInformer, version: int) -> None:
+        if not informer.progress.behind(version):
+            return
+        versions = self._of(key).versions
+        before = versions.get(informer)
+        versions[informer] = max(version, before or 0)
+        if before is None:
+            informer.progress.at(version, partial(self._reached, key, informer))
+
+    def _expect_end(self, key: str, informer: AnyInformer, obj_key: str, uid: str) -> None:
+        held = informer.store.get(obj_key)
+        if held is None or held.metadata.deletion_timestamp is not None or (uid and held.uid != uid):
+            return
+        ends = self._of(key).ends
+        if held.uid not in ends:
+            ends[held.uid] = informer
+            informer.progress.at_end_of(held.uid, partial(self._ended, key, held.uid))
+
+    async def _look_up(self, key: str, unseen: _Unseen, lost: _Lost) -> None:
+        """Find out what the server has, so that the cache can be waited for. Raises RequestError."""
+        resource = _named(lost.informer.resource)
+        if not lost.name:
+            found = await list_readable(
+                self._client, resource, lost.namespace, label_selector=lost.labels, metadata_only=True
+            )
+            for made in found.items:
+                ref = controller_of(made)
+                if not lost.owner or (ref is not None and ref.uid == lost.owner):
+                    self._expect(key, lost.informer, made.version)
+            return
+        try:
+            there = await self._client.get(resource, lost.namespace, lost.name, metadata_only=True)
+        except NotFound:
+            self._expect_end(key, lost.informer, _key(lost.namespace, lost.name), "")
+            return
+        self._expect(key, lost.informer, there.version)
+
+    def _reached(self, key: str, informer: AnyInformer) -> None:
+        unseen = self._unseen.get(key)
+        version = unseen.versions.get(informer) if unseen is not None else None
+        if unseen is None or version is None:
+            return
+        if informer.progress.behind(version):  # more was written meanwhile
+            informer.progress.at(version, partial(self._reached, key, informer))
+            return
+        del unseen.versions[informer]
+        self._tidy(key, unseen)
+
+    def _ended(self, key: str, uid: str) -> None:
+        unseen = self._unseen.get(key)
+        if unseen is not None and unseen.ends.pop(uid, None) is not None:
+            self._tidy(key, unseen)
+
+    def _tidy(self, key: str, unseen: _Unseen) -> None:
+        """Queue a key that was waited for once nothing is left to wait for; forget it if nothing is to be looked up."""
+        if unseen.versions or unseen.ends:
+            return
+        if not unseen.lost:
+            self._unseen.pop(key, None)
+        unseen.cancel()
+        waiting, unseen.waiting = unseen.waiting, []
+        for queue in waiting:
+            queue.add(key)
+
+    def _give_up(self, key: str, unseen: _Unseen) -> None:
+        for informer in set(unseen.informers()):
+            fields = {"key": key, "resource": str(informer.resource), "wait_s": TIMEOUT_S}
+            log.error("A cache does not show what was written, going on without", extra={"fields": fields})
+            self._given_up(informer.resource.plural)
+        unseen.versions.clear()
+        unseen.ends.clear()
+        unseen.lost.clear()
+        self._tidy(key, unseen)
+
+
+_ACTING: ContextVar[tuple[OwnWrites, str] | None] = ContextVar("acting", default=None)
+
+
+def acting() -> tuple[OwnWrites, str] | None:
+    """The memory and the key for which this task writes."""
+    return _ACTING.get()
+
+
+def count_unseen(registry: Registry, controller: str) -> Callable[[str], None]:
+    """Counts keys that were synced although a cache never showed their own writes."""
+    family = registry.counter(
+        _UNSEEN,
+        "Times a key was synced although a cache had not shown the controller's own write for 15 minutes.",
+        labels=("controller", "resource"),
+    )
+    return lambda resource: family.labels(controller, resource).inc()
+
+
+def stale_sync_skips(registry: Registry, controller: str, kind: str) -> Callable[[str, str], None]:
+    """The counter of syncs of a kind that were put off, for ``OwnWrites``."""
+    family = registry.counter(
+        f"{controller}_controller_stale_sync_skips_total",
+        f"How often a {kind} was not synced since a cache had not caught up.",
+        labels=("group", "resource"),
+    )
+    return lambda group, resource: family.labels(group, resource).inc()
+
+
+def _may_have_taken_effect(error: RequestError) -> bool:
+    if isinstance(error, TransportError):
+        return not isinstance(error, Unreachable)
+    return isinstance(error, Timeout | ServerTimeout)
+
+
+def _place(resource: Resource[Any]) -> tuple[str, str]:
+    return resource.gvr.group, resource.gvr.plural
+
+
+def _named(resource: Resource[Any]) -> Resource[PartialObject]:
+    """The same address, decoded to metadata only."""
+    return Resource(resource.gvr, resource.kind, PartialObject, resource.namespaced)
+
+
+def _key(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _metadata(body: Doc | bytes) -> ObjectMeta:
+    """The metadata of what was to be created; empty where it makes no sense, which looks at the whole namespace."""
+    try:
+        return codec.decode(body if isinstance(body, bytes) else codec.encode(body), PartialObject).metadata
+    except codec.DecodeError:
+        return ObjectMeta()

@@ -1,0 +1,59 @@
+"""How far a cache has come, and who waits for it to get there.
+
+Resource versions of one resource grow with every write, so that a cache at version N shows every write up to N. A
+version that is no number says nothing, and nothing is waited for. Costs an event two assignments while nobody waits.
+
+upstream: staging/src/k8s.io/client-go/tools/cache#Store.LastStoreSyncResourceVersion
+"""
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+
+from kcm_cli.machinery.meta import number_of
+
+Callback = Callable[[], None]
+
+
+class Progress:
+    """The version up to which a cache is complete; callbacks for versions, and for the ends of objects."""
+
+    def __init__(self) -> None:
+        self._version = ""
+        self._versions: list[tuple[int, int, Callback]] = []
+        self._order = count()
+        self._ends: dict[str, list[Callback]] = {}
+
+    def behind(self, version: int) -> bool:
+        """Whether a write of this version is not shown yet, for sure."""
+        return 0 < number_of(self._version) < version
+
+    def at(self, version: int, callback: Callback) -> None:
+        """Call back once, as soon as the cache shows this version or versions are no numbers any more."""
+        heapq.heappush(self._versions, (version, next(self._order), callback))
+
+    def at_end_of(self, uid: str, callback: Callback) -> None:
+        """Call back once, as soon as the cache shows that this object is being deleted or has been."""
+        self._ends.setdefault(uid, []).append(callback)
+
+    # -- what the cache reports
+
+    def reached(self, version: str) -> None:
+        """The cache is complete up to this version: an event, a bookmark, or a list that has been taken in."""
+        self._version = version
+        if not self._versions:
+            return
+        number = number_of(version)
+        while self._versions and (not number or self._versions[0][0] <= number):
+            heapq.heappop(self._versions)[2]()
+
+    def replacing(self, version: str) -> None:
+        """A list of this version is being taken in. An older one (another server's) takes the cache back in time."""
+        if self.behind(number_of(version)):
+            return
+        self._version = version
+
+    def ended(self, uid: str) -> None:
+        """The cache shows that this object is being deleted, or does not have it any more."""
+        for callback in self._ends.pop(uid, ()) if self._ends else ():
+            callback()

@@ -1,0 +1,603 @@
+"""What a controller remembers of its own writes, how long a key waits for its caches, and how it comes back."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.apps import STATEFUL_SETS
+from kcm_cli.api.core import PODS
+from kcm_cli.api.resource import Undecodable
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics import Registry
+from kcm_cli.engine.door import Door
+from kcm_cli.engine.own_writes import TIMEOUT_S, OwnWrites, count_unseen
+from kcm_cli.engine.worker import Worker
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.meta import ObjectMeta
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.errors import ApiError, NotFound
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.rest.transport import ConnectionLost, Request, Response, TimedOut, TransportError, Unreachable, Unreadable
+from kcm_cli.runtime.informer import AnyInformer, Informer
+from kcm_cli.runtime.workqueue import WorkQueue
+from tests.unit.controllers.controlling import metric
+from tests.unit.sandbox.nodes.world import EPOCH
+
+KEY = "ns/a"
+START = "5"
+WRITTEN = 201
+Answer = tuple[int, Any] | TransportError
+
+
+def doc(version: str, name: str = "p", uid: str = "u", **fields: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "ns", "uid": uid, "resourceVersion": version, **fields}}
+
+
+def refusal(status: int, reason: str) -> Answer:
+    return status, {"kind": "Status", "reason": reason, "code": status, "message": "no"}
+
+
+def listed(*items: dict[str, Any]) -> Answer:
+    return 200, {"kind": "PodList", "metadata": {"resourceVersion": "99"}, "items": list(items)}
+
+
+class Server:
+    """Gives these answers in order, and keeps the requests."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        self.requests: list[Request] = []
+
+    async def send(self, request: Request) -> Response:
+        self.requests.append(request)
+        answer = self._answers.pop(0)
+        if isinstance(answer, TransportError):
+            raise answer
+        return Response(answer[0], {}, codec.encode(answer[1]))
+
+    def stream(self, request: Request) -> Any:
+        raise NotImplementedError
+
+    async def close(self) -> None: ...
+
+
+class World:
+    """One key, its memory, and caches of pods and StatefulSets at version START, on virtual time."""
+
+    def __init__(self, *answers: Answer, **options: Any) -> None:
+        self.server, self.clock, self.metrics = Server(*answers), LoopClock(EPOCH), Registry()
+        client = Client(self.server, limiter=Unlimited(), user_agent="t", clock=self.clock)
+        self.door = Door(client, "c")
+        self.pods: AnyInformer = Informer(PODS, client, self.clock, random.Random(1))
+        self.sets: AnyInformer = Informer(STATEFUL_SETS, client, self.clock, random.Random(1))
+        for informer in (self.pods, self.sets):
+            informer.progress.reached(START)
+        self.queue = WorkQueue("q", self.clock)
+        self.own = OwnWrites(
+            self.door, self.clock, (self.pods, self.sets), given_up=count_unseen(self.metrics, "c"), **options
+        )
+
+    async def act(self, work: Awaitable[Any], key: str = KEY) -> None:
+        """A write on behalf of a key; it may fail."""
+        with self.own.acting_for(key):
+            try:
+                await work
+            except (ApiError, TransportError):
+                pass
+
+    async def create(self, body: dict[str, Any] | bytes | None = None, key: str = KEY) -> None:
+        await self.act(self.door.create(PODS, "ns", {"metadata": {"name": "p"}} if body is None else body), key)
+
+    async def shown(self, key: str = KEY) -> bool:
+        return await self.own.shown(key, self.queue)
+
+    def show(
+        self, version: str, name: str = "p", uid: str = "u", informer: AnyInformer | None = None, **meta: Any
+    ) -> None:
+        """An event: the cache has this object, and has come to its version."""
+        informer = informer or self.pods
+        informer._put(informer.resource.view(metadata=ObjectMeta(name, "ns", uid, version, **meta)))
+        informer.progress.reached(version)
+
+    def queued(self) -> bool:
+        return len(self.queue) > 0
+
+
+def play(story: Callable[[World], Awaitable[None]], *answers: Answer, **options: Any) -> World:
+    async def main() -> World:
+        world = World(*answers, **options)
+        await story(world)
+        return world
+
+    return virtual.run(main())
+
+
+def test_a_key_that_wrote_nothing_waits_for_nothing():
+    async def story(world: World) -> None:
+        assert await world.shown()
+
+    play(story)
+
+
+def test_a_key_waits_until_its_write_is_shown_and_is_queued_in_that_moment():
+    async def story(world: World) -> None:
+        await world.create()
+        world.show("9", "s", informer=world.sets)
+        world.show("6", "other", "v")
+        assert not await world.shown()
+        assert not world.queued()
+        world.show("7")
+        assert world.queued()
+        assert await world.shown()
+        assert not len(world.own)
+
+    play(story, (WRITTEN, doc("7")))
+
+
+@pytest.mark.parametrize("version", ["7", "8"], ids=["exactly", "a bookmark, a list, another object's event"])
+def test_how_far_the_cache_has_come_is_what_counts(version):
+    async def story(world: World) -> None:
+        await world.create()
+        assert not await world.shown()
+        world.pods.progress.reached(version)
+        assert await world.shown()
+
+    play(story, (WRITTEN, doc("7")))
+
+
+def test_what_the_cache_shows_before_the_answer_comes_is_not_noted():
+    async def story(world: World) -> None:
+        world.show("7")
+        await world.create()
+        assert not len(world.own)
+
+    play(story, (WRITTEN, doc("7")))
+
+
+def test_the_newest_write_counts_and_all_kinds_do():
+    async def story(world: World) -> None:
+        for _ in range(2):
+            await world.act(world.door.patch(PODS, "ns", "p", {}))
+        await world.act(world.door.update(STATEFUL_SETS, "ns", "p", doc("8"), subresource="status"))
+        for name, version, informer in (("p", "7", world.pods), ("p", "8", world.sets)):
+            world.show(version, name, informer=informer)
+            assert not await world.shown()
+        world.show("9")
+        assert await world.shown()
+
+    play(story, (200, doc("7")), (200, doc("9")), (200, doc("8")))
+
+
+def test_keys_do_not_wait_for_each_other():
+    async def story(world: World) -> None:
+        await world.create()
+        assert await world.shown("ns/b")
+
+    play(story, (WRITTEN, doc("7")))
+
+
+@pytest.mark.parametrize("version", ["", "abc", "0x7"], ids=["none", "opaque", "not quite a number"])
+def test_versions_that_are_no_numbers_are_not_waited_for(version):
+    async def written(world: World) -> None:
+        await world.create()
+        assert await world.shown()
+
+    async def cached(world: World) -> None:
+        world.pods.progress.reached(version)
+        await world.create()
+        assert await world.shown()
+
+    async def becomes(world: World) -> None:
+        await world.create()
+        assert not await world.shown()
+        world.pods.progress.reached(version)
+        assert world.queued() and await world.shown()
+
+    play(written, (WRITTEN, doc(version)))
+    play(cached, (WRITTEN, doc("7")))
+    play(becomes, (WRITTEN, doc("7")))
+
+
+def test_a_relist_counts_with_its_version_and_an_older_one_takes_the_cache_back():
+    async def story(world: World) -> None:
+        await world.create()
+        assert not await world.shown()
+        await world.pods._replace({}, "6")
+        assert not await world.shown()
+        await world.pods._replace({}, "7")
+        assert await world.shown()
+        await world.pods._replace({}, "6")
+        await world.create()
+        assert not await world.shown()
+
+    play(story, (WRITTEN, doc("7")), (WRITTEN, doc("7")))
+
+
+def test_a_list_half_taken_in_shows_no_more_than_before():
+    async def story(world: World) -> None:
+        await world.create()
+        pod = PODS.view
+        found: dict[str, Any] = {f"ns/{n}": pod(metadata=ObjectMeta(str(n), "ns", f"u{n}", "8")) for n in range(250)}
+        taking = asyncio.create_task(world.pods._replace(found, "9"))
+        await asyncio.sleep(0)
+        assert 0 < len(world.pods.store) < 250
+        assert not await world.shown()
+        await taking
+        assert await world.shown()
+
+    play(story, (WRITTEN, doc("7")))
+
+
+# -- deletions
+
+DELETED: Answer = (200, {"kind": "Status", "status": "Success"})
+
+
+@pytest.mark.parametrize(
+    "news",
+    [
+        pytest.param(lambda world: world.show("6", deletion_timestamp="2026-01-01T00:00:00Z"), id="is being deleted"),
+        pytest.param(lambda world: world.pods._remove("ns/p"), id="gone"),
+        pytest.param(lambda world: world.show("9", uid="another"), id="another of its name"),
+        pytest.param(
+            lambda world: world.pods._mark_unknown(
+                Undecodable(ObjectMeta("p", "ns", "u", "6", deletion_timestamp="2026-01-01T00:00:00Z"), "odd")
+            ),
+            id="cannot be decoded, and is being deleted",
+        ),
+    ],
+)
+@pytest.mark.parametrize("uid", ["u", ""])
+def test_a_deletion_is_waited_for_until_the_cache_shows_it(news, uid):
+    async def story(world: World) -> None:
+        world.show(START)
+        await world.act(world.door.delete(PODS, "ns", "p", uid=uid))
+        assert not await world.shown()
+        world.show("6", "other", "v")
+        assert not world.queued()
+        news(world)
+        assert world.queued()
+        assert await world.shown()
+
+    play(story, DELETED)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param(lambda world: None, id="the cache does not have it"),
+        pytest.param(lambda world: world.show(START, uid="another"), id="the cache has another of its name"),
+        pytest.param(
+            lambda world: world.show(START, deletion_timestamp="2026-01-01T00:00:00Z"), id="it was being deleted"
+        ),
+    ],
+)
+def test_a_deletion_that_the_cache_shows_already_is_not_noted(before):
+    async def story(world: World) -> None:
+        before(world)
+        await world.act(world.door.delete(PODS, "ns", "p", uid="u"))
+        assert await world.shown()
+
+    play(story, DELETED)
+
+
+# -- writes that failed
+
+LOST = [ConnectionLost("broken"), TimedOut("late"), Unreadable("spoilt"), TransportError("?")]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Unreachable("refused"), id="never sent"),
+        pytest.param(refusal(403, "Forbidden"), id="refused"),
+        pytest.param(refusal(409, "Conflict"), id="conflict"),
+        pytest.param(refusal(404, "NotFound"), id="gone"),
+        pytest.param(refusal(422, "Invalid"), id="invalid"),
+    ],
+)
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda door: door.create(PODS, "ns", {"metadata": {"generateName": "p-"}}),
+        lambda door: door.update(PODS, "ns", "p", doc("5")),
+        lambda door: door.patch(PODS, "ns", "p", {}),
+        lambda door: door.delete(PODS, "ns", "p"),
+    ],
+    ids=["create", "update", "patch", "delete"],
+)
+def test_nothing_is_noted_of_what_took_no_effect(answer, write):
+    async def story(world: World) -> None:
+        world.show(START)
+        await world.act(write(world.door))
+        assert not len(world.own)
+
+    play(story, answer)
+
+
+@pytest.mark.parametrize("error", [*LOST, refusal(504, "Timeout"), refusal(500, "ServerTimeout")], ids=repr)
+@pytest.mark.parametrize(
+    ("made", "waits"),
+    [
+        pytest.param([], False, id="not made"),
+        pytest.param([doc("5", "p-1")], False, id="made, and shown"),
+        pytest.param([doc("5", "p-1"), doc("7", "p-2", labels={"app": "a"})], True, id="made, and not shown"),
+    ],
+)
+def test_a_creation_whose_answer_was_lost_is_looked_up_before_the_next_plan(error, made, waits):
+    owner = {"apiVersion": "v1", "kind": "X", "name": "a", "uid": "o", "controller": True}
+    for each in made:
+        each["metadata"]["ownerReferences"] = [owner]
+    others = doc("8", "q-1", "w", ownerReferences=[{**owner, "uid": "other"}])
+
+    async def story(world: World) -> None:
+        body = {"metadata": {"generateName": "p-", "labels": {"app": "a", "b": ""}, "ownerReferences": [owner]}}
+        await world.create(codec.encode(body))
+        assert await world.shown() is not waits
+        assert ("labelSelector", "app=a,b=") in world.server.requests[1].query
+        assert await world.shown() is not waits
+        assert len(world.server.requests) == 2
+        world.pods.progress.reached("7")
+        assert await world.shown()
+
+    play(story, error, listed(*made, others))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda door: door.create(PODS, "ns", {"metadata": {"name": "p"}}),
+        lambda door: door.update(PODS, "ns", "p", doc("5")),
+        lambda door: door.patch(PODS, "ns", "p", {}),
+        lambda door: door.delete(PODS, "ns", "p", uid="u"),
+    ],
+    ids=["create", "update", "patch", "delete"],
+)
+@pytest.mark.parametrize(
+    ("found", "shows"),
+    [
+        pytest.param((200, doc("7")), lambda world: world.show("7"), id="there is a newer version"),
+        pytest.param((200, doc("5")), None, id="nothing has changed"),
+        pytest.param((200, doc("7", uid="w")), lambda world: world.show("7", uid="w"), id="there is another one"),
+        pytest.param(refusal(404, "NotFound"), lambda world: world.pods._remove("ns/p"), id="it is gone"),
+    ],
+)
+def test_a_write_to_a_name_whose_answer_was_lost_is_looked_up(write, found, shows):
+    async def story(world: World) -> None:
+        world.show(START)
+        await world.act(write(world.door))
+        assert await world.shown() is (shows is None)
+        assert (world.server.requests[1].method, world.server.requests[1].path) == (
+            "GET",
+            "/api/v1/namespaces/ns/pods/p",
+        )
+        if shows is not None:
+            shows(world)
+            assert await world.shown()
+
+    play(story, ConnectionLost("broken"), found)
+
+
+def test_what_cannot_be_looked_up_is_looked_up_again():
+    async def story(world: World) -> None:
+        await world.create()
+        with pytest.raises(ConnectionLost):
+            await world.shown()
+        assert await world.shown()
+
+    play(story, ConnectionLost("broken"), *[ConnectionLost("away")] * 11, refusal(404, "NotFound"))
+
+
+@pytest.mark.parametrize(
+    ("cached", "requests"), [(False, 2), (True, 1)], ids=["the cache does not have it", "the cache has it"]
+)
+def test_a_name_that_is_taken_by_what_the_cache_does_not_show_is_looked_up(cached, requests):
+    async def story(world: World) -> None:
+        if cached:
+            world.show(START)
+        await world.create()
+        assert await world.shown() is cached
+        world.show("7")
+        assert await world.shown()
+        assert len(world.server.requests) == requests
+
+    play(story, refusal(409, "AlreadyExists"), (200, doc("7")))
+
+
+def test_a_body_that_makes_no_sense_is_looked_for_in_the_whole_namespace():
+    async def story(world: World) -> None:
+        await world.create({"metadata": {"labels": 7}})
+        assert await world.shown()
+        assert not any(name == "labelSelector" for name, _ in world.server.requests[1].query)
+
+    play(story, ConnectionLost("broken"), listed())
+
+
+# -- what is not noted at all
+
+
+def test_writes_to_other_resources_outside_of_a_sync_and_to_subresources_that_are_posted_to():
+    async def story(world: World) -> None:
+        own = World()
+        await world.door.create(PODS, "ns", {"metadata": {"name": "p"}})
+        await world.act(world.door.create(PODS, "ns", {}, name="p", subresource="binding"))
+        with own.own.acting_for(KEY):
+            pass
+        narrow = OwnWrites(world.door, world.clock, (world.sets,))
+        with narrow.acting_for(KEY):
+            await world.door.create(PODS, "ns", {"metadata": {"name": "p"}})
+        assert not len(world.own) and not len(narrow)
+
+    play(story, *[(WRITTEN, doc("7"))] * 3)
+
+
+def test_where_the_gate_is_off_creations_are_left_to_expectations_and_the_rest_is_not():
+    async def story(world: World) -> None:
+        await world.create()
+        await world.create()
+        assert await world.shown()
+        await world.act(world.door.patch(PODS, "ns", "p", {}))
+        assert not await world.shown()
+
+    play(story, (WRITTEN, doc("7")), refusal(409, "AlreadyExists"), (200, doc("8")), creations=False)
+
+
+def test_writes_of_tasks_begun_in_a_sync_are_those_of_its_key():
+    async def story(world: World) -> None:
+        async def both() -> None:
+            await asyncio.gather(*(world.door.patch(PODS, "ns", "p", {}) for _ in range(2)))
+
+        await world.act(both())
+        assert not await world.shown()
+
+    play(story, (200, doc("7")), (200, doc("8")))
+
+
+def test_the_faster_client_notes_too():
+    async def story(world: World) -> None:
+        await world.act(world.door.faster(100, 100).patch(PODS, "ns", "p", {}))
+        assert not await world.shown()
+
+    play(story, (200, doc("7")))
+
+
+# -- waiting
+
+
+def test_a_sync_that_is_put_off_is_told_of_with_the_cache_that_is_behind():
+    skips: list[tuple[str, str]] = []
+
+    async def story(world: World) -> None:
+        assert await world.shown()
+        await world.create()
+        assert not await world.shown()
+        assert not await world.shown()
+
+    play(story, (WRITTEN, doc("7")), skipped=lambda *place: skips.append(place))
+    assert skips == [("", "pods")] * 2
+
+
+def test_a_write_that_the_cache_never_shows_is_given_up_logged_and_counted(caplog):
+    async def story(world: World) -> None:
+        await world.create()
+        assert not await world.shown()
+        await world.clock.sleep(TIMEOUT_S - 1)
+        assert not await world.shown()
+        await world.clock.sleep(2)
+        assert world.queued() and await world.shown()
+        assert metric(world.metrics, "kcm_own_writes_unseen_total", controller="c", resource="pods") == 1
+        world.pods.progress.reached("7")  # late, and no longer waited for
+        assert not len(world.own)
+
+    play(story, (WRITTEN, doc("7")))
+    assert "A cache does not show what was written" in caplog.text
+
+
+def test_each_queue_that_waits_gets_the_key():
+    async def story(world: World) -> None:
+        urgent = WorkQueue("urgent", world.clock)
+        await world.create()
+        assert not await world.own.shown(KEY, urgent)
+        assert not await world.shown()
+        world.show("7")
+        assert len(urgent) == len(world.queue) == 1
+
+    play(story, (WRITTEN, doc("7")))
+
+
+def test_a_key_that_wrote_again_before_it_was_asked_for_waits_for_the_newer_write():
+    async def story(world: World) -> None:
+        await world.act(world.door.patch(PODS, "ns", "p", {}))
+        await world.act(world.door.patch(PODS, "ns", "p", {}))
+        assert not await world.shown()
+        world.show("7")
+        assert not world.queued()
+        world.show("8")
+        assert world.queued() and not len(world.own)
+
+    play(story, (200, doc("7")), (200, doc("8")))
+
+
+def test_a_worker_syncs_a_key_again_only_when_its_caches_show_what_it_wrote():
+    async def story(world: World) -> None:
+        synced: list[float] = []
+
+        async def sync(key: str) -> None:
+            synced.append(round(world.clock.monotonic()))
+            if len(synced) == 1:
+                await world.door.create(PODS, "ns", {"metadata": {"name": "p"}})
+
+        worker = Worker(controller="c", queue=world.queue, sync=sync, clock=world.clock, own=world.own)
+        task = asyncio.create_task(worker.run())
+        world.queue.add(KEY)
+        await asyncio.sleep(1)
+        world.queue.add(KEY)
+        await asyncio.sleep(1)
+        assert synced == [0]
+        await asyncio.sleep(1)
+        world.show("7")
+        await asyncio.sleep(1)
+        assert synced == [0, 3]
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    play(story, (WRITTEN, doc("7")))
+
+
+def test_a_worker_that_cannot_look_up_tries_again_as_after_an_error():
+    async def story(world: World) -> None:
+        synced: list[str] = []
+
+        async def sync(key: str) -> None:
+            synced.append(key)
+
+        await world.create()
+        task = asyncio.create_task(
+            Worker(controller="c", queue=world.queue, sync=sync, clock=world.clock, own=world.own).run()
+        )
+        world.queue.add(KEY)
+        await asyncio.sleep(30)
+        assert synced == [KEY]
+        assert len(world.server.requests) == 3
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    play(story, ConnectionLost("broken"), refusal(403, "Forbidden"), refusal(404, "NotFound"))
+
+
+def test_the_memory_is_empty_when_all_is_shown():
+    async def story(world: World) -> None:
+        for number in range(200):
+            await world.create({"metadata": {"name": f"p{number}"}}, key=f"ns/{number % 20}")
+        assert len(world.own) == 20
+        world.pods.progress.reached("300")
+        assert not len(world.own)
+        assert not world.pods.progress._versions and not world.pods.progress._ends
+
+    play(story, *((WRITTEN, doc(str(100 + number), f"p{number}")) for number in range(200)))
+
+
+def test_a_refusal_of_the_lookup_is_the_key_s_own_error():
+    async def story(world: World) -> None:
+        await world.create({"metadata": {"generateName": "p-"}})
+        with pytest.raises(NotFound):
+            await world.shown()
+
+    play(story, ConnectionLost("broken"), refusal(404, "NotFound"))
+
+
+def test_an_answer_that_is_lost_while_the_key_waits_does_not_keep_it_waiting():
+    async def story(world: World) -> None:
+        await world.create()
+        assert not await world.shown()
+        await world.act(world.door.patch(PODS, "ns", "p", {}))
+        world.show("7")
+        assert world.queued() and await world.shown()
+
+    play(story, (WRITTEN, doc("7")), ConnectionLost("broken"), (200, doc("7")))
