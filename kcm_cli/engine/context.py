@@ -13,7 +13,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor, Recorder
-from kcm_cli.engine.own_writes import OwnWrites, count_unseen
+from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites, count_unseen
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.engine.worker import Sync, Worker
 from kcm_cli.machinery.meta import Object
@@ -132,14 +132,19 @@ class ControllerContext:
         self,
         *informers: AnyInformer,
         gate: str = "",
+        without: frozenset[str] = frozenset((CREATE, UPDATE, DELETE)),
         skipped: Callable[[str, str], None] | None = None,
     ) -> OwnWrites:
-        """The memory of this controller's writes, for its workers: see ``OwnWrites``. Where ``gate`` is off, creations
-        are not waited for and nothing is told to ``skipped``."""
+        """The memory of this controller's writes, for its workers: see ``OwnWrites``. Where ``gate`` is off, the
+        verbs of ``without`` are not waited for, unless the answer was lost, and nothing is told to ``skipped``."""
         on = not gate or self.gates.enabled(gate)
-        given_up = count_unseen(self.metrics, self.name)
         return OwnWrites(
-            self.client, self.clock, informers, creations=on, skipped=skipped if on else None, given_up=given_up
+            self.client,
+            self.clock,
+            informers,
+            unheeded=frozenset() if on else without,
+            skipped=skipped if on else None,
+            given_up=count_unseen(self.metrics, self.name),
         )
 
     def worker(

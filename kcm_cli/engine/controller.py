@@ -124,8 +124,8 @@ class Queue:
     its back-off, if not the usual one. measured: whether /metrics shows it. part: the part of what ``Controller.make``
     has made that sync and mappers are methods of, if not the whole.
     writes: kinds that it writes and plans on: a key is synced again when caches show its own writes to these
-    (``own_writes``). stale_gate: where this upstream gate is off creations are not waited for. skipped: (controller,
-    group, resource), called for each sync that is put off.
+    (``own_writes``). stale_gate: where this upstream gate is off the verbs of ``without_gate`` are not waited for.
+    skipped: (controller, group, resource), called for each sync that is put off.
     """
 
     name: str
@@ -141,6 +141,7 @@ class Queue:
     part: Callable[[Any], Any] = itself
     writes: tuple[Resource[Any], ...] = ()
     stale_gate: str = ""
+    without_gate: frozenset[str] = frozenset()
     skipped: Callable[[Any, str, str], None] | None = None
 
     @property
@@ -339,7 +340,9 @@ class _Running:
             return None
         caches = (self.context.cache(kind) for kind in declared.writes if kind.gvr in self.context.scopes)
         skipped = partial(declared.skipped, declared.part(self.made)) if declared.skipped is not None else None
-        return self.context.own_writes(*caches, gate=declared.stale_gate, skipped=skipped)
+        return self.context.own_writes(
+            *caches, gate=declared.stale_gate, without=declared.without_gate, skipped=skipped
+        )
 
     def _loop(self, declared: Periodic) -> Runnable | None:
         pause_s = partial(declared.pause_s, self.made)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.component.metrics import Registry
-from kcm_cli.engine.own_writes import acting
+from kcm_cli.engine.own_writes import CREATE, UPDATE, acting
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import STRATEGIC_MERGE
@@ -108,7 +108,7 @@ class Door(Client):
                 note[0].not_created(note[1], resource, namespace, doc, error)
             raise
         if note is not None:
-            note[0].wrote(note[1], resource, made, created=True)
+            note[0].wrote(note[1], resource, made, CREATE)
         return made
 
     async def update(
@@ -178,7 +178,7 @@ async def _noted(work: Awaitable[T], resource: Resource[T], namespace: str, name
     except RequestError as error:
         own.failed(key, resource, namespace, name, error)
         raise
-    own.wrote(key, resource, written)
+    own.wrote(key, resource, written, UPDATE)
     return written
 
 

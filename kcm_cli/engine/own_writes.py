@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 
 TIMEOUT_S = 900.0
 """A watch ends after ten minutes at most: what a cache does not show by then it will not show."""
+CREATE, UPDATE, DELETE = "create", "update", "delete"
+"""Kinds of writes; a patch is an update."""
 _UNSEEN = "kcm_own_writes_unseen_total"
 
 
@@ -81,9 +83,9 @@ class _Unseen:
 class OwnWrites:
     """The memory of the keys of one queue, or of several with the same keys.
 
-    ``informers``: the caches that plans are made on; writes to other resources are not remembered. ``creations``
-    False (the upstream gate is off): creations are left to expectations, unless their answer was lost. ``skipped`` is
-    called with group and resource of a cache for each sync that is put off because of it.
+    ``informers``: the caches that plans are made on; writes to other resources are not remembered. ``unheeded``: verbs
+    whose answers are not waited for. ``skipped`` is called with group and resource of a cache for each sync that is put
+    off because of it.
     """
 
     def __init__(
@@ -92,14 +94,14 @@ class OwnWrites:
         clock: Clock,
         informers: Iterable[AnyInformer],
         *,
-        creations: bool = True,
+        unheeded: frozenset[str] = frozenset(),
         skipped: Callable[[str, str], None] | None = None,
         given_up: Callable[[str], None] = lambda resource: None,
     ) -> None:
         self._client = client
         self._clock = clock
         self._informers = {_place(informer.resource): informer for informer in informers}
-        self._creations = creations
+        self._unheeded = unheeded
         self._skipped = skipped
         self._given_up = given_up
         self._unseen: dict[str, _Unseen] = {}
@@ -144,16 +146,16 @@ class OwnWrites:
 
     # -- what the door reports
 
-    def wrote(self, key: str, resource: Resource[Any], obj: Object, *, created: bool = False) -> None:
+    def wrote(self, key: str, resource: Resource[Any], obj: Object, verb: str) -> None:
         """The answer to a creation, update or patch."""
         informer = self._informers.get(_place(resource))
-        if informer is not None and (self._creations or not created):
+        if informer is not None and verb not in self._unheeded:
             self._expect(key, informer, obj.version)
 
     def deleted(self, key: str, resource: Resource[Any], namespace: str, name: str, uid: str) -> None:
         """A deletion was accepted; without a uid, that of the object which the cache has."""
         informer = self._informers.get(_place(resource))
-        if informer is not None:
+        if informer is not None and DELETE not in self._unheeded:
             self._expect_end(key, informer, _key(namespace, name), uid)
 
     def failed(self, key: str, resource: Resource[Any], namespace: str, name: str, error: RequestError) -> None:
@@ -167,7 +169,7 @@ class OwnWrites:
     ) -> None:
         """A creation failed."""
         informer = self._informers.get(_place(resource))
-        taken = self._creations and isinstance(error, AlreadyExists)
+        taken = CREATE not in self._unheeded and isinstance(error, AlreadyExists)
         if informer is None or not (taken or _may_have_taken_effect(error)):
             return
         new = _metadata(body)

@@ -33,6 +33,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, gate
+from kcm_cli.engine.own_writes import CREATE
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.actions import Create, Expect, Failed, Mode, Notice, Outcome, Patch, Stage, ref_to
 from kcm_cli.planning.jobs import COMPLETE, is_finished
@@ -312,6 +313,7 @@ CONTROLLER = Controller(
             sync=JobController.sync,
             writes=(JOBS, PODS, WORKLOADS, POD_GROUPS),
             stale_gate="StaleControllerConsistencyJob",
+            without_gate=frozenset((CREATE,)),
             skipped=JobController.skipped,
             workers=_workers,
             limiter=_limiter,

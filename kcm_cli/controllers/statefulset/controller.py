@@ -23,6 +23,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, matching_owners
+from kcm_cli.engine.own_writes import CREATE, UPDATE
 from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
@@ -62,7 +63,10 @@ class StatefulSetController:
         self._revisions = context.informers.get(CONTROLLER_REVISIONS)
         self.informers = (self._sets, self._pods, self._claims, self._revisions)
         self.own = context.own_writes(
-            *self.informers, gate="StaleControllerConsistencyStatefulSet", skipped=self._metrics.skipped
+            *self.informers,
+            gate="StaleControllerConsistencyStatefulSet",
+            without=frozenset((CREATE, UPDATE)),
+            skipped=self._metrics.skipped,
         )
         self._control = PodControl(self._client, context.recorder)
         self._history = History(self._client, self._executor, Revisions(self._client, self._revisions))

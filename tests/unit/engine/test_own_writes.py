@@ -14,7 +14,7 @@ from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.door import Door
-from kcm_cli.engine.own_writes import TIMEOUT_S, OwnWrites, count_unseen
+from kcm_cli.engine.own_writes import CREATE, DELETE, TIMEOUT_S, UPDATE, OwnWrites, count_unseen
 from kcm_cli.engine.worker import Worker
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta
@@ -435,15 +435,32 @@ def test_writes_to_other_resources_outside_of_a_sync_and_to_subresources_that_ar
     play(story, *[(WRITTEN, doc("7"))] * 3)
 
 
-def test_where_the_gate_is_off_creations_are_left_to_expectations_and_the_rest_is_not():
+@pytest.mark.parametrize("verb", [CREATE, UPDATE, DELETE])
+def test_verbs_that_are_not_heeded_are_not_waited_for_unless_the_answer_was_lost(verb):
     async def story(world: World) -> None:
-        await world.create()
-        await world.create()
+        world.show(START)
+        writes = {
+            CREATE: lambda: world.door.create(PODS, "ns", {"metadata": {"name": "p"}}),
+            UPDATE: lambda: world.door.patch(PODS, "ns", "p", {}),
+            DELETE: lambda: world.door.delete(PODS, "ns", "p"),
+        }
+        await world.act(writes[verb]())
         assert await world.shown()
-        await world.act(world.door.patch(PODS, "ns", "p", {}))
+        for other in writes.keys() - {verb}:
+            await world.act(writes[other](), "ns/other")
+        assert not await world.shown("ns/other")
+        await world.act(writes[verb]())
         assert not await world.shown()
 
-    play(story, (WRITTEN, doc("7")), refusal(409, "AlreadyExists"), (200, doc("8")), creations=False)
+    play(story, *[(200, doc("7"))] * 3, ConnectionLost("broken"), (200, doc("8")), unheeded=frozenset((verb,)))
+
+
+def test_a_taken_name_is_not_looked_up_where_creations_are_not_heeded():
+    async def story(world: World) -> None:
+        await world.create()
+        assert not len(world.own)
+
+    play(story, refusal(409, "AlreadyExists"), unheeded=frozenset((CREATE,)))
 
 
 def test_writes_of_tasks_begun_in_a_sync_are_those_of_its_key():
