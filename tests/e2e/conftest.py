@@ -1,0 +1,13 @@
+"""The order of the files: the longest first, so that the workers end together."""
+
+import pytest
+
+LONGEST = ("test_recorded.py", "test_kubectl.py", "test_manager_process.py", "test_plan.py", "test_schemathesis.py")
+
+
+def _rank(item: pytest.Item) -> int:
+    return LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_rank)
