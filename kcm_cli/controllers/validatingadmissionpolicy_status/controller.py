@@ -5,6 +5,7 @@ They are checked against the schemas that the server publishes; what has none is
 upstream: pkg/controller/validatingadmissionpolicystatus/controller.go
 """
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from kcm_cli.api.admissionregistration import VALIDATING_ADMISSION_POLICIES, ValidatingAdmissionPolicy
@@ -45,7 +46,11 @@ class PolicyStatusController:
         wanted, params = await self._kinds(policy), kinds.param_kind(policy)
         declared = {kind: found for kind in wanted if (found := await types.declare(kind, "0")) is not None}
         own_params = await types.declare(params, "1") if params is not None else None
-        warnings = plan.warnings(policy, declared, params=params is not None, declared_params=own_params)
+        warnings: list[plan.ExpressionWarning] = []
+        for warning in plan.warnings(policy, declared, params=params is not None, declared_params=own_params):
+            if warning is not None:
+                warnings.append(warning)
+            await asyncio.sleep(0)
         query = (("fieldManager", NAME), ("force", "true"))
         try:
             await self._client.patch(

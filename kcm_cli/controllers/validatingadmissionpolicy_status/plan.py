@@ -36,10 +36,27 @@ class ExpressionWarning:
 
 def warnings(
     policy: ValidatingAdmissionPolicy, kinds: Mapping[Kind, Declared], *, params: bool, declared_params: Declared | None
-) -> list[ExpressionWarning]:
-    """Of all validations, in their order. params: whether the policy has any; without a type they may be anything."""
-    known = [(kind, _environment(policy, own, params, declared_params)) for kind, own in sorted(kinds.items())]
-    return [ExpressionWarning(place, told) for place, text in _expressions(policy) if (told := _check(text, known))]
+) -> Iterator[ExpressionWarning | None]:
+    """Of all validations, in their order. params: whether the policy has any; without a type they may be anything.
+
+    None after each expression that was checked for one kind: others may run between.
+    """
+    known: list[tuple[Kind, cel.Environment]] = []
+    for kind, own in sorted(kinds.items()):
+        variables: dict[str, cel.Type] = {}
+        types = _typed(environment(params=params, variables=variables), own, params, declared_params)
+        for variable in policy.spec.variables:
+            variables[variable.name] = variable_type(variable.expression, types)
+            yield None
+        known.append((kind, types))
+    for place, text in _expressions(policy):
+        found = ""
+        for kind, types in known:
+            told = problem(text, types, ())
+            found += ("\n" if found else "") + f"{kind}: {told.removeprefix(_FAILED)}\n" if told else ""
+            yield None
+        if found:
+            yield ExpressionWarning(place, found)
 
 
 def applied(policy: ValidatingAdmissionPolicy, found: Sequence[ExpressionWarning]) -> Doc:
@@ -62,22 +79,6 @@ def _expressions(policy: ValidatingAdmissionPolicy) -> Iterator[tuple[str, str]]
         yield f"{place}.expression", validation.expression
         if validation.message_expression:
             yield f"{place}.messageExpression", validation.message_expression
-
-
-def _check(text: str, known: Sequence[tuple[Kind, cel.Environment]]) -> str:
-    found = [(kind, problem(text, one, ())) for kind, one in known]
-    return "\n".join(f"{kind}: {told.removeprefix(_FAILED)}\n" for kind, told in found if told)
-
-
-def _environment(
-    policy: ValidatingAdmissionPolicy, own: Declared, params: bool, declared_params: Declared | None
-) -> cel.Environment:
-    """What expressions may refer to, with the policy's own variables."""
-    variables: dict[str, cel.Type] = {}
-    known = _typed(environment(params=params, variables=variables), own, params, declared_params)
-    for variable in policy.spec.variables:
-        variables[variable.name] = variable_type(variable.expression, known)
-    return known
 
 
 def _typed(base: cel.Environment, own: Declared, params: bool, declared_params: Declared | None) -> cel.Environment:
