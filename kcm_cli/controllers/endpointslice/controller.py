@@ -151,8 +151,15 @@ class EndpointSliceController:
         return tuple(slice_ for slice_ in found if not slice_.deleting)
 
     def _nodes_of(self, names: set[str]) -> dict[str, Node]:
-        found = {name: self._nodes.store.get(name) for name in names if name}
-        return {name: node for name, node in found.items() if node is not None}
+        """The nodes of these names that there are; of one that cannot be decoded what is known of its labels."""
+        found: dict[str, Node] = {}
+        for name in names - {""}:
+            node, unknown = self._nodes.store.get(name), self._nodes.store.unknown().get(name)
+            if node is not None:
+                found[name] = node
+            elif unknown is not None:
+                found[name] = Node(metadata=unknown.metadata)
+        return found
 
     def _enqueue(self, service: Service) -> None:
         self.queue.add(service.key)

@@ -5,6 +5,8 @@ from typing import Any
 from kcm_cli.api.resource import GVR
 from kcm_cli.api.scheduling import POD_GROUPS
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
+from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
+from kcm_cli.controllers.endpointslice.plan.desired import ZONE
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
 from kcm_cli.controllers.podgroup_protection.controller import FINALIZER
 from tests.unit.controllers.alpha import make, serve
@@ -19,7 +21,7 @@ from tests.unit.controllers.persistentvolume_binder.storage import (
     phase,
 )
 from tests.unit.controllers.volumeattributesclass_protection import test_end_to_end as attributes
-from tests.unit.sandbox.nodes.world import PODS, World, resource
+from tests.unit.sandbox.nodes.world import NODES, PODS, World, resource
 
 SERVICES, ENDPOINTS = resource("services"), resource("endpoints")
 SLICES = resource("endpointslices", "discovery.k8s.io")
@@ -84,6 +86,32 @@ def test_mirrored_slices_stay_while_their_service_or_endpoints_are_unknown(play)
             assert await names(world, SLICES) == []
 
     play(life, nodes=0)
+
+
+def test_pods_of_an_unknown_node_stay_in_the_slices(play):
+    async def life(world: World) -> None:
+        def running() -> Any:
+            return controllers(world, EndpointSliceConfig(), names=["endpointslice-controller"])
+
+        async def endpoints() -> list[tuple[str, str]]:
+            (slice_,) = [one for one in await world.items(SLICES) if "web" in one["metadata"]["name"]]
+            return [(one["targetRef"]["name"], one["zone"]) for one in slice_["endpoints"]]
+
+        await world.pod("p", {"labels": {"app": "a"}})
+        await world.create(SERVICES, {"metadata": {"name": "web"}, "spec": {**PORTS, "selector": {"app": "a"}}})
+        await world.wait(5)
+        node = await world.node_of("p")
+        async with running():
+            await world.wait(5)
+            before = await endpoints()
+            assert before == [("p", (await world.get(NODES, node))["metadata"]["labels"][ZONE])]
+        (doc,) = (one.copy() for one in world.server.store.list(NODES.gvr, ""))
+        world.server.store.update(NODES.gvr, "", node, {**doc, "spec": {**doc["spec"], "taints": "none"}})
+        async with running():
+            await world.wait(30)
+            assert await endpoints() == before
+
+    play(life, nodes=1)
 
 
 def test_rules_that_may_be_of_an_unknown_role_stay_in_the_aggregate(play):
