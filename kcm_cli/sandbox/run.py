@@ -165,11 +165,14 @@ class Sandbox:
         from kcm_cli.sandbox.cluster import Cluster, ClusterOptions
         from kcm_cli.sandbox.usage.api import MetricsApi
 
-        self.api.aggregate(MetricsApi(self.store, self.clock))
         self.api.components.running.add("scheduler")
         transport = InProcessTransport(self.api, SIMULATION)
         options = ClusterOptions(self.options.nodes, self.options.heartbeat_s, ranged)
-        return Cluster(transport, self.clock, self._random, options)
+        cluster = Cluster(transport, self.clock, self._random, options)
+        annotations = cluster.nodes.rules.annotations
+        self.api.inside.annotations = annotations
+        self.api.aggregate(MetricsApi(self.store, self.clock, annotations))
+        return cluster
 
     @property
     def kubeconfig(self) -> Path:

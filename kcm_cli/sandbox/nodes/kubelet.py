@@ -28,6 +28,7 @@ from kcm_cli.sandbox.nodes.machine import PodState
 from kcm_cli.sandbox.nodes.obstacles import Obstacles
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
+from kcm_cli.sandbox.nodes.rules import Rules
 from kcm_cli.sandbox.nodes.script import PodScript, Role
 from kcm_cli.sandbox.nodes.status import Place, rejected, render
 from kcm_cli.sandbox.nodes.telling import notices
@@ -84,6 +85,16 @@ class AsAnnotated:
         return 0.0
 
 
+class Ruled(AsAnnotated):
+    """Pods behave as rules say, too."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    def script(self, pod: SimulatedPod) -> PodScript:
+        return script.read(pod, annotations=self._rules.annotations(pod))
+
+
 class Alive(Protocol):
     """Knows which nodes have a kubelet that runs."""
 
@@ -108,7 +119,7 @@ class Kubelets:
         self._nodes = nodes
         self._events = events
         self._clock = clock
-        self._behaviour: Behaviour = behaviour or AsAnnotated()
+        self.behaviour: Behaviour = behaviour or AsAnnotated()
         self._lives: dict[str, Life] = {}
         self._resting: dict[str, Agent] = {}
         self._queue = WorkQueue("pods", clock)
@@ -149,6 +160,18 @@ class Kubelets:
                 return
         raise LookupError(f"pod {key} has no container {container}")
 
+    def rules_changed(self, namespace: str) -> None:
+        """Another rule holds for the pods of a namespace, or of all: what it changes counts from now on."""
+        now = self._clock.now().timestamp()
+        for key, life in self._lives.items():
+            if namespace not in ("", life.pod.namespace):
+                continue
+            new = self.behaviour.script(life.pod)
+            if new != life.script:
+                state = machine.advance(life.script, life.state, now)
+                life.state, life.script = machine.rewrite(life.script, new, state, now), new
+                self._queue.add(key)
+
     def look_at_all(self) -> None:
         """Look at every pod again."""
         for key in self._lives:
@@ -182,7 +205,7 @@ class Kubelets:
             await self._bury(pod)
             return
         if life is None and not pod.deleting:
-            rest_s = self._behaviour.rests_s(pod, self._clock.now().timestamp())
+            rest_s = self.behaviour.rests_s(pod, self._clock.now().timestamp())
             if rest_s > 0:
                 self._rest(key, pod, agent, rest_s)
                 return
@@ -247,7 +270,7 @@ class Kubelets:
         was, meta = old.metadata, pod.metadata
         adopted = was.owner_references != meta.owner_references
         if adopted or was.annotations != meta.annotations or old.spec != pod.spec:
-            before, life.script = life.script, self._behaviour.script(pod)
+            before, life.script = life.script, self.behaviour.script(pod)
             state = machine.rewrite(before, life.script, state, now)
         if old.spec is not pod.spec and old.metadata.generation != pod.metadata.generation:
             images = {container.name: container.image for container in containers_of(old)}
@@ -312,7 +335,7 @@ class Kubelets:
 
     async def _accept(self, key: str, pod: SimulatedPod, agent: Agent) -> Life | None:
         """A pod that this kubelet sees for the first time; None if it rejects the pod."""
-        played = self._behaviour.script(pod)
+        played = self.behaviour.script(pod)
         now = self._clock.now().timestamp()
         node = self._nodes.store.get(agent.name)
         if pod.status.start_time is None and node is not None:

@@ -10,10 +10,11 @@ from kcm_cli.runtime.informers import Informers
 from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands, shape
 from kcm_cli.sandbox.nodes.agents import Agents
-from kcm_cli.sandbox.nodes.kubelet import Kubelets
+from kcm_cli.sandbox.nodes.kubelet import Kubelets, Ruled
 from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.nodes.obstacles import Obstacles
-from kcm_cli.sandbox.views import NODES, PODS
+from kcm_cli.sandbox.nodes.rules import Rules
+from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, PODS
 
 
 class Nodes:
@@ -37,6 +38,8 @@ class Nodes:
         self._kubelets = Kubelets(client, informers.get(PODS), self._informer, events, clock)
         self._agents = Agents(client, self._informer, events, clock, rng, self._changed, heartbeat_s, ranged=ranged)
         self._kubelets.agents = self._agents
+        self.rules = Rules(informers.get(CONFIG_MAP_KEYS), self._kubelets.rules_changed)
+        self._kubelets.behaviour = Ruled(self.rules)
         self._obstacles = Obstacles(informers, self._kubelets.namespace_changed)
         self._kubelets.obstacles = self._obstacles
         self._mounts = Mounts(client, informers, clock, lambda name: self._agents.alive(name) is not None)

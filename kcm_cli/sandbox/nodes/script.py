@@ -90,13 +90,13 @@ class PodScript:
     problems: tuple[str, ...] = ()
 
 
-def read(pod: SimulatedPod, *, commands: bool = True) -> PodScript:
-    """The behaviour that a pod asks for.
+def read(pod: SimulatedPod, *, commands: bool = True, annotations: Mapping[str, str] | None = None) -> PodScript:
+    """The behaviour that a pod asks for. annotations: in the place of its own.
 
     commands: containers do what their commands say, and others end by themselves only where that is expected of the
     pod: it is a Job's, or has a deadline; without it every container that may end does.
     """
-    wishes = _Wishes(pod.annotations)
+    wishes = _Wishes(pod.annotations if annotations is None else annotations)
     spec = pod.spec
     owner = controller_of(pod)
     finite = spec.active_deadline_seconds is not None or (owner is not None and owner.kind == "Job")

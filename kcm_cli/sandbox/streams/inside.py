@@ -8,7 +8,7 @@ upstream: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/logs, pkg/kubelet
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
@@ -105,6 +105,8 @@ class Inside:
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.given = Given()
+        self.annotations: Callable[[SimulatedPod], Mapping[str, str]] = _own
+        """What holds for a pod: its annotations, and rules."""
         self._store = store
         self._clock = clock
         self._made_up = MadeUp(store)
@@ -113,7 +115,7 @@ class Inside:
 
     def logs(self, call: Call, stored: Stored) -> Response | Stream:
         """Raises ApiError."""
-        query, pod = call.query, _Pod(stored)
+        query, pod = call.query, _Pod(stored, self.annotations)
         name = query.get("container", "") or pod.default
         previous, follow = query.get("previous") in _TRUE, query.get("follow") in _TRUE
         run = pod.run(name, previous=previous)
@@ -180,7 +182,7 @@ class Inside:
 
     def remote_command(self, call: Call, stored: Stored) -> Upgraded:
         """Raises ApiError."""
-        pod, query = _Pod(stored), call.query
+        pod, query = _Pod(stored, self.annotations), call.query
         name = query.get("container", "") or pod.default
         run = pod.run(name, previous=False)
         if run is None or run.finished is not None:
@@ -254,7 +256,7 @@ class Inside:
 
     def port_forward(self, call: Call, stored: Stored) -> Upgraded:
         """Raises ApiError."""
-        pod, headers = _Pod(stored), call.request.headers
+        pod, headers = _Pod(stored, self.annotations), call.request.headers
 
         def find(port: int) -> tuple[str, int]:
             return self._where(pod, port)
@@ -295,17 +297,18 @@ _TRUE = frozenset(("true", "1"))
 class _Pod:
     """A pod as it is stored."""
 
-    def __init__(self, stored: Stored) -> None:
+    def __init__(self, stored: Stored, annotated: Callable[[SimulatedPod], Mapping[str, str]]) -> None:
         doc: Tree = stored.doc
         self.doc = doc
         self.namespace, self.name = stored.namespace, stored.name
         self.key = f"{stored.namespace}/{stored.name}"
         self.view = codec.decode(stored.data, SimulatedPod)
+        self._annotations = annotated(self.view)
         self.default = str(self.doc["spec"]["containers"][0]["name"])
 
     def wish(self, name: str, container: str) -> str | None:
         """An annotation for a container, or for all."""
-        annotations = self.view.annotations
+        annotations = self._annotations
         own = annotations.get(f"{PREFIX}{name}.{container}")
         return annotations.get(f"{PREFIX}{name}") if own is None else own
 
@@ -317,6 +320,10 @@ class _Pod:
         """Why a container does not run yet."""
         waiting: Tree = ((_status(self.doc, name) or {}).get("state") or {}).get("waiting") or {}
         return str(waiting.get("reason") or "ContainerCreating")
+
+
+def _own(pod: SimulatedPod) -> Mapping[str, str]:
+    return pod.annotations
 
 
 def _status(doc: Tree, name: str) -> Tree | None:

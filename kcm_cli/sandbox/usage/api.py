@@ -5,7 +5,7 @@ Reads the API server's store and keeps nothing, so that an annotation takes effe
 upstream: kubernetes-sigs/metrics-server pkg/api
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
@@ -51,9 +51,13 @@ class MetricsApi:
     group = Group(GROUP, (VERSION,), VERSION)
     resources = tuple(Served(info, info.gvr, list_kind=f"{info.kind}List") for info in (NODE_METRICS, POD_METRICS))
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, annotations: Callable[[SimulatedPod], Mapping[str, str]] | None = None
+    ) -> None:
+        """annotations: what holds for a pod; its own by default."""
         self._store = store
         self._clock = clock
+        self._annotations = annotations or (lambda pod: pod.annotations)
 
     def answer(self, info: RequestInfo, query: Mapping[str, str], accept: str) -> Response:
         """Raises ApiError 400, 404, 405, 406."""
@@ -113,7 +117,15 @@ class MetricsApi:
     def _usages(self, namespace: str) -> list[Usage]:
         pods: list[SimulatedPod] = [PODS.decode(stored.data) for stored in self._store.list(PODS.gvr, namespace)]
         known: dict[str, tuple[Holder, ...]] = {}
-        return usages((pod, (Holder(pod.uid, pod.annotations), *self._above(pod, known))) for pod in pods)
+        return usages((pod, tuple(self._holders(pod, known))) for pod in pods)
+
+    def _holders(self, pod: SimulatedPod, known: dict[str, tuple[Holder, ...]]) -> Iterator[Holder]:
+        """Those that speak for a pod, the nearest first; rules come last, and say nothing of totals."""
+        yield Holder(pod.uid, pod.annotations)
+        yield from self._above(pod, known)
+        ruled = self._annotations(pod)
+        if ruled is not pod.annotations:
+            yield Holder(pod.uid, {key: value for key, value in ruled.items() if not key.endswith("-total")})
 
     def _above(self, pod: SimulatedPod, known: dict[str, tuple[Holder, ...]]) -> tuple[Holder, ...]:
         """The controller of a pod, and the controller of that."""

@@ -815,3 +815,41 @@ def test_probes_that_are_told_to_fail(play):
         assert (await world.condition("readiness", "Ready"))["status"] == "True"
 
     play(run, 1)
+
+
+RULE = {"labels": {"sandbox.kcm.dev/rule": "pods"}}
+
+
+def test_a_rule_holds_for_the_pods_that_it_selects(play):
+    async def run(world: World) -> None:
+        rule = {
+            "metadata": {"name": "crash", **RULE},
+            "data": {"selector": "app=bad", "run-time": "5s", "exit-code": "3"},
+        }
+        await world.create(resource("configmaps"), rule)
+        await world.wait()
+        await world.pod("bad", {"labels": {"app": "bad"}, "restartPolicy": "Never"})
+        await world.pod("good", {"labels": {"app": "good"}, "restartPolicy": "Never"})
+        await world.wait(10)
+        assert (await world.status("bad"))["phase"] == "Failed"
+        assert (await world.status("bad"))["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+        assert (await world.status("good"))["phase"] == "Running"
+
+    play(run)
+
+
+def test_a_rule_that_comes_late_leaves_the_past_of_a_pod_alone(play):
+    async def run(world: World) -> None:
+        await world.pod("a", {"labels": {"app": "a"}, "restartPolicy": "Never"})
+        await world.wait(100)
+        rule = {"metadata": {"name": "oom", **RULE}, "data": {"run-time": "5s", "exit-code": "137"}}
+        rule["data"]["exit-reason"] = "OOMKilled"
+        await world.create(resource("configmaps"), rule, "kube-system")
+        await world.wait(4)
+        assert (await world.status("a"))["phase"] == "Running"
+        await world.wait(4)
+        (container,) = (await world.status("a"))["containerStatuses"]
+        assert container["restartCount"] == 0
+        assert container["state"]["terminated"]["reason"] == "OOMKilled"
+
+    play(run)

@@ -1,0 +1,82 @@
+"""What rules add to the annotations of pods."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from kcm_cli.sandbox.nodes.rules import LABEL, Rules
+from kcm_cli.sandbox.views import Keyed, SimulatedPod
+
+
+class Informer:
+    """Tells what the test says."""
+
+    def listen(
+        self, *, on_add: Callable[..., None], on_update: Callable[..., None], on_delete: Callable[..., None]
+    ) -> None:
+        self.add, self.update, self.delete = on_add, on_update, on_delete
+
+
+def rule(name: str, namespace: str = "ns", marked: str = "pods", **data: str) -> Keyed:
+    metadata = {"name": name, "namespace": namespace, "labels": {LABEL: marked}}
+    return msgspec.convert(
+        {"metadata": metadata, "data": {key.replace("_", "-"): value for key, value in data.items()}}, Keyed
+    )
+
+
+def pod(labels: dict[str, str], **annotations: str) -> SimulatedPod:
+    written = {f"sandbox.kcm.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
+    metadata: dict[str, Any] = {"name": "p", "namespace": "ns", "labels": labels, "annotations": written}
+    return msgspec.convert({"metadata": metadata}, SimulatedPod)
+
+
+class World:
+    def __init__(self) -> None:
+        self.informer = Informer()
+        self.told: list[str] = []
+        self.rules = Rules(self.informer, self.told.append)  # type: ignore[arg-type]
+
+    def of(self, found: SimulatedPod) -> dict[str, str]:
+        return {key.removeprefix("sandbox.kcm.dev/"): value for key, value in self.rules.annotations(found).items()}
+
+
+def test_the_nearest_word_counts() -> None:
+    world = World()
+    for each in (
+        rule("b", selector="app=web", run_time="2s", exit_code="2"),
+        rule("a", selector="app in (web, db)", run_time="1s"),
+        rule("all", "kube-system", run_time="9s", logs="hi", stop_time="3s"),
+        rule("other", "elsewhere", cpu="1"),
+        rule("unmarked", marked="no", cpu="2"),
+        rule("unreadable", selector="a==b==c", cpu="3"),
+    ):
+        world.informer.add(each)
+    assert world.of(pod({"app": "web"}, stop_time="0s")) == {
+        "run-time": "1s", "exit-code": "2", "logs": "hi", "stop-time": "0s",
+    }  # fmt: skip
+    assert world.of(pod({})) == {"run-time": "9s", "logs": "hi", "stop-time": "3s"}
+
+
+def test_pods_are_told_when_a_rule_changes_and_when_it_goes() -> None:
+    world = World()
+    first = rule("a", cpu="1")
+    world.informer.add(first)
+    world.informer.update(first, rule("a", cpu="1"))
+    assert world.told == ["ns"]
+    world.informer.update(first, rule("a", cpu="2"))
+    world.informer.update(first, rule("a", marked="no", cpu="2"))
+    world.informer.add(rule("b", "kube-system"))
+    world.informer.delete(rule("b", "kube-system"))
+    world.informer.delete(rule("b", "kube-system"))
+    assert world.told == ["ns", "ns", "ns", "", ""]
+    assert world.of(pod({})) == {}
+
+
+@pytest.mark.parametrize("data", [None, {}, {"selector": ""}])
+def test_a_rule_without_words_says_nothing(data: object) -> None:
+    world = World()
+    metadata = {"name": "a", "namespace": "ns", "labels": {LABEL: "pods"}}
+    world.informer.add(msgspec.convert({"metadata": metadata, "data": data}, Keyed))
+    assert world.of(pod({})) == {}
