@@ -53,7 +53,7 @@ async def claim(  # noqa: PLR0913  # what is claimed, for whom, and how
     for failure in outcome.failed:
         name = _name(failure)
         lost.add(name)
-        # A release is refused as invalid where the reference is gone already, or where the object was made again.
+        # A release is refused as invalid where the reference was removed already, or the object was recreated.
         released = isinstance(failure.error, Invalid) and name not in adopted
         if not released and not isinstance(failure.error, NotFound):
             raise failure.error

@@ -49,7 +49,7 @@ def _resolve(kind: str, owners: Store[Owner], namespace: str, ref: OwnerReferenc
 class Dependents(Generic[Owner, Child]):
     """Listens to the children of one kind of owner and queues the owners' keys.
 
-    ``matching(child)`` lists the owners that might adopt an orphan; ``changed(owner, old, new)`` is told of each
+    ``matching(child)`` lists the owners that might adopt an orphan; ``changed(owner, old, new)`` is called for each
     update of an owned child (for follow-ups in time, such as minReadySeconds).
     """
 

@@ -106,7 +106,7 @@ class Executor:
         except RequestError as error:
             self._unexpect(action, expect)
             if isinstance(action, Delete) and isinstance(error, NotFound):
-                return Done(action)  # gone already: that is what was wanted
+                return Done(action)  # deleted already, as wanted
             if not isinstance(action, Emit) and action.failed is not None and not namespace_terminating(error):
                 self._tell(action.failed, str(error), None)
             return Failed(action, error)

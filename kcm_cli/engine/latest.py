@@ -18,7 +18,7 @@ T = TypeVar("T", bound=Object)
 
 
 class Latest(Generic[T]):
-    """The objects of an informer, with the answers to our writes. ``on_change`` is told of each change (old, new)."""
+    """The objects of an informer, with the answers to our writes. Each change calls ``on_change(old, new)``."""
 
     def __init__(
         self, informer: Informer[T], on_change: Callable[[T | None, T | None], None] = lambda old, new: None
@@ -31,7 +31,7 @@ class Latest(Generic[T]):
         return self.store.get(key)
 
     def wrote(self, obj: T) -> None:
-        """Note the server's answer to a write. One about an object that has gone meanwhile brings nothing back."""
+        """Note the server's answer to a write. The answer about an object deleted meanwhile restores nothing."""
         held = self.store.get(obj.key)
         if held is not None and held.uid == obj.uid:
             self._seen(obj)

@@ -33,7 +33,7 @@ T = TypeVar("T", bound=Object)
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """Who is told what a kind of replica owner has metrics for.
+    """What a kind of replica owner reports to its metrics.
 
     skipped: a sync was put off, since the cache of this group and resource is behind. chosen: ready pods are going to
     be deleted, with their ages in those of the youngest.

@@ -29,7 +29,7 @@ class Revisions:
         informer.store.add_index(CONTROLLER_UID, by_controller)
 
     def candidates(self, owner: Object) -> list[ControllerRevision]:
-        """Those that the owner controls, and those of its namespace that nobody does."""
+        """Those that the owner controls, and the orphans of its namespace."""
         return claimable(self._store, owner)
 
     async def create(self, owner: Object, name: str, body: bytes, data: Doc) -> ControllerRevision | None:
@@ -45,7 +45,7 @@ class Revisions:
         return await writes.retry_on_conflict(self._client, CONTROLLER_REVISIONS, revision, changes)
 
     async def delete(self, revisions: Iterable[ControllerRevision]) -> None:
-        """Delete revisions; one that is gone already is as good."""
+        """Delete revisions; one deleted already counts as deleted."""
         for revision in revisions:
             delete = Delete(CONTROLLER_REVISIONS, revision.namespace, revision.name, uid=revision.uid)
             with suppress(NotFound):

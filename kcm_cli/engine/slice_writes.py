@@ -45,7 +45,7 @@ class WriteFailure:
 
 
 class SliceWrites:
-    """Carries out plans over slices. ``count`` is told of each write: create, update or delete."""
+    """Carries out plans over slices. ``count`` is called for each write: create, update or delete."""
 
     def __init__(self, executor: Executor, tracker: SliceTracker, count: Callable[[str], None]) -> None:
         self._executor = executor

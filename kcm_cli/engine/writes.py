@@ -117,7 +117,7 @@ async def retry_on_conflict(
 ) -> T:
     """Update, and on a conflict read the object afresh and decide again; an empty decision writes nothing.
 
-    Raises Conflict after the last attempt, NotFound if the object (this uid) is gone.
+    Raises Conflict after the last attempt, NotFound if the object (this uid) was deleted.
     """
     for attempt in range(attempts):
         changes = changes_for(obj)

@@ -40,7 +40,7 @@ class Clients(Protocol):
 
 
 class Observer(Protocol):
-    """Is told which controllers run and what they follow (health checks, metrics)."""
+    """Observes which controllers run and what they watch (health checks, metrics)."""
 
     def built(self, controller: str) -> None: ...
     def started(self, controller: str) -> None: ...
@@ -196,7 +196,7 @@ class _Start:
 
 
 def _states(informers: Informers) -> Iterator[CacheState]:
-    """The caches of whole objects; those of metadata have no name in the original's metrics either."""
+    """The caches of whole objects; those of metadata have no name in kube-controller-manager's metrics either."""
     for informer in informers.all():
         if not informer.scope.metadata_only:
             gvr = informer.resource.gvr

@@ -52,7 +52,7 @@ class Election:
         await self._shared.thread.call(self._acquire())
 
     def safe(self) -> bool:
-        """Whether nobody else can lead yet. Any thread."""
+        """Whether no other candidate can lead yet. Any thread."""
         return self._shared.clock.monotonic() < self._elector.safe_until
 
     def check(self) -> str | None:

@@ -182,7 +182,7 @@ class Manager:
             group.create_task(self._later(migration))
 
     async def _later(self, migration: Election) -> None:
-        """The migration lock comes after the main one, so that nobody holds one each."""
+        """Acquires the main lock first, to avoid a split between the two locks."""
         with contextlib.suppress(Stopped):
             await unless(self._stop, self._first_started.wait())
             await self._work(migration, lambda lock: lock is Lock.MIGRATION, first=False)
@@ -236,7 +236,7 @@ class Manager:
             await unless(self._stop, wait_until_healthy(probe, self._clock))
             await self._controllers(connections, wanted, first=first)
         except ShutdownTimeout:
-            election = None  # a controller may still act: nobody else may lead yet
+            election = None  # a controller may still act: no other candidate may lead yet
             raise
         finally:
             if election is not None and self._config.gates.enabled(RELEASE_GATE):
@@ -358,7 +358,7 @@ class Manager:
         serving.add_done_callback(ended)
 
     def _lost(self, why: str) -> None:
-        """The lease is gone. Called on the control thread."""
+        """The lease was lost. Called on the control thread."""
         self._abandon(why)
         self._loop.call_soon_threadsafe(self._failed, "leader election", RunError(f"leaderelection lost: {why}"))
 

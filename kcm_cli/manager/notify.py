@@ -1,4 +1,4 @@
-"""Tells systemd how the service is doing (Type=notify). Does nothing where nobody listens.
+"""Tells systemd how the service is doing (Type=notify). Does nothing without a listener.
 
 Source: sd_notify(3)
 """
@@ -12,7 +12,7 @@ STOPPING = "STOPPING=1"
 
 
 def notify(state: str, environ: Mapping[str, str] = os.environ) -> bool:
-    """Send a state; whether somebody was there to hear it."""
+    """Send a state; whether it was delivered."""
     address = environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return False

@@ -16,7 +16,7 @@ _SHOWN = {"node-ipam-controller": "nodeipam"}
 
 
 class RunningControllers:
-    """Told of the controllers' start and end. A check fails once its controller has ended by itself.
+    """Observes the controllers' start and end. A check fails once its controller has ended by itself.
 
     One that crashes ends the process; the check tells until it has.
     """
@@ -46,7 +46,7 @@ class RunningControllers:
         self._show(controller, 1.0)
 
     def ended(self, controller: str, *, stopped: bool) -> None:
-        """A controller has ended, since it was told to or by itself."""
+        """A controller has ended, on request or by itself."""
         self.names.discard(controller)
         self._show(controller, 0.0)
         if not stopped:

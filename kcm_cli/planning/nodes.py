@@ -3,7 +3,7 @@
 from kcm_cli.api.core import Node
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
-"""The taint of a node that somebody has switched off."""
+"""The taint of a node that was shut down, set by an administrator."""
 
 
 def is_ready(node: Node) -> bool:

@@ -24,7 +24,7 @@ def claim_name(pod: Pod, volume: Volume) -> str:
 
 
 def made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
-    """Whether a claim was made for an ephemeral volume of this pod, and not by somebody under that name."""
+    """Whether a claim was created for an ephemeral volume of this pod, and not just under its name."""
     owner = controller_of(claim)
     return claim.namespace == pod.namespace and owner is not None and owner.uid == pod.uid
 

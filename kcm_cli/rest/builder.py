@@ -55,8 +55,8 @@ class ClientSettings:
     def user_agent(self, name: str) -> str:
         """``kube-controller-manager/v1.36.0 (linux/amd64) kubernetes/unknown/NAME``.
 
-        The command is the original's: API servers take the name of the field manager from it, and a drop-in must
-        not show up as another owner of fields.
+        The command is kube-controller-manager's: API servers take the name of the field manager from it, and a
+        drop-in must not show up as another owner of fields.
         """
         system = platform.system().lower()
         return f"{self.command}/{self.version} ({system}/{_ARCH}) kubernetes/{self.commit}/{name}"

@@ -71,7 +71,7 @@ class Client:
         self._user_agent = user_agent
         self._clock = clock
         self._metrics = metrics
-        self._told = float("-inf")
+        self._logged_at = float("-inf")
         self._accept_json: Mapping[str, str] = {"accept": JSON_TYPE, "user-agent": user_agent}
         self._accept_metadata: Mapping[str, str] = {**self._accept_json, "accept": _AS_METADATA}
         self._accept_metadata_list: Mapping[str, str] = {**self._accept_json, "accept": _AS_METADATA_LIST}
@@ -343,8 +343,8 @@ class Client:
     def _tell_waited(self, request: Request, wait_s: float) -> None:
         """At verbosity 3; waits of more than a second at every verbosity, but at most every ten seconds."""
         level, now = V3, self._clock.monotonic()
-        if wait_s > _LONG_S and now - self._told >= _TELL_PERIOD_S:
-            level, self._told = logging.INFO, now
+        if wait_s > _LONG_S and now - self._logged_at >= _TELL_PERIOD_S:
+            level, self._logged_at = logging.INFO, now
         fields = {"delay_s": round(wait_s, 3), "reason": _THROTTLED, "verb": request.method, "url": request.path}
         log.log(level, "Waited before sending request", extra={"fields": fields})
 

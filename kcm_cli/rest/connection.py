@@ -1,6 +1,6 @@
 """One HTTP/1.1 connection of a client, straight on httptools: one request, then its answer, then the next.
 
-Guarantees: an exchange ends with a whole answer or with Lost; a stream that nobody reads holds back its
+Guarantees: an exchange ends with a whole answer or with Lost; a stream that is not read holds back its
 server; a connection on which something unexpected happened is not ``free`` again.
 """
 

@@ -137,7 +137,7 @@ def _host_port(url: SplitResult) -> tuple[str, int]:
 
 
 def _socket(address: _AddressInfo) -> socket.socket:
-    """A socket that notices within a minute that its peer is gone, as client-go's HTTP/2 pings do."""
+    """A socket that detects a dead peer within a minute, as client-go's HTTP/2 pings do."""
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     _noticing(made)

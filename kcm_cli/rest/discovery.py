@@ -1,7 +1,7 @@
 """Asks an API server what it serves: in two requests where it knows aggregated discovery, else one per version.
 
 Guarantees: a group version that cannot be learnt (an aggregated API server is down, or answers nonsense) is named in
-``Discovery.failed`` and does not hide the others; nobody deletes on the ground of its absence.
+``Discovery.failed`` and does not hide the others; nothing is deleted because of its absence.
 
 upstream: staging/src/k8s.io/client-go/discovery
 """

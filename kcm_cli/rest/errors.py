@@ -28,7 +28,7 @@ AccessError               there is no way to an API server; the text is one line
 ├── KubeconfigError       the file is unreadable, malformed, or lacks the context
 ├── NotInCluster          no kubeconfig was named, and this is no pod
 ├── TLSFilesError         a CA, certificate or key file is missing or is no such thing
-└── CredentialsError      a plugin failed, a token file is gone or empty, the server gave no token
+└── CredentialsError      a plugin failed, a token file is missing or empty, the server gave no token
 
 An answer that never came, or cannot be read, is a ``transport.TransportError``; ``transport.RequestError`` is that and
 ApiError, for those who do not ask what failed.

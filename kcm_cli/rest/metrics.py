@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class RequestMetrics(Protocol):
-    """Told about each request. ``method`` is the HTTP method, ``code`` the HTTP code or ``<error>``."""
+    """Observes each request. ``method`` is the HTTP method, ``code`` the HTTP code or ``<error>``."""
 
     def answered(self, method: str, code: str, sent: int, *, attempt: int) -> None:
         """One attempt has ended; ``sent`` is the size of its body, ``attempt`` counts from 0."""
@@ -33,7 +33,7 @@ NO_METRICS = NoMetrics()
 
 
 class SessionMetrics(Protocol):
-    """Told about a session's connections."""
+    """Observes a session's connections."""
 
     def resolved(self, host: str, took_s: float) -> None:
         """A host name was resolved, or could not be."""
@@ -56,7 +56,7 @@ NO_SESSION_METRICS = NoSessionMetrics()
 
 
 class PluginMetrics(Protocol):
-    """Told about exec credential plugins, on any thread."""
+    """Observes exec credential plugins, on any thread."""
 
     def called(self, code: int, status: str) -> None:
         """A plugin has run: its exit code (1 where it has none), and how that ended."""

@@ -1,7 +1,7 @@
 """How fast a client may ask: a token bucket with reservations.
 
 Pure: the time (seconds, monotonic) is passed in. A reservation takes its token at once, even one that is not
-there yet, and says how long to wait for it; so waiters are served in order and nobody polls.
+there yet, and says how long to wait for it; so waiters are served in order, without polling.
 
 upstream: staging/src/k8s.io/client-go/util/flowcontrol/throttle.go
 """
@@ -60,7 +60,7 @@ class TokenBucket:
         return True
 
     def cancel(self, now: float) -> None:
-        """Put a reserved token back. Those who wait behind it keep the delay that they were told."""
+        """Put a reserved token back. Waiters behind it keep the delay that was announced to them."""
         self._refill(now)
         self._tokens = min(self._tokens + 1.0, float(self.burst))
 

@@ -43,7 +43,7 @@ def read_named(resource: Resource[Any], body: codec.Data, name: str, subresource
 def read_object(resource: Resource[Obj], body: bytes, name: str = "", subresource: str = "") -> Obj:
     """An answer as an object; it has to be the one that was asked for, where its name is known.
 
-    One without a name has to be of the kind at least: reviews have none, since nobody stores them.
+    One without a name has to be of the kind at least: reviews have none, since they are not stored.
     Raises Unreadable: whoever takes ``{}`` for an object concludes from what is not in it.
     """
     try:

@@ -27,7 +27,7 @@ class Slots:
         self._timer: asyncio.TimerHandle | None = None
 
     def take(self) -> bool:
-        """A slot, if one is free and nobody waits."""
+        """A slot, if one is free and there are no waiters."""
         if self._free == 0 or self._waiting:
             return False
         self._free -= 1

@@ -66,7 +66,7 @@ class TLSFiles:
         return self.ca_file is not None and not self.ca_data and not self.insecure
 
     def stamps(self) -> tuple[tuple[int, int] | None, ...]:
-        """What changes when a file does. A file that is gone for the moment counts as changed."""
+        """What changes when a file does. A file that is missing for the moment counts as changed."""
         return tuple(_stamp(path) for path in (self.ca_file, self.cert_file, self.key_file))
 
 
@@ -216,7 +216,7 @@ def _show(context: ssl.SSLContext, files: TLSFiles) -> None:
 
 @contextmanager
 def _on_disk(data: bytes, path: Path | None) -> Iterator[Path | None]:
-    """OpenSSL reads certificates from files only: inline data is in one, readable by nobody else, for a moment."""
+    """OpenSSL reads certificates from files only: inline data is in one, readable by this user alone, for a moment."""
     if not data:
         yield path
         return

@@ -1,7 +1,7 @@
 """What a controller has asked for and not yet seen in its cache.
 
 A key whose expectations are not fulfilled must not plan creations or deletions: its cache is older than its own
-writes. Expectations that nobody fulfils expire after five minutes, so that a lost event cannot stop a controller.
+writes. Unfulfilled expectations expire after five minutes, so that a lost event cannot stop a controller.
 
 upstream: pkg/controller/controller_utils.go#UIDTrackingControllerExpectations
 """
@@ -60,5 +60,5 @@ class Expectations:
             expected.creations -= creations
 
     def forget(self, key: str) -> None:
-        """The controller's object is gone."""
+        """The controller's object was deleted."""
         self._expected.pop(key, None)

@@ -412,7 +412,7 @@ class Informer(Generic[T]):
 
 
 def _key(obj: Object | Undecodable) -> str:
-    """Objects without a name are told apart by what little is known of them."""
+    """Objects without a name are distinguished by what little is known of them."""
     return obj.key or f"/{obj.metadata.uid or id(obj)}"
 
 

@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Object)
 
 
 class Informers:
-    """Hands out informers while controllers are built, and runs those that somebody asked for.
+    """Hands out informers while controllers are built, and runs those that were requested.
 
     An informer asked for after ``start`` is started by the next ``start``.
     """

@@ -37,7 +37,7 @@ class LoopMonitor:
     ) -> None:
         """``registry``: where the lag is shown, if it is.
 
-        ``real_time``: standstills are told in real time, for a clock that is not the same on all threads.
+        ``real_time``: standstills are measured in real time, for a clock that is not the same on all threads.
         """
         self._clock = clock
         self._monotonic = time.monotonic if real_time else clock.monotonic

@@ -2,7 +2,7 @@
 
 One writer (the reflector), many readers. Reads are synchronous and never copy: objects are frozen.
 
-An object whose latest version could not be decoded is *unknown*: it exists, so that nobody may act on its absence. If
+An object whose latest version could not be decoded is *unknown*: it exists, so that its absence must not be assumed. If
 an earlier version was decoded the store goes on holding that, as a cache does that lags behind.
 """
 
@@ -28,7 +28,7 @@ def by_controller(obj: Object) -> tuple[str, ...]:
 
 
 def orphans_of(namespace: str) -> str:
-    """The value under which ``by_controller`` files the objects of a namespace that nobody controls."""
+    """The value under which ``by_controller`` files the orphans of a namespace."""
     return f"/{namespace}"
 
 
@@ -178,7 +178,7 @@ class UnknownDependents(Exception):
 
 
 def claimable(store: Store[T], owner: Object) -> List[T]:
-    """What this owner controls and what nobody does: all that it may keep, adopt or release.
+    """What this owner controls, and the orphans: all that it may keep, adopt or release.
 
     Raises UnknownDependents.
     """

@@ -56,7 +56,7 @@ class Tasks:
             task = self._tasks[-1]
             task.cancel()
             await asyncio.wait([task])
-            if task in self._tasks:  # it had ended before, and has not been told yet
+            if task in self._tasks:  # it had ended before, and its end was not reported yet
                 self._tasks.remove(task)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

@@ -1,6 +1,6 @@
 """The work queue: a key is never lost, never handled twice at once, and retried with backoff.
 
-Invariants (client-go util/workqueue): a key is in ``_dirty`` from the moment it is added until somebody takes it;
+Invariants (client-go util/workqueue): a key is in ``_dirty`` from the moment it is added until a worker gets it;
 it is in ``_processing`` from then until ``done``; it waits in ``_queue`` only if it is dirty and not processing.
 Adding a key that is being processed marks it dirty, and ``done`` queues it again.
 
@@ -170,7 +170,7 @@ class WorkQueue:
             self._requeue(key)
 
     def shut_down(self) -> None:
-        """Take no more keys; those waiting in ``get`` are told once the queue is empty."""
+        """Take no more keys; those waiting in ``get`` return once the queue is empty."""
         self._closed = True
         for _, handle in self._delayed.values():
             handle.cancel()

@@ -1,4 +1,4 @@
-"""Who asks: a proxy's headers, else a client certificate, else a bearer token, else nobody in particular.
+"""Who asks: a proxy's headers, else a client certificate, else a bearer token, else system:anonymous.
 
 Credentials that are shown and are not good make the request fail, unless others on it are good. A token is not looked
 at where there is nobody to ask about it.

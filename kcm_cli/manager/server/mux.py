@@ -25,7 +25,7 @@ class Mux:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """The paths that may be told to people, sorted."""
+        """The paths that are listed for users, sorted."""
         return tuple(sorted(self._listed))
 
     def handle(self, path: str, handler: Handler, *, listed: bool = True) -> None:

@@ -117,7 +117,7 @@ class _AccessReview(View, frozen=True, gc=False):
 
 
 async def review_token(reviewer: Reviewer, token: str) -> User | None:
-    """Whose token it is; None if it is nobody's. Raises ReviewError, and AuthenticationError with a reason."""
+    """The user of a token; None for an unknown token. Raises ReviewError, and AuthenticationError with a reason."""
     status = (await reviewer.ask({"token": token}, _TokenReview)).status
     if not status.authenticated:
         if status.error:

@@ -58,7 +58,7 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True)
 class Delegates:
-    """Clients, used on the server's loop only, to ask the API server who somebody is and what they may do."""
+    """Clients, used on the server's loop only, for TokenReviews and SubjectAccessReviews."""
 
     authentication: Client | None = None
     authorization: Client | None = None

@@ -31,7 +31,7 @@ class TokenCache:
         self._fetching: dict[bytes, asyncio.Future[User | None]] = {}
 
     async def user(self, token: str) -> User | None:
-        """Whose token it is, None if nobody's. Raises AuthenticationError, ReviewError."""
+        """The user of a token, None for an unknown token. Raises AuthenticationError, ReviewError."""
         start = self._clock.monotonic()
         key = hmac.digest(self._secret, token.encode(), sha256)
         entry = self._known.get(key)
@@ -94,7 +94,7 @@ def bearer(header: str) -> str:
 
 
 def required(user: User | None) -> User:
-    """The user of a token that must be somebody's. Raises AuthenticationError."""
+    """The user of a token that must be known. Raises AuthenticationError."""
     if user is None:
         raise AuthenticationError("invalid bearer token")
     return user

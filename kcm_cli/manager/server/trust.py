@@ -52,7 +52,7 @@ class Trust:
         return self._state
 
     def on_change(self, listener: Callable[[TrustState], None]) -> None:
-        """Be told of each new state."""
+        """Subscribe to new states."""
         self._listeners.append(listener)
 
     def replace(self, state: TrustState) -> None:

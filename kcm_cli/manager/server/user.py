@@ -27,4 +27,4 @@ ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
 
 
 class AuthenticationError(Exception):
-    """Credentials were shown and are not good. Without any, nobody is wrong."""
+    """Credentials were presented and are invalid; a request without any is anonymous."""

@@ -55,7 +55,7 @@ def negotiate(accept: str, kind: str) -> Form | None:
 
 
 def flagz(flags: Mapping[str, str], rng: random.Random) -> Handler:
-    """The handler of /flagz. The text is made once, with one delimiter, so that nobody parses it."""
+    """The handler of /flagz. The text is made once, with one delimiter, so that no client parses it."""
     delimiter = rng.choice(_DELIMITERS)
     lines = "".join(f"{name}{delimiter}{flags[name]}\n" for name in sorted(flags))
     text = f"\n{COMPONENT} flagz\n{_WARNING}\n{lines}"
@@ -69,7 +69,7 @@ def flagz(flags: Mapping[str, str], rng: random.Random) -> Handler:
 def statusz(
     started: datetime, now: Callable[[], datetime], version: EffectiveVersion, paths: Callable[[], tuple[str, ...]]
 ) -> Handler:
-    """The handler of /statusz. The delimiter changes with each answer, so that nobody parses it."""
+    """The handler of /statusz. The delimiter changes with each answer, so that no client parses it."""
     rng = random.Random(started.timestamp())
 
     def facts() -> Doc:

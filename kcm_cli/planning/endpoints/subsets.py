@@ -55,7 +55,7 @@ class Packer:
 
 
 def repack(subsets: Iterable[EndpointSubset], *, versions: bool = False) -> Subsets:
-    """The canonical layout of subsets that somebody wrote; what versions their targets have is said only if asked."""
+    """The canonical layout of subsets that another client wrote; versions of targets only if requested."""
     packer = Packer()
     clean = _as_is if versions else _versionless
     for subset in subsets:

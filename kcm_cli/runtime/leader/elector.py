@@ -84,7 +84,7 @@ class Elector:
 
     @property
     def safe_until(self) -> float:
-        """Until when (monotonic seconds) nobody else can have taken the lease that this process holds."""
+        """Until when (monotonic seconds) no other candidate can have acquired the lease that this process holds."""
         return self._safe_until
 
     def check(self, now: float) -> str | None:
@@ -133,7 +133,7 @@ class Elector:
                     try:
                         return await self._release()
                     except Conflict:
-                        continue  # our own last renewal, or somebody's label: read again
+                        continue  # our own last renewal, or another client's label: read again
         except _FAILURES as error:
             log.error("Failed to release lease", extra=self._fields(err=_text(error)))
             return False
@@ -183,7 +183,7 @@ class Elector:
         return worked
 
     async def _keep_fast(self) -> bool:
-        """Renew without reading, on the assumption that nobody touched the lease."""
+        """Renew without reading, assuming that the lease is unchanged."""
         known = self._known
         if self._config.coordinated or known is None or not self.leads or not known.valid(self._clock.monotonic()):
             return False

@@ -1,4 +1,4 @@
-"""The Lease as a lock: read it, make it, change it if nobody else did meanwhile, record Events about it.
+"""The Lease as a lock: read it, make it, update it if it is unchanged since, record Events about it.
 
 Only the fields of the election are written; whatever else the Lease carries stays. Optimistic: an update
 names the resourceVersion that this process saw last.
@@ -30,7 +30,7 @@ class Lock(Protocol):
         """The record now, or None if there is no lease yet."""
 
     async def create(self, record: Record) -> None:
-        """Make the lease. Raises AlreadyExists if somebody was faster."""
+        """Create the lease. Raises AlreadyExists if another candidate was faster."""
 
     async def update(self, record: Record) -> None:
         """Write the record. Raises Conflict if the lease changed since it was last read or written here."""
@@ -65,7 +65,7 @@ class LeaseLock:
         return self._keep(body)
 
     async def create(self, record: Record) -> None:
-        """Make the lease. Raises AlreadyExists if somebody was faster."""
+        """Create the lease. Raises AlreadyExists if another candidate was faster."""
         doc: Doc = {
             "apiVersion": LEASES.group_version,
             "kind": "Lease",

@@ -54,7 +54,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Somebody else leads; nothing to do but wait."""
+    """Another candidate leads; nothing to do but wait."""
 
     holder: str
 
