@@ -129,9 +129,10 @@ NEVER = _table(
     IPAddressSpec.parentRef ParentReference.resource ParentReference.name
     ValidatingAdmissionPolicyBindingSpec.policyName ValidatingAdmissionPolicyBindingSpec.validationActions
     CounterSet.counters DeviceCounterConsumption.counters CapacityRequestPolicyRange.min
+    CustomResourceSubresources.status
     """
 )
-"""Required fields that are left out all the same when they are not given."""
+"""Required fields, and structs by a name of those above, that are left out all the same when they are not given."""
 
 
 KEEPS_EMPTY = _table(

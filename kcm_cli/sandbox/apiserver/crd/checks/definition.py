@@ -177,6 +177,8 @@ def _check_spec(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
             if version.schema is None and (rules.schemas or version.own.get("served")):
                 detail = "" if rules.schemas else "because otherwise all fields are pruned"
                 yield errors.required(f"spec.versions[{index}].schema.openAPIV3Schema", detail)
+    if doc.get("preserveUnknownFields") and _has_defaults(spec):
+        yield invalid("spec.preserveUnknownFields", True, "must be false in order to use defaults in the schema")
     yield from _versions(spec, rules)
     yield from _names(doc["names"])
     yield from _shared(spec, rules)
@@ -201,6 +203,10 @@ def _must_be_structural(spec: Spec) -> bool:
         for schema in spec.schemas
         for part in parts(schema)
     )
+
+
+def _has_defaults(spec: Spec) -> bool:
+    return any(part.get("default") is not None for schema in spec.schemas for part in parts(schema))
 
 
 def _versions(spec: Spec, rules: _Rules) -> Iterator[FieldError]:

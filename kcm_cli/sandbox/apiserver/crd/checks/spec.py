@@ -121,6 +121,8 @@ def _version(version: Tree, hoisted: set[str]) -> Version:
 
 def go_versions(spec: Spec) -> list[Doc] | None:
     """The versions as texts of errors print them."""
+    if spec.doc.get("versions") is None:
+        return None
     return [
         {
             "Name": version.name,

@@ -546,3 +546,32 @@ def test_numbers_beyond_64_bits_are_floats(served: Any) -> None:
         assert made["spec"] == {"size": 12345678901234567000, "list": [18446744073709552000, 5, 2, float(1 << 70)]}
 
     served(test)
+
+
+def test_only_the_subresources_that_a_definition_names_are_there(served: Any) -> None:
+    async def test(api: Api) -> None:
+        scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
+        for plural, kind, parts in (("things", "Thing", {}), ("scaleds", "Scaled", {"scale": scale})):
+            body = definition(version(subresources=parts), plural=plural, kind=kind)
+            made = await api.json("POST", DEFINITIONS, body, status=201)
+            assert made["spec"]["versions"][0]["subresources"] == parts
+        await asyncio.sleep(0.1)
+        await api.json("POST", THINGS, thing(status={"text": "kept"}), status=201)
+        assert (await api.json("GET", f"{THINGS}/a"))["status"] == {"text": "kept"}
+        assert (await api.call("GET", f"{THINGS}/a/status")).status == 404
+
+    served(test)
+
+
+def test_what_a_definition_without_versions_or_with_defaults_and_unknown_fields_is_told(served: Any) -> None:
+    async def test(api: Api) -> None:
+        body = definition(preserveUnknownFields=True)
+        refused = await api.json("POST", DEFINITIONS, body, status=422)
+        text = "spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults in the schema"
+        assert text in refused["message"]
+        del body["spec"]["versions"]
+        refused = await api.json("POST", DEFINITIONS, body, status=422)
+        text = "spec.versions: Invalid value: null: must have exactly one version marked as storage version"
+        assert text in refused["message"]
+
+    served(test)
