@@ -1,6 +1,7 @@
 """What a simulated node looks like: its addresses, and its Node and Lease documents.
 
-Node number N has the pod addresses 10.244.N.0/24 (the networks after 10.244.255.0 are those of 10.245 and so on)
+Node number N has the pod addresses 10.244.N.0/24 (the networks after 10.244.255.0 are those of 10.245 and so on, those
+of node 3,072 and on begin with 10.224.0.0)
 and the address 172.18.0.0 + N + 2.
 
 upstream: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
@@ -15,7 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 from kcm_cli.component.version import GIT_VERSION
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.sandbox.networks import FIRST_HOST, FIRST_POD, FIRST_SPARE, MOST_NODES
+from kcm_cli.sandbox import networks
 
 SIMULATED = "sandbox.kcm.dev/simulated"
 FAILED = "sandbox.kcm.dev/failed"
@@ -73,14 +74,12 @@ def _sizes(text: str) -> Iterator[tuple[str, str, str]]:
 
 def pod_network(number: int) -> str:
     """The pod addresses of node ``number``. Raises ValueError beyond the last one."""
-    if not 0 <= number < MOST_NODES:
-        raise ValueError(f"there are addresses for {MOST_NODES} nodes only")
-    return f"{FIRST_POD + (number << 8)}/24"
+    return str(networks.pods_of(number))
 
 
 def spare_network(number: int) -> str:
     """More addresses for the pods of node ``number``."""
-    return f"{FIRST_SPARE + (number << 10)}/22"
+    return str(networks.spare_of(number))
 
 
 def number_of(network: str) -> int | None:
@@ -89,8 +88,7 @@ def number_of(network: str) -> int | None:
         parsed = IPv4Network(network)
     except ValueError:
         return None
-    number, rest = divmod(int(parsed.network_address) - int(FIRST_POD), 256)
-    return number if parsed.prefixlen == 24 and not rest and 0 <= number < MOST_NODES else None
+    return networks.node_of(parsed)
 
 
 def network_of(ranges: Iterable[str], number: int) -> str:
@@ -99,7 +97,7 @@ def network_of(ranges: Iterable[str], number: int) -> str:
 
 
 def host_address(number: int) -> str:
-    return str(FIRST_HOST + number)
+    return str(networks.FIRST_HOST + number)
 
 
 def node_doc(name: str, number: int, *, ranged: bool = True) -> Doc:
