@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.component.metrics import Registry
 from kcm_cli.component.surroundings import DEFAULTS
 from kcm_cli.component.virtual import run
 from kcm_cli.engine.context import Common
@@ -86,11 +87,12 @@ class World:
         faults: Sequence[Fault] = (),
         only: tuple[str, ...] = (),
         through: Callable[[Transport], Transport] = lambda transport: transport,
+        metrics: Registry | None = None,
     ) -> "asyncio.Task[None]":
         """Start a manager that sees these faults; cancel the task to kill it, as SIGKILL does.
 
         ``only``: the aliases of the controllers to run, if not all (long times are cheap without periodic ones).
-        ``through``: what stands between it and the server.
+        ``through``: what stands between it and the server. ``metrics``: where it counts.
         """
         rng = random.Random(self.rng.random())
         self.server.api.faults.clear()
@@ -108,6 +110,7 @@ class World:
                 clock=self.clock,
                 rng=rng,
                 gates=config.gates,
+                metrics=metrics or Registry(),
                 configs=config.by_type() | {type(default): default for default in DEFAULTS},
             ),
         )
