@@ -99,8 +99,8 @@ class Applying:
                 await self._set_image(change)
             case Scale():
                 await self._scale(change)
-            case Delete(target=target):
-                await self._delete(target)
+            case Delete():
+                await self._delete(change)
 
     # -- nodes
 
@@ -290,9 +290,10 @@ class Applying:
             about = Object(served.kind, namespace, target.name)
             self.refusals.append(Refusal("refused", about, _kubectl(error, str(target))))
 
-    async def _delete(self, target: Target) -> None:
+    async def _delete(self, change: Delete) -> None:
+        target = change.target
         served, namespace, _ = await self._found(target)
-        await self.twin.client.delete(served.partial(), namespace, target.name, propagation="Background")
+        await self.twin.client.delete(served.partial(), namespace, target.name, propagation=change.propagation)
 
     async def _found(self, target: Target) -> tuple[ServedResource, str, Doc]:
         """The resource that a target means, and the object. Raises PlanError."""

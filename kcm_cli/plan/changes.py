@@ -73,9 +73,10 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """An object is deleted, its dependents in the background."""
+    """An object is deleted. propagation: ``Background``, ``Foreground`` or ``Orphan``, of its dependents."""
 
     target: Target
+    propagation: str = "Background"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from kcm_cli.api.resource import Resource
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import PartialObject
+from kcm_cli.machinery.times import format_time
 from kcm_cli.plan import (
     AddNode,
     Apply,
@@ -31,6 +32,7 @@ from kcm_cli.plan import (
     Delete,
     Drain,
     FailNode,
+    Metric,
     RemoveNode,
     Scale,
     SetImage,
@@ -58,12 +60,15 @@ from kcm_cli.sandbox.nodes import commands, shape
 from kcm_cli.sandbox.views import NODES, PODS, SimulatedPod
 from tests.places import ROOT
 from tests.plans.agreement import line_of
-from tests.plans.scenarios import POOL, Scenario, scenarios
+from tests.plans.metrics_api import MetricsApi
+from tests.plans.scenarios import POOL, Scenario, Tree, scenarios
 from tests.processes import Processes, free_port
 from tests.servers import TOKEN, real_server
 
 PLACE = ROOT / "tests" / "recorded" / "plans"
-BATCH = 14
+BATCH = 16
+_REQUESTED = 100
+"""Thousandths of a CPU that a pod of ``Space.template`` requests."""
 _USERS = "system:serviceaccount:kube-system:"
 _POLICY = """
 apiVersion: audit.k8s.io/v1
@@ -90,6 +95,7 @@ class Recorder:
         self.clock = clock
         self.audit = audit
         self.known = Discovery()
+        self.loads: dict[tuple[str, str], int] = {}
 
     async def batch(self, some: Sequence[Scenario]) -> None:
         self.known = await discover(self.client)
@@ -106,7 +112,14 @@ class Recorder:
             metadata: dict[str, object] = {"name": f"{one.name}-{number}", "labels": labels, "annotations": notes}
             await self.client.create(NODES, "", {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
         await self.clock.sleep(5)
+        for name, total in one.load:
+            self.loads[one.name, name] = total
+        seen: set[str] = set()
         for doc in one.setup:
+            key = f"{doc['kind']}/{doc['metadata']['name']}"
+            if key in seen:
+                await self.clock.sleep(20)  # a second version of it: the first has settled
+            seen.add(key)
             await self.send(Apply(doc), one.name)
 
     async def play(self, one: Scenario) -> None:
@@ -199,10 +212,39 @@ class Recorder:
             case Delete(target=target):
                 resource = self.resource(target)
                 await client.delete(
-                    resource, space if resource.namespaced else "", target.name, propagation="Background"
+                    resource, space if resource.namespaced else "", target.name, propagation=change.propagation
                 )
+            case Metric(name=name, percent=percent):
+                assert percent is not None
+                pods = [pod async for pod in self.pods(space, f"app={name}")]
+                self.loads[space, name] = round(len(pods) * _REQUESTED * percent / 100)
             case _:
                 raise AssertionError(change)
+
+    async def pods(self, space: str, selector: str) -> AsyncIterator[SimulatedPod]:
+        """Those that run."""
+        body = await self.client.list_page(PODS, space, label_selector=selector)
+        for raw in read_page(body).items or ():
+            pod = codec.decode(raw, SimulatedPod)
+            if pod.status.phase == "Running" and not pod.deleting:
+                yield pod
+
+    async def usage(self, space: str, selector: str) -> list[Tree]:
+        """What metrics.k8s.io says of the pods of a namespace: each load is shared by those that run."""
+        items: list[Tree] = []
+        for (namespace, name), total in self.loads.items():
+            if namespace != space:
+                continue
+            found = [pod async for pod in self.pods(space, f"app={name}")]
+            wanted = {pod.name async for pod in self.pods(space, selector)}
+            for pod in found:
+                if pod.name in wanted:
+                    metadata = {"name": pod.name, "namespace": space, "labels": dict(pod.labels)}
+                    usage = {"cpu": f"{round(total * 1e6 / len(found))}n"}
+                    containers = [{"name": "c", "usage": usage}]
+                    now = format_time(self.clock.now())
+                    items.append({"metadata": metadata, "timestamp": now, "window": "10s", "containers": containers})
+        return items
 
     def resource(self, target: Target) -> Resource[PartialObject]:
         served = resource_named(self.known, target.kind)
@@ -280,9 +322,12 @@ async def _run(url: str, folder: Path, audit: Path, some: Sequence[Scenario]) ->
     cluster = Cluster(transport, clock, random.Random(1), ClusterOptions(nodes=0))
     work = asyncio.ensure_future(cluster.run())
     recorder = Recorder(transport, clock, audit)
+    metrics = MetricsApi(recorder.usage)
+    await metrics.start(recorder.client, folder)
     for at in range(0, len(some), BATCH):
         await recorder.batch(some[at : at + BATCH])
     work.cancel()
+    await metrics.stop()
     await asyncio.gather(work, return_exceptions=True)
 
 

@@ -11,6 +11,7 @@ from kcm_cli.plan import (
     Delete,
     Drain,
     FailNode,
+    Metric,
     RemoveNode,
     Scale,
     SetImage,
@@ -24,7 +25,8 @@ SANDBOX = "sandbox.kcm.dev"
 
 @dataclass(frozen=True)
 class Scenario:
-    """nodes: zone letters, one for each node. ready_s: until things are quiet. watched_s: after the change."""
+    """nodes: zone letters, one for each node. ready_s: until things are quiet. watched_s: after the change.
+    load: the CPU that the pods of a Deployment use together before it, in thousandths."""
 
     name: str
     setup: tuple[Tree, ...]
@@ -32,6 +34,7 @@ class Scenario:
     nodes: str = "aa"
     ready_s: float = 20.0
     watched_s: float = 40.0
+    load: tuple[tuple[str, int], ...] = ()
 
 
 class Space:
@@ -89,6 +92,14 @@ class Space:
 
     def budget(self, name: str, **spec: Any) -> Tree:
         return self.doc("policy/v1", "PodDisruptionBudget", name, {"selector": {"matchLabels": {"app": name}}, **spec})
+
+    def autoscaler(self, name: str, *metrics: Tree, least: int = 2, most: int = 10, **spec: Any) -> Tree:
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+        whole = {"scaleTargetRef": target, "minReplicas": least, "maxReplicas": most, "metrics": list(metrics), **spec}
+        return self.doc("autoscaling/v2", "HorizontalPodAutoscaler", name, whole)
+
+    def load(self, name: str, percent: float) -> Metric:
+        return Metric(self.name, "Deployment", name, "cpu", percent=percent)
 
     def service(self, name: str, **spec: Any) -> Tree:
         return self.doc("v1", "Service", name, {"selector": {"app": name}, "ports": [{"port": 80}], **spec})
@@ -435,3 +446,420 @@ def node_added(s: Space) -> Made:
 @scenario(nodes="a")
 def node_added_for_daemon_set(s: Space) -> Made:
     return [s.daemon_set("agent", template=s.template("agent"))], [AddNode(s.node(1))]
+
+
+# -- more deployments
+
+
+@scenario()
+def roll_out_resumed(s: Space) -> Made:
+    held = s.deployment("web", 2, paused=True)
+    return [held], [Apply(s.deployment("web", 2, s.template("web", "app:2"), paused=False))]
+
+
+@scenario()
+def roll_out_all_at_once(s: Space) -> Made:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "100%", "maxUnavailable": "100%"}}
+    return [s.deployment("web", 4, strategy=strategy)], [SetImage(s.target("deploy", "web"), "app:2")]
+
+
+@scenario(watched_s=60.0)
+def roll_out_and_scale(s: Space) -> Made:
+    web = s.target("deploy", "web")
+    return [s.deployment("web", 4), s.budget("web", minAvailable=2)], [SetImage(web, "app:2"), Scale(web, 8)]
+
+
+@scenario()
+def roll_out_without_history(s: Space) -> Made:
+    return [s.deployment("web", 2, revisionHistoryLimit=0)], [SetImage(s.target("deploy", "web"), "app:2")]
+
+
+@scenario()
+def roll_out_of_an_image_that_cannot_be_named(s: Space) -> Made:
+    return [s.deployment("web", 3)], [SetImage(s.target("deploy", "web"), "App:?")]
+
+
+@scenario()
+def template_labels_only(s: Space) -> Made:
+    template = s.template("web")
+    template["metadata"]["labels"]["tier"] = "front"
+    return [s.deployment("web", 2), s.service("web")], [Apply(s.deployment("web", 2, template))]
+
+
+@scenario()
+def replica_set_of_a_deployment_deleted(s: Space) -> Made:
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "bare"}}, "template": s.template("bare")}
+    return [s.doc("apps/v1", "ReplicaSet", "bare", spec), s.deployment("web", 2)], [Delete(s.target("rs", "bare"))]
+
+
+@scenario()
+def delete_deployment_as_orphan(s: Space) -> Made:
+    return [s.deployment("web", 3)], [Delete(s.target("deploy", "web"), "Orphan")]
+
+
+@scenario()
+def delete_deployment_in_foreground(s: Space) -> Made:
+    return [s.deployment("web", 3), s.service("web")], [Delete(s.target("deploy", "web"), "Foreground")]
+
+
+@scenario()
+def delete_job_as_orphan(s: Space) -> Made:
+    return [s.job("work", {"run-time": "10m"}, completions=2, parallelism=2)], [
+        Delete(s.target("job", "work"), "Orphan")
+    ]
+
+
+@scenario()
+def pods_adopted(s: Space) -> Made:
+    pods = [s.doc("v1", "Pod", f"loose-{number}", s.template("web")["spec"]) for number in range(2)]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+    spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": s.template("web")}
+    return pods, [Apply(s.doc("apps/v1", "ReplicaSet", "web", spec))]
+
+
+@scenario()
+def pod_evicted_for_others(s: Space) -> Made:
+    first = s.template("low", cpu="3")
+    second = s.template("high", cpu="3", priorityClassName="system-cluster-critical")
+    return [s.deployment("low", 2, first)], [Apply(s.deployment("high", 1, second))]
+
+
+# -- autoscalers
+
+
+def _cpu(percent: int) -> Tree:
+    return {
+        "type": "Resource",
+        "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": percent}},
+    }
+
+
+@scenario(watched_s=100.0, load=(("web", 80),))
+def autoscaler_moved_up(s: Space) -> Made:
+    return [s.deployment("web", 2), s.autoscaler("web", _cpu(50))], [s.load("web", 180)]
+
+
+@scenario(watched_s=100.0, load=(("web", 320),))
+def autoscaler_moved_down(s: Space) -> Made:
+    down = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+    return [s.deployment("web", 8), s.autoscaler("web", _cpu(50), behavior=down)], [s.load("web", 10)]
+
+
+@scenario(watched_s=100.0, load=(("web", 80),))
+def autoscaler_at_its_limit(s: Space) -> Made:
+    return [s.deployment("web", 2), s.autoscaler("web", _cpu(50), most=3)], [s.load("web", 400)]
+
+
+@scenario(watched_s=100.0, load=(("web", 80),))
+def autoscaler_by_value_and_service(s: Space) -> Made:
+    value = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "50m"}}}
+    setup = [s.deployment("web", 2), s.service("web"), s.budget("web", maxUnavailable=1), s.autoscaler("web", value)]
+    return setup, [s.load("web", 150)]
+
+
+@scenario(watched_s=90.0, load=(("web", 80),))
+def autoscaler_applied(s: Space) -> Made:
+    return [s.deployment("web", 1), s.autoscaler("web", _cpu(50), least=1)], [
+        Apply(s.autoscaler("web", _cpu(50), least=4, most=8))
+    ]
+
+
+@scenario(watched_s=60.0, load=(("web", 80),))
+def autoscaler_against_a_scale(s: Space) -> Made:
+    return [s.deployment("web", 2), s.autoscaler("web", _cpu(50))], [Scale(s.target("deploy", "web"), 12)]
+
+
+# -- more stateful sets and daemon sets
+
+
+@scenario()
+def stateful_set_partition_lowered(s: Space) -> Made:
+    def set_(partition: int, image: str) -> Tree:
+        strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
+        return s.stateful_set("db", 3, s.template("db", image), updateStrategy=strategy)
+
+    return [set_(0, "app:1"), set_(2, "app:2")], [Apply(set_(0, "app:2"))]
+
+
+@scenario()
+def stateful_set_with_claims_deleted(s: Space) -> Made:
+    claim = {"metadata": {"name": "data"}, "spec": _claim()}
+    template = s.template("db", mounts=[{"name": "data", "mountPath": "/data"}])
+    policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
+    set_ = s.stateful_set("db", 3, template, volumeClaimTemplates=[claim], persistentVolumeClaimRetentionPolicy=policy)
+    return [set_], [Scale(s.target("sts", "db"), 1)]
+
+
+@scenario()
+def stateful_set_beyond_capacity(s: Space) -> Made:
+    return [s.stateful_set("db", 1, s.template("db", cpu="3"))], [Scale(s.target("sts", "db"), 4)]
+
+
+@scenario(watched_s=60.0)
+def stateful_set_that_hangs(s: Space) -> Made:
+    bad = s.template("db", "app:2", notes={"ready-delay": "never"})
+    return [s.stateful_set("db", 3)], [Apply(s.stateful_set("db", 3, bad))]
+
+
+@scenario()
+def delete_stateful_set_as_orphan(s: Space) -> Made:
+    return [s.stateful_set("db", 2)], [Delete(s.target("sts", "db"), "Orphan")]
+
+
+@scenario(nodes="aaa")
+def daemon_set_with_surge(s: Space) -> Made:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    return [s.daemon_set("agent", updateStrategy=strategy)], [SetImage(s.target("ds", "agent"), "app:2")]
+
+
+@scenario()
+def daemon_set_on_delete(s: Space) -> Made:
+    return [s.daemon_set("agent", updateStrategy={"type": "OnDelete"})], [SetImage(s.target("ds", "agent"), "app:2")]
+
+
+@scenario(nodes="aaa", watched_s=90.0)
+def node_of_daemon_set_removed(s: Space) -> Made:
+    return [s.daemon_set("agent"), s.deployment("web", 3)], [RemoveNode(s.node(1))]
+
+
+@scenario()
+def delete_daemon_set_in_foreground(s: Space) -> Made:
+    return [s.daemon_set("agent")], [Delete(s.target("ds", "agent"), "Foreground")]
+
+
+@scenario()
+def new_controller_of_replicas(s: Space) -> Made:
+    spec = {"replicas": 2, "selector": {"app": "web"}, "template": s.template("web")}
+    return [s.service("web")], [Apply(s.doc("v1", "ReplicationController", "web", spec))]
+
+
+# -- more jobs
+
+
+@scenario(watched_s=60.0)
+def job_that_fails_by_policy(s: Space) -> Made:
+    rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}
+    job = s.job("work", {"run-time": "2s", "exit-code": "3"}, backoffLimit=6, podFailurePolicy={"rules": [rule]})
+    return [s.deployment("web", 1)], [Apply(job)]
+
+
+@scenario(watched_s=60.0)
+def job_that_fails_by_index(s: Space) -> Made:
+    notes = {"run-time": "2s", "exit-code": "1"}
+    more = {"completionMode": "Indexed", "backoffLimitPerIndex": 0, "maxFailedIndexes": 2}
+    return [s.deployment("web", 1)], [Apply(s.job("work", notes, completions=2, parallelism=2, **more))]
+
+
+@scenario()
+def job_with_success_policy(s: Space) -> Made:
+    policy = {"rules": [{"succeededIndexes": "0"}]}
+    more = {"completionMode": "Indexed", "successPolicy": policy}
+    return [s.deployment("web", 1)], [Apply(s.job("work", completions=3, parallelism=1, **more))]
+
+
+@scenario(watched_s=60.0)
+def job_past_its_deadline(s: Space) -> Made:
+    job = s.job("work", {"run-time": "10m"}, completions=2, parallelism=2, activeDeadlineSeconds=10)
+    return [s.deployment("web", 1)], [Apply(job)]
+
+
+@scenario()
+def job_suspended(s: Space) -> Made:
+    notes = {"run-time": "10m"}
+    running = s.job("work", notes, completions=2, parallelism=2, suspend=False)
+    return [running], [Apply(s.job("work", notes, completions=2, parallelism=2, suspend=True))]
+
+
+@scenario(watched_s=60.0)
+def job_drained(s: Space) -> Made:
+    return [s.job("work", {"run-time": "10m"}, completions=2, parallelism=2)], [Drain(s.node(1))]
+
+
+@scenario(watched_s=60.0)
+def job_drained_and_ignored(s: Space) -> Made:
+    rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    more = {"podFailurePolicy": {"rules": [rule]}, "backoffLimit": 0, "podReplacementPolicy": "Failed"}
+    return [s.job("work", {"run-time": "10m"}, completions=2, parallelism=2, **more)], [Drain(s.node(1))]
+
+
+@scenario(watched_s=200.0)
+def cron_job_that_forbids(s: Space) -> Made:
+    job = s.cron_job("tick", "* * * * *", concurrencyPolicy="Forbid")
+    job["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["annotations"] = {f"{SANDBOX}/run-time": "90s"}
+    return [s.deployment("web", 1)], [Apply(job)]
+
+
+@scenario(watched_s=130.0)
+def cron_job_suspended(s: Space) -> Made:
+    return [s.cron_job("tick", "* * * * *", suspend=False)], [Apply(s.cron_job("tick", "* * * * *", suspend=True))]
+
+
+@scenario(watched_s=130.0)
+def cron_job_resumed(s: Space) -> Made:
+    return [s.cron_job("tick", "* * * * *", suspend=True)], [Apply(s.cron_job("tick", "* * * * *", suspend=False))]
+
+
+@scenario(watched_s=190.0)
+def cron_job_of_failures(s: Space) -> Made:
+    job = s.cron_job("tick", "* * * * *", failedJobsHistoryLimit=1)
+    spec = job["spec"]["jobTemplate"]["spec"]
+    spec["backoffLimit"] = 0
+    spec["template"]["metadata"]["annotations"] = {f"{SANDBOX}/run-time": "2s", f"{SANDBOX}/exit-code": "1"}
+    return [s.deployment("web", 1)], [Apply(job)]
+
+
+@scenario()
+def delete_cron_job(s: Space) -> Made:
+    job = s.cron_job("tick", "* * * * *")
+    job["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["annotations"] = {f"{SANDBOX}/run-time": "10m"}
+    return [job], [Delete(s.target("cronjob", "tick"))]
+
+
+# -- more of nodes
+
+
+@scenario()
+def node_cordoned(s: Space) -> Made:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": s.node(1)}, "spec": {"unschedulable": True}}
+    return [s.deployment("web", 2), s.daemon_set("agent")], [Apply(node), Scale(s.target("deploy", "web"), 6)]
+
+
+@scenario(watched_s=60.0)
+def node_tainted(s: Space) -> Made:
+    taint = {"key": "example.com/away", "effect": "NoExecute"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": s.node(1)}, "spec": {"taints": [taint]}}
+    return [s.deployment("web", 4), s.daemon_set("agent")], [Apply(node)]
+
+
+@scenario(nodes="aa", watched_s=60.0)
+def drain_with_volumes(s: Space) -> Made:
+    claim = {"metadata": {"name": "data"}, "spec": _claim()}
+    template = s.template("db", mounts=[{"name": "data", "mountPath": "/data"}])
+    return [s.stateful_set("db", 2, template, volumeClaimTemplates=[claim])], [Drain(s.node(1))]
+
+
+@scenario(nodes="aa")
+def drain_of_unhealthy_pods(s: Space) -> Made:
+    template = s.template("web", notes={"ready-delay": "never"})
+    budget = s.budget("web", minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
+    return [s.deployment("web", 2, template), budget], [Drain(s.node(1))]
+
+
+@scenario(nodes="aa")
+def drain_of_unhealthy_pods_blocked(s: Space) -> Made:
+    template = s.template("web", notes={"ready-delay": "never"})
+    budget = s.budget("web", minAvailable=1, unhealthyPodEvictionPolicy="IfHealthyBudget")
+    return [s.deployment("web", 2, template), budget], [Drain(s.node(1))]
+
+
+@scenario(nodes="aabbcc", watched_s=110.0)
+def zone_of_three_lost(s: Space) -> Made:
+    spread = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
+    spread["labelSelector"] = {"matchLabels": {"app": "web"}}
+    setup = [
+        s.deployment("web", 6, s.template("web", topologySpreadConstraints=[spread])),
+        s.service("web"),
+        s.budget("web", maxUnavailable=1),
+        s.stateful_set("db", 3),
+        s.daemon_set("agent"),
+    ]
+    return setup, [FailNode(s.node(1)), FailNode(s.node(2))]
+
+
+@scenario(nodes="aaa", watched_s=110.0)
+def node_lost_with_jobs_and_volumes(s: Space) -> Made:
+    claim = {"metadata": {"name": "data"}, "spec": _claim()}
+    template = s.template("db", mounts=[{"name": "data", "mountPath": "/data"}])
+    setup = [
+        s.stateful_set("db", 3, template, volumeClaimTemplates=[claim]),
+        s.job("work", {"run-time": "10m"}, completions=3, parallelism=3),
+    ]
+    return setup, [FailNode(s.node(1))]
+
+
+# -- services, budgets, quotas, volumes and namespaces
+
+
+@scenario()
+def service_without_selector(s: Space) -> Made:
+    service = s.service("outer")
+    service["spec"].pop("selector")
+    subsets = [{"addresses": [{"ip": "192.0.2.7"}], "ports": [{"port": 80}]}]
+    endpoints = s.doc("v1", "Endpoints", "outer", subsets=subsets)
+    return [s.deployment("web", 1)], [Apply(service), Apply(endpoints)]
+
+
+@scenario()
+def service_of_unready_pods(s: Space) -> Made:
+    template = s.template("web", notes={"ready-delay": "never"})
+    headless = s.service("web", clusterIP="None", publishNotReadyAddresses=True)
+    return [s.deployment("web", 2, template)], [Apply(headless)]
+
+
+@scenario()
+def budget_changed(s: Space) -> Made:
+    return [s.deployment("web", 3), s.budget("web", minAvailable=1)], [Apply(s.budget("web", minAvailable=3))]
+
+
+@scenario()
+def quota_added(s: Space) -> Made:
+    quota = s.doc("v1", "ResourceQuota", "few", {"hard": {"pods": "3", "count/services": "2"}})
+    return [s.deployment("web", 3), s.service("web")], [Apply(quota), Scale(s.target("deploy", "web"), 4)]
+
+
+@scenario()
+def limit_range_added(s: Space) -> Made:
+    limits = [{"type": "Container", "max": {"cpu": "50m"}}]
+    change = [Apply(s.doc("v1", "LimitRange", "small", {"limits": limits})), Scale(s.target("deploy", "web"), 3)]
+    return [s.deployment("web", 2)], change
+
+
+@scenario()
+def claim_in_use_deleted(s: Space) -> Made:
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    template = s.template("web", mounts=[{"name": "data", "mountPath": "/data"}], volumes=[volume])
+    claim = s.doc("v1", "PersistentVolumeClaim", "data", _claim())
+    return [claim, s.deployment("web", 1, template)], [Delete(s.target("pvc", "data"))]
+
+
+@scenario()
+def claim_and_pod_deleted(s: Space) -> Made:
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    template = s.template("web", mounts=[{"name": "data", "mountPath": "/data"}], volumes=[volume])
+    claim = s.doc("v1", "PersistentVolumeClaim", "data", _claim())
+    return [claim, s.deployment("web", 1, template)], [
+        Delete(s.target("deploy", "web")),
+        Delete(s.target("pvc", "data")),
+    ]
+
+
+@scenario(watched_s=60.0)
+def delete_namespace_with_everything(s: Space) -> Made:
+    claim = {"metadata": {"name": "data"}, "spec": _claim()}
+    template = s.template("db", mounts=[{"name": "data", "mountPath": "/data"}])
+    setup = [
+        s.stateful_set("db", 2, template, volumeClaimTemplates=[claim]),
+        s.daemon_set("agent"),
+        s.cron_job("tick", "0 0 1 1 *"),
+        s.budget("db", minAvailable=1),
+        s.doc("v1", "ResourceQuota", "few", {"hard": {"pods": "30"}}),
+    ]
+    return setup, [Delete(Target("namespace", s.name))]
+
+
+@scenario(watched_s=60.0)
+def delete_namespace_with_held_pod(s: Space) -> Made:
+    pod = s.doc("v1", "Pod", "held", s.template("held")["spec"])
+    pod["metadata"]["finalizers"] = ["example.com/hold"]
+    return [pod], [Delete(Target("namespace", s.name))]
+
+
+@scenario()
+def service_account_deleted(s: Space) -> Made:
+    return [s.deployment("web", 1)], [Delete(s.target("serviceaccount", "default"))]
+
+
+@scenario()
+def pod_deleted(s: Space) -> Made:
+    return [s.stateful_set("db", 2), s.budget("db", minAvailable=1)], [Delete(s.target("pod", "db-0"))]

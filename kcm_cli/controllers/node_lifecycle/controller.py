@@ -9,11 +9,11 @@ upstream: pkg/controller/nodelifecycle
 
 import asyncio
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 
-from kcm_cli.api.coordination import LEASES
+from kcm_cli.api.coordination import LEASES, Lease
 from kcm_cli.api.core import NODES, PODS, Condition, Node, Pod
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_lifecycle import plan
@@ -53,6 +53,15 @@ ATTEMPTS = 5
 RETRY_S = 0.02
 
 
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """A node that was ready when it was last looked at, with its Lease then. zone: None where it is in none."""
+
+    node: Node
+    lease: Lease | None
+    zone: str | None
+
+
 class NodeLifecycleController:
     """Node keys are names, pod keys namespace/name."""
 
@@ -67,6 +76,7 @@ class NodeLifecycleController:
         self._metrics = NodeMetrics(context.metrics)
         self._known: dict[str, Node] = {}
         self._health: dict[str, Health] = {}
+        self._steady: dict[str, Steady] = {}
         self._zones: dict[str, ZoneState] = {}
         self._queues: dict[str, ZoneQueue] = {}
         self._retry: set[str] = set()
@@ -95,6 +105,7 @@ class NodeLifecycleController:
 
     def _forget(self, node: Node) -> None:
         self._health.pop(node.name, None)
+        self._steady.pop(node.name, None)
         self._retry.discard(node.name)
         for queue in self._queues.values():
             queue.remove(node.name)
@@ -123,7 +134,9 @@ class NodeLifecycleController:
     async def look(self) -> None:
         """Look at all nodes once. A node whose health could not be written is left out of its zone."""
         nodes = self._nodes.store.list()
-        for node in nodes:
+        zones: dict[str, list[Condition | None]] = {}
+        others = [node for node in nodes if not self._stays(node, zones)]
+        for node in others:
             if node.name not in self._known:
                 await self._register(node)
             self._queue_of(node)
@@ -131,13 +144,28 @@ class NodeLifecycleController:
             gone = self._known.pop(name)
             self._forget(gone)  # again: the last look may have been under way when it went
             self._tell(gone, "RemovingNode", f"Removing Node {name} from Controller")
-        zones: dict[str, list[Condition | None]] = {}
 
         async def look_at(node: Node) -> None:
             await self._look_at(node, zones)
 
-        await for_each(self._name, nodes, look_at, workers=NODE_WORKERS)
+        await for_each(self._name, others, look_at, workers=NODE_WORKERS)
         await self._disruption(zones, nodes)
+
+    def _stays(self, node: Node, zones: dict[str, list[Condition | None]]) -> bool:
+        """Whether a node was ready at the last look, and neither it nor its Lease has changed since: nothing is to do
+        but to enter it into its zone, as long as it is not silent for too long."""
+        steady, health = self._steady.get(node.name), self._health.get(node.name)
+        if steady is None or health is None or steady.node is not node or steady.lease is not self._lease(node):
+            return False
+        if silent(health, self._periods, self._clock.monotonic()):
+            return False
+        if steady.zone is not None:
+            zones.setdefault(steady.zone, []).append(health.ready)
+        self._metrics.one_node(0.0)
+        return True
+
+    def _lease(self, node: Node) -> Lease | None:
+        return self._leases.store.get(f"{LEASE_NAMESPACE}/{node.name}")
 
     async def _register(self, node: Node) -> None:
         self._known[node.name] = node
@@ -148,6 +176,7 @@ class NodeLifecycleController:
     async def _look_at(self, node: Node, zones: dict[str, list[Condition | None]]) -> None:
         """Update one node's health and enter its Ready condition into its zone."""
         started = self._clock.monotonic()
+        seen, lease = node, self._lease(node)
         try:
             node, before, ready = await self._update_health(node)
             if plan.EXCLUDED not in node.labels:
@@ -155,6 +184,9 @@ class NodeLifecycleController:
             if ready is not None:
                 await self._try_evict_by(node, ready)
                 await self._pods_follow(node, ready, before)
+                if node is seen and before == ready and plan.is_settled(node, ready):
+                    zone = plan.zone_of(node) if plan.EXCLUDED not in node.labels else None
+                    self._steady[node.name] = Steady(node, lease, zone)
         finally:
             self._metrics.one_node(self._clock.monotonic() - started)
 
@@ -176,7 +208,7 @@ class NodeLifecycleController:
 
     async def _try_update_health(self, node: Node) -> tuple[Node, Condition | None, Condition | None]:
         now = Moment(self._clock.now(), self._clock.monotonic())
-        lease = self._leases.store.get(f"{LEASE_NAMESPACE}/{node.name}")
+        lease = self._lease(node)
         renewed = (lease.spec.renew_time or "") if lease is not None else ""
         health = self._health[node.name] = heard(self._health.get(node.name), node, renewed, now)
         before = find(node.status.conditions, READY)

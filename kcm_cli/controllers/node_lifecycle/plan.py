@@ -80,6 +80,11 @@ def eviction_key(ready: Condition) -> str | None:
     return {"False": NOT_READY, "Unknown": UNREACHABLE}.get(ready.status)
 
 
+def is_settled(node: Node, ready: Condition) -> bool:
+    """Whether a node is ready and has no taint that says otherwise."""
+    return ready.status == "True" and not any(has_taint(node, key) for key in (NOT_READY, UNREACHABLE))
+
+
 def missing_labels(node: Node) -> dict[str, str]:
     """The old names of labels that have to follow the new ones."""
     labels = node.labels

@@ -1,19 +1,19 @@
 """Marks a pod of a silent node as not ready.
 
-Not an update of the whole status as upstream's, whose client would drop what it does not know: a patch of the one
-condition, with the version as precondition, so that what has been written meanwhile stays.
+An update of the whole status, as upstream's, but of the pod as the server has it: what this client does not know stays.
 
 upstream: pkg/controller/util/node/controller_utils.go#MarkPodsNotReady
 """
 
 from datetime import datetime
+from typing import Any
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Recorder
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
-from kcm_cli.planning.actions import STRATEGIC_MERGE, Notice, ref_to
+from kcm_cli.planning.actions import Notice, ref_to
 from kcm_cli.planning.pods import ready_condition
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.transport import RequestError
@@ -27,12 +27,11 @@ async def mark_not_ready(client: Door, recorder: Recorder, pod: Pod, now: dateti
     known = ready_condition(pod)
     if known is None or known.status == "False":
         return
-    condition = {"type": "Ready", "status": "False", "lastTransitionTime": format_time(now)}
-    metadata = {"uid": pod.uid, "resourceVersion": pod.metadata.resource_version}
-    body: Doc = {"metadata": metadata, "status": {"conditions": [condition]}}
     failed: RequestError | None = None
     try:
-        await client.patch(PODS, pod.namespace, pod.name, body, content_type=STRATEGIC_MERGE, subresource="status")
+        doc = await client.get_doc(PODS, pod.namespace, pod.name)
+        _set_not_ready(doc, pod.metadata.resource_version, format_time(now))
+        await client.update(PODS, pod.namespace, pod.name, doc, subresource="status")
     except NotFound:
         return
     except RequestError as error:
@@ -40,3 +39,14 @@ async def mark_not_ready(client: Door, recorder: Recorder, pod: Pod, now: dateti
     recorder.emit(Notice(ref_to(PODS, pod), "Warning", "NodeNotReady", "Node is not ready"))
     if failed is not None:
         raise failed
+
+
+def _set_not_ready(doc: Doc, version: str, now: str) -> None:
+    """version: of the pod that was decided on, which the server is to refuse where it has another one by now."""
+    metadata, status = doc.get("metadata"), doc.get("status")
+    if isinstance(metadata, dict):
+        metadata["resourceVersion"] = version
+    conditions: Any = status.get("conditions") if isinstance(status, dict) else None
+    for condition in conditions if isinstance(conditions, list) else ():
+        if isinstance(condition, dict) and condition.get("type") == "Ready":
+            condition |= {"status": "False", "lastTransitionTime": now}

@@ -30,7 +30,7 @@ QUARANTINE_S = 40.0
 PARALLEL = 50
 CHUNK = 500
 """So many pods are looked at, or sorted, before others may run."""
-NODE = "node"
+NODE, FATE = "node", "fate"
 _ORPHANED: Doc = {
     "type": DISRUPTION_TARGET,
     "status": "True",
@@ -52,6 +52,7 @@ class PodGarbageCollector:
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
         self._pods = context.cache(PODS)
         self._pods.store.add_index(NODE, by_node)
+        self._pods.store.add_index(FATE, plan.fates)
         self._nodes = context.cache(NODES)
         labels = ("namespace", "reason")
         self._deleted = context.metrics.counter(
@@ -62,11 +63,13 @@ class PodGarbageCollector:
         )
 
     async def sweep(self) -> None:
-        """Look at all pods once. Failures are logged and counted; the next sweep tries again."""
+        """Look at all pods that may go. Failures are logged and counted; the next sweep tries again."""
         terminated, out_of_service, unscheduled = _Oldest(), _Oldest(), list[Pod]()
-        for number, pod in enumerate(self._pods.store.list(), 1):
-            if plan.is_terminated(pod):
-                terminated.add(pod)
+        for number, pod in enumerate(self._pods.store.by_index(FATE, plan.ENDED), 1):
+            terminated.add(pod)
+            if number % CHUNK == 0:
+                await asyncio.sleep(0)
+        for number, pod in enumerate(self._pods.store.by_index(FATE, plan.LEAVING), 1):
             if plan.is_out_of_service(pod, self._nodes.store.get):
                 out_of_service.add(pod)
             if plan.is_unscheduled(pod):

@@ -13,6 +13,9 @@ from kcm_cli.planning import nodes
 from kcm_cli.planning.nodes import is_ready
 
 
+ENDED, LEAVING = "ended", "leaving"
+
+
 class Reason(Enum):
     """Why a pod is removed; the value labels the metrics."""
 
@@ -20,6 +23,13 @@ class Reason(Enum):
     OUT_OF_SERVICE = "out-of-service"
     ORPHANED = "orphaned"
     UNSCHEDULED = "unscheduled"
+
+
+def fates(pod: Pod) -> tuple[str, ...]:
+    """Index: ``ENDED`` for a pod that has, ``LEAVING`` for one that is being deleted; nothing for those that stay."""
+    if not pod.deleting:
+        return (ENDED,) if is_terminated(pod) else ()
+    return (ENDED, LEAVING) if is_terminated(pod) else (LEAVING,)
 
 
 def is_terminated(pod: Pod) -> bool:

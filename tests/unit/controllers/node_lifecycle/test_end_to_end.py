@@ -343,7 +343,7 @@ def test_a_zone_knows_of_a_silent_node_whose_pods_cannot_be_written(play):
             await world.pod(f"p{number}")
         await world.wait(10)
         transport = Refusing(
-            world.server.transport(), lambda request: request.method == "PATCH" and "/pods/" in request.path
+            world.server.transport(), lambda request: request.method == "PUT" and "/pods/" in request.path
         )
         for name in await names(world):
             await world.patch(NODES, name, {"metadata": {"labels": {"topology.kubernetes.io/zone": "one"}}})
