@@ -39,8 +39,6 @@ from kcm_cli.sandbox.scheduler.requests import amounts, of_pod
 from kcm_cli.sandbox.scheduler.scheduler import NAME as DEFAULT_SCHEDULER
 from kcm_cli.sandbox.views import SimulatedNode, SimulatedPod
 
-START_S = 5.0
-"""How long a twin lives before the change, for its caches to fill."""
 _THRESHOLDS = 100_000, 20, 100
 _UNSHOWN = frozenset((GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "events")))
 Key = tuple[GVR, str, str]
@@ -49,9 +47,10 @@ Key = tuple[GVR, str, str]
 @dataclass(slots=True)
 class Outcome:
     """How a run ended. finals: the objects that were written to, as they are in the end, None for those that are gone.
-    initial: those of them that were in the snapshot, as they were. writes: those after the change only, with their
-    times counted from it, in an audit all."""
+    initial: those of them that were in the snapshot, as they were. writes: all, those before the change included, which
+    is at ``since_s``."""
 
+    since_s: float
     writes: list[Write]
     events: list[Emitted]
     happenings: list[Happening]
@@ -126,7 +125,7 @@ class _Life:
 
     async def begin(self) -> None:
         """Let caches fill."""
-        await self.twin.clock.sleep(START_S)
+        await self.twin.settle()
 
     async def lead(self, changes: tuple[Change, ...]) -> Outcome:
         """Make the changes and let the horizon pass. Raises PlanError."""
@@ -157,6 +156,7 @@ def _outcome(twin: Twin, observer: Observer, applying: Applying) -> Outcome:
         finals[gvr, space, name] = stored.data if stored is not None else None
     problems = [*applying.refusals, *_problems(twin, observer, applying)]
     return Outcome(
+        since_s=observer.since_s,
         writes=twin.written.writes,
         events=list(twin.written.events.values()),
         happenings=observer.happenings(),

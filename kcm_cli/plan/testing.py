@@ -9,7 +9,6 @@ from kcm_cli.component.virtual import run
 from kcm_cli.plan.answer import Answer
 from kcm_cli.plan.changes import Change, Options
 from kcm_cli.plan.files import load
-from kcm_cli.plan.outcome import START_S
 from kcm_cli.plan.planning import configured, plan
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.twin import Twin
@@ -44,7 +43,7 @@ class TwinOf:
 
         async def whole() -> T:
             async with Twin(self.snapshot, configured(self.options.flags), self.options.seeds[0]) as twin:
-                await twin.clock.sleep(START_S)
+                await twin.settle()
                 return await story(twin)
 
         return run(whole())

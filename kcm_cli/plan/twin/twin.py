@@ -20,7 +20,7 @@ from kcm_cli.manager.controllers import RunContext, choose, run_controllers
 from kcm_cli.plan.kinds import CUSTOM, DEFINITIONS, NEEDS
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.loading import Loaded
-from kcm_cli.plan.twin.metrics import Discoverable, FrozenMetrics
+from kcm_cli.plan.twin.metrics import AUTOSCALERS, Discoverable, FrozenMetrics
 from kcm_cli.plan.twin.nodes import HEARTBEAT_S, TwinAgents
 from kcm_cli.plan.twin.pods import Learned
 from kcm_cli.plan.twin.storage import TwinStorage
@@ -49,8 +49,10 @@ USER = "kubectl"
 KUBELET, SCHEDULER, STORAGE = "kubelet", "kube-scheduler", "csi"
 SIMULATED = frozenset((KUBELET, SCHEDULER, STORAGE, USER))
 """The clients that are no controllers."""
-SYNCED_S = 1.0
-"""How much of a twin's time its caches are given to fill."""
+LATENCY_S = 0.002, 0.006
+"""How long a request takes, between the two: in no time at all, several steps of a controller look like one."""
+START_S, MARGIN_S = 5.0, 2.0
+"""How much of a twin's time its caches are given to fill, and what its autoscalers' first look may take."""
 _GROUPS = ("system:masters", "system:authenticated")
 
 
@@ -63,7 +65,8 @@ class Twin:
         self.rng = random.Random(seed)
         self.loaded = Loaded(snapshot)
         self.store = Store(self.loaded)
-        self.written = Written(self.clock.monotonic)
+        latency = self._rng()
+        self.written = Written(self.clock.monotonic, lambda: self.clock.sleep(latency.uniform(*LATENCY_S)))
         self.learned = Learned(snapshot)
         self.metrics = FrozenMetrics(self.store, self.clock)
         self._config = config
@@ -91,6 +94,12 @@ class Twin:
         self._tasks: Tasks | None = None
         self._stop = asyncio.Event()
         self.failed: list[tuple[str, BaseException]] = []
+
+    async def settle(self) -> None:
+        """Let caches fill, and autoscalers look once: what they remember is what they saw before any change."""
+        looks_s = self._config.component.horizontal_pod_autoscaler.sync_period_s
+        has_any = bool(self.store.list(AUTOSCALERS))
+        await self.clock.sleep(max(START_S, looks_s + MARGIN_S) if has_any else START_S)
 
     @property
     def left_out(self) -> dict[str, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 Events are counted and answered here: nothing in a twin reads them, and they would be a third of all requests.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -62,6 +62,7 @@ class Written:
     """All writes of a run, in order."""
 
     now: Callable[[], float]
+    pause: Callable[[], Awaitable[object]]
     writes: list[Write] = field(default_factory=list)
     events: dict[str, Emitted] = field(default_factory=dict)
 
@@ -117,10 +118,12 @@ class Watched:
     async def send(self, request: Request) -> Response:
         if request.method in _READS:
             measured = self._metrics.answer(request) if self._metrics is not None else None
+            await self._written.pause()
             return measured or await self._transport.send(request)
         info, _ = resolve(request.method, request.path, dict(request.query))
         if info.plural == "events" and info.verb in ("create", "patch"):
             return self._event(request, info.name)
+        await self._written.pause()
         response = await self._transport.send(request)
         answer = _answer(response.body)
         meta = answer.metadata or _Meta()
