@@ -47,7 +47,14 @@ FLAGS = FlagSet(
         Flag("for", DURATION, PLAN_S, "How far to look ahead; 10m without a change.", _VIEW, unit=""),
         Flag("seeds", INT, 1, "How many times to run it, with other random choices.", _VIEW),
         Flag("namespace", STRING, "", "The namespace of names without one; nothing else is shown.", _VIEW, "n"),
-        Flag("selector", STRING, "", "Show the final difference of objects with these labels only.", _VIEW, "l"),
+        Flag(
+            "selector",
+            STRING,
+            "",
+            "Show only what is about objects with these labels, or whose owners have them.",
+            _VIEW,
+            "l",
+        ),
         Flag("controllers", STRING, "", "Which controllers run, as the manager's --controllers.", _VIEW),
         Flag(
             "flags-from",

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from kcm_cli.cli.plan_text import headline, told, verdict, when
+from kcm_cli.cli.plan_text import headline, told, verdict, when, written
 from kcm_cli.plan.answer import Answer, Difference
 
 _MOST = 50
-_SIGNS = {"created": "+", "kept": "+", "changed": "~", "deleted": "-", "missing": "-"}
+_SIGNS = {"created": "+", "kept": "+", "changed": "~", "deleted": "-", "missing": "-", "replaced": "±"}
 
 
 def markdown(answer: Answer) -> str:
@@ -29,14 +29,19 @@ def _lines(answer: Answer) -> Iterator[str]:
             yield f"| {problem.kind} | {_code(str(problem.about))} | {_plain(problem.text)}{already}{runs} |"
     if answer.assumed:
         yield ""
-        yield from (f"- ⚠️ {_plain(line)}" for line in answer.assumed)
+        yield from (f"- ⚠️ assumed: {_plain(line)}" for line in answer.assumed)
+    for risk in answer.risks:
+        yield ""
+        yield f"⚠️ {_plain(risk.text)}:"
+        yield ""
+        yield from (f"- {one.kind} {_code(str(one.about))}: {_plain(one.text)}" for one in risk.problems)
     yield from _folded("What happens", [f"`{when(one)}` {_plain(told(one))}" for one in answer.timeline])
     yield from _folded("What is different in the end", [_difference(one) for one in answer.differences])
     audit = [
         f"{one.controller}: {one.verb} {one.resource} {_code(str(one.about))} ×{one.count}" for one in answer.audit
     ]
     yield from _folded("What would be written", audit)
-    writes = [f"{one.controller}: {one.verb} {one.resource}: {one.before} → {one.count}" for one in answer.writes]
+    writes = [f"{name}: {verb} {what}: {before} → {now}" for (name, verb, what), (before, now, _) in written(answer)]
     yield from _folded("Writes of controllers", writes)
     yield from _folded(
         "Not in every run", [f"{one.seeds} of {answer.seeds}: {_plain(one.text)}" for one in answer.varies]

@@ -20,8 +20,19 @@ _SIGNS = {
     "changed": ("~", "yellow"),
     "deleted": ("-", "red"),
     "missing": ("-", "red"),
+    "replaced": ("±", "yellow"),
 }
-_QUIET_KINDS = frozenset(("Endpoints", "EndpointSlice", "ControllerRevision"))
+_COUNTED = {
+    "pending": ("workload has Pending pods", "workloads have Pending pods"),
+    "stuck": ("does not get done", "do not get done"),
+    "pdb": ("eviction is blocked by a disruption budget", "evictions are blocked by disruption budgets"),
+    "quota": ("workload is over its quota", "workloads are over their quotas"),
+    "refused": ("change is refused", "changes are refused"),
+    "image": ("image cannot be pulled", "images cannot be pulled"),
+    "failed": ("job fails", "jobs fail"),
+    "drain": ("drain needs a flag", "drains need a flag"),
+}
+_QUIET_KINDS = frozenset(("Endpoints", "EndpointSlice", "ControllerRevision", "IPAddress"))
 """What follows from pods; counted only."""
 
 
@@ -40,9 +51,11 @@ def _sections(answer: Answer) -> Iterator[RenderableType]:
     for line in answer.changes:
         yield Text(f"  {line}")
     yield Text("")
-    yield Text(verdict(answer), style="bold red" if _fresh(answer) else "bold green")
+    yield Text(
+        verdict(answer), style="bold red" if _fresh(answer) else f"bold {'yellow' if answer.assumed else 'green'}"
+    )
     yield from _section("Problems", [_problem(one, answer) for one in answer.problems])
-    yield from _section("Assumed", [Text(line, style="yellow") for line in answer.assumed])
+    yield from _section("Check this first", list(_risks(answer)))
     if not answer.changes:
         yield from _audit(answer)
     yield from _section("What happens", [_happening(one) for one in answer.timeline])
@@ -68,7 +81,7 @@ def verdict(answer: Answer) -> str:
     """The answer in a line."""
     fresh = _fresh(answer)
     if fresh:
-        counts = ", ".join(f"{len(list(group))} {kind}" for kind, group in groupby(fresh, key=lambda one: one.kind))
+        counts = ", ".join(_counted(kind, len(list(group))) for kind, group in groupby(fresh, key=lambda one: one.kind))
         plural = "s" if len(fresh) > 1 else ""
         return f"{len(fresh)} problem{plural}: {counts}"
     if not answer.changes:
@@ -77,7 +90,15 @@ def verdict(answer: Answer) -> str:
         return f"{sum(one.count for one in answer.audit)} writes besides {answer.routine} of routine."
     if not answer.differences:
         return "Nothing ends differently."
-    return f"The change brings no problems{', if what is assumed holds' if answer.assumed else ''}."
+    if answer.assumed:
+        holds = answer.assumed[0] if len(answer.assumed) == 1 else f"{len(answer.assumed)} assumptions hold"
+        return f"The change brings no problems, if {holds}."
+    return "The change brings no problems."
+
+
+def _counted(kind: str, count: int) -> str:
+    one, several = _COUNTED.get(kind, (kind, kind))
+    return f"{count} {one if count == 1 else several}"
 
 
 def _fresh(answer: Answer) -> list[Problem]:
@@ -94,6 +115,16 @@ def _section(title: str, lines: list[Text]) -> Iterator[RenderableType]:
             yield Text("  ").append_text(part)
     if len(lines) > _MOST:
         yield Text(f"  and {len(lines) - _MOST} more (-o json has all)", style="dim")
+
+
+def _risks(answer: Answer) -> Iterator[Text]:
+    """What is assumed, then what goes wrong if it does not hold."""
+    for line in answer.assumed:
+        yield Text(f"assumed: {line}", style="yellow")
+    for risk in answer.risks:
+        yield Text(f"{risk.text}:", style="yellow")
+        for problem in risk.problems:
+            yield Text("  ").append_text(_problem(problem, answer))
 
 
 def _problem(problem: Problem, answer: Answer) -> Text:
@@ -175,7 +206,7 @@ def _differences(answer: Answer) -> Iterator[Text]:
         about = Object(owner_kind, namespace, owner_name)
         yield Text(f"{sign} {count} {kind}{'s' if count > 1 else ''} of {about}", style=style)
     if quiet:
-        yield Text(f"~ {quiet} endpoints, slices and revisions follow", style="dim")
+        yield Text(f"~ {quiet} of Endpoints, EndpointSlices, ControllerRevisions and IPAddresses follow", style="dim")
 
 
 def _difference(one: Difference) -> Text:
@@ -246,17 +277,19 @@ def _moved(before: int, after: int) -> str:
     return f"{after}" if before == after else f"{before} → {after}"
 
 
+def written(answer: Answer) -> Iterator[tuple[tuple[str, str, str], tuple[int, int, int]]]:
+    """Controller, verb and resource; then how often without the change, with it, and refused, of all owners."""
+    for key, group in groupby(answer.writes, key=lambda one: (one.controller, one.verb, one.resource)):
+        some = list(group)
+        yield key, (sum(o.before for o in some), sum(o.count for o in some), sum(o.refused for o in some))
+
+
 def _writes(answer: Answer) -> Iterator[RenderableType]:
     if not answer.changes:
         return
     table = _table("controller", "writes", "without", "with", "refused")
-    for name, group in groupby(answer.writes, key=lambda one: one.controller):
-        for number, one in enumerate(group):
-            table.add_row(
-                name if not number else "",
-                f"{one.verb} {one.resource}",
-                str(one.before),
-                str(one.count),
-                str(one.refused or ""),
-            )
+    last = ""
+    for (name, verb, resource), (before, count, refused) in written(answer):
+        table.add_row(name if name != last else "", f"{verb} {resource}", str(before), str(count), str(refused or ""))
+        last = name
     yield from _titled("Writes of controllers that differ", table)

@@ -9,7 +9,19 @@ called from synchronous code or from a thread. ``Twin`` is the cluster itself, t
 docs/plan.md tells what is modelled and what is not.
 """
 
-from kcm_cli.plan.answer import Answer, Difference, Field, Fill, Happening, Object, OwnWrite, Problem, Totals, Written
+from kcm_cli.plan.answer import (
+    Answer,
+    Difference,
+    Field,
+    Fill,
+    Happening,
+    Object,
+    OwnWrite,
+    Problem,
+    Risk,
+    Totals,
+    Written,
+)
 from kcm_cli.plan.changes import (
     AddNode,
     Apply,
@@ -49,6 +61,7 @@ __all__ = [
     "OwnWrite",
     "PlanError",
     "Problem",
+    "Risk",
     "RemoveNode",
     "Scale",
     "SetImage",

@@ -65,7 +65,8 @@ class Difference(Part, frozen=True):
     """An object that ends differently with the change.
 
     action: ``created``, ``changed``, ``deleted``; ``missing`` for one that is created without the change only, ``kept``
-    for one that is deleted without it only. count: how many of that owner, where names are generated.
+    for one that is deleted without it only; ``replaced`` for a pod that is another one of the same
+    name. count: how many of that owner, where names are generated.
     """
 
     action: str
@@ -102,11 +103,13 @@ class Fill(Part, frozen=True):
 
 
 class Written(Part, frozen=True):
-    """Writes of one client. count: with the change, before: without it. refused: those of them that were."""
+    """Writes of one client. owner: ``Kind/name`` of what the objects belong to. count: with the change, before:
+    without it. refused: those of them that were."""
 
     controller: str
     verb: str
     resource: str
+    owner: str
     count: int
     before: int
     refused: int
@@ -123,6 +126,13 @@ class OwnWrite(Part, frozen=True):
     count: int
     at_s: float
     message: str
+
+
+class Risk(Part, frozen=True):
+    """What goes wrong if something that is assumed does not hold: found in a run of its own, of the first seed."""
+
+    text: str
+    problems: tuple[Problem, ...]
 
 
 class Varies(Part, frozen=True):
@@ -144,8 +154,9 @@ class Totals(Part, frozen=True):
 class Answer(Part, frozen=True):
     """The whole answer.
 
-    changes: what was asked, as text. assumed: what the answer hangs on, and may be wrong. For an audit ``changes`` is
-    empty, and ``audit`` has every write but Leases, Events and the status of autoscalers, whose number is ``routine``.
+    changes: what was asked, as text. assumed: what the answer hangs on, and may be wrong; risks: what follows then. For
+    an audit ``changes`` is empty, and ``audit`` has every write but Leases, Events and the status of autoscalers,
+    whose number is ``routine``.
     """
 
     api_version: str
@@ -156,6 +167,7 @@ class Answer(Part, frozen=True):
     seeds: int
     problems: tuple[Problem, ...]
     assumed: tuple[str, ...]
+    risks: tuple[Risk, ...]
     timeline: tuple[Happening, ...]
     differences: tuple[Difference, ...]
     nodes: tuple[Fill, ...]

@@ -68,7 +68,6 @@ class Applying:
     refusals: list[Refusal] = field(default_factory=list)
     blocked: dict[Object, str] = field(default_factory=dict)
     images: set[str] = field(default_factory=set)
-    evicted: int = 0
     _known: Discovery = field(default_factory=Discovery)
 
     async def begin(self, changes: tuple[Change, ...]) -> list[str]:
@@ -209,7 +208,6 @@ class Applying:
             self.refusals.append(Refusal("refused", about, f"it cannot be evicted: {error}"))
             return True
         self.blocked.pop(about, None)
-        self.evicted += 1
         self.note("evicted", about, f"from {pod.spec.node_name}")
         return True
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.labels import Selector
 from kcm_cli.plan.answer import Difference, Field, Happening, Object
 from kcm_cli.plan.outcome import Key, Outcome
+from kcm_cli.plan.shown import Shown
 
 _IGNORED_METADATA = frozenset(
     ("resourceVersion", "managedFields", "generation", "uid", "creationTimestamp", "selfLink")
@@ -16,11 +16,13 @@ _TIMES = frozenset(
     ("lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "lastProbeTime", "observedGeneration", "renewTime")
 )
 _SHOWN_TEXT = 200
+_EMPTY: tuple[object, ...] = (None, {}, [], "")
+_OF_CONTAINERS = "spec.containers[", "spec.initContainers["
 _KEYED_BY = ("name", "type", "containerPort", "key", "ip")
 _GENERATED = frozenset(("Pod", "EndpointSlice", "ControllerRevision", "PersistentVolume"))
 
 
-def differences(base: Outcome, changed: Outcome, selector: Selector, namespace: str) -> list[Difference]:
+def differences(base: Outcome, changed: Outcome, shown: Shown) -> list[Difference]:
     """The final differences, sorted by namespace, kind and name."""
     found: list[Difference] = []
     made: Counter[tuple[str, str, str]] = Counter()
@@ -28,9 +30,11 @@ def differences(base: Outcome, changed: Outcome, selector: Selector, namespace: 
     for key in {**base.finals, **changed.finals}:
         before, after = _end(base, key), _end(changed, key)
         doc = after or before
-        if before == after or doc is None or not _wanted(doc, key, selector, namespace):
+        if before == after or doc is None:
             continue
         about, owner = _object(doc, key), _owner(doc)
+        if not shown.has(about, owner):
+            continue
         if key not in base.initial and key not in changed.initial and _is_generated(doc):
             group = about.kind, about.namespace, owner
             made[group] += (after is not None) - (before is not None)
@@ -44,7 +48,9 @@ def differences(base: Outcome, changed: Outcome, selector: Selector, namespace: 
             found.append(Difference(action, about, owner, 1, ()))
             continue
         fields = tuple(_fields(before, after))
-        if fields:
+        if about.kind == "Pod" and _uid(before) != _uid(after):
+            found.append(Difference("replaced", about, owner, 1, tuple(one for one in fields if _is_wish(one.path))))
+        elif fields:
             found.append(Difference("changed", about, owner, 1, fields))
     for (kind, space, owner), count in made.items():
         if count:
@@ -89,14 +95,17 @@ def complete(base: Outcome, changed: Outcome) -> None:
             one.initial.setdefault(key, data)
 
 
-def _wanted(doc: Mapping[str, Any], key: Key, selector: Selector, namespace: str) -> bool:
-    if namespace and key[1] not in (namespace, ""):
-        return False
-    return selector.matches((doc.get("metadata") or {}).get("labels") or {})
-
-
 def _object(doc: Mapping[str, Any], key: Key) -> Object:
     return Object(str(doc.get("kind") or key[0].plural), key[1], key[2])
+
+
+def _uid(doc: Mapping[str, Any]) -> object:
+    return (doc.get("metadata") or {}).get("uid")
+
+
+def _is_wish(path: str) -> bool:
+    """Whether a field of a pod tells more of it than that it is another one of the same name."""
+    return path == "spec.nodeName" or (path.startswith(_OF_CONTAINERS) and path.endswith((".image", ".resources")))
 
 
 def _owner(doc: Mapping[str, Any]) -> str:
@@ -122,7 +131,7 @@ def _fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Fie
 
 
 def _changes(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    if old == new:
+    if old == new or (old in _EMPTY and new in _EMPTY):
         return
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted({**old, **new}):

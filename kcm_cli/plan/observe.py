@@ -1,5 +1,6 @@
 """What happens in a twin, as those who wait for it would tell: seen as the API server stores it."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -24,6 +25,10 @@ TOGETHER_S = 10.0
 """The same happening to pods of one workload counts as one while no more than this lies between."""
 
 
+class Empty(View, frozen=True, gc=False):
+    """Something that is there, whatever it says."""
+
+
 class Condition(View, frozen=True, gc=False):
     type: str = ""
     status: str = ""
@@ -31,8 +36,20 @@ class Condition(View, frozen=True, gc=False):
     message: str = ""
 
 
+class Waiting(View, frozen=True, gc=False):
+    reason: str = ""
+
+
+class State(View, frozen=True, gc=False):
+    waiting: Waiting | None = None
+    running: Empty | None = None
+
+
 class Container(View, frozen=True, gc=False):
+    image: str = ""
+    ready: bool = False
     restart_count: int = 0
+    state: State | None = None
 
 
 class Spec(View, frozen=True, gc=False):
@@ -53,12 +70,15 @@ class Status(View, frozen=True, gc=False):
     ready_replicas: int = 0
     updated_replicas: int = 0
     available_replicas: int = 0
+    current_replicas: int = 0
     desired_replicas: int = 0
+    last_scale_time: str | None = None
     current_number_scheduled: int = 0
     desired_number_scheduled: int = 0
     updated_number_scheduled: int = 0
     number_available: int = 0
     conditions: tuple[Condition, ...] | None = None
+    init_container_statuses: tuple[Container, ...] | None = None
     container_statuses: tuple[Container, ...] | None = None
 
 
@@ -78,11 +98,26 @@ class Seen(View, frozen=True, gc=False):
         return self.status.phase if self.status is not None else ""
 
     @property
+    def waits(self) -> str:
+        """Of a pod: what a container waits for, or does not get to; empty where nothing is wrong."""
+        status = self.status
+        every = (*(status.init_container_statuses or ()), *(status.container_statuses or ())) if status else ()
+        for one in every:
+            waiting = one.state.waiting if one.state is not None else None
+            if waiting is not None and waiting.reason not in _USUAL:
+                return f"{_PULLS.get(waiting.reason, 'wait')}: {waiting.reason} ({one.image})"
+        ready = self.condition("Ready").status
+        runs = status is not None and any(one.state and one.state.running for one in status.container_statuses or ())
+        return "run and do not get Ready" if ready == "False" and runs and self.phase == "Running" else ""
+
+    @property
     def restarts(self) -> int:
         statuses = self.status.container_statuses if self.status is not None else None
         return sum(one.restart_count for one in statuses or ())
 
 
+_USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))
+_PULLS = dict.fromkeys(("ErrImagePull", "ImagePullBackOff", "InvalidImageName"), "cannot pull their image")
 _NONE = Condition()
 _EMPTY = Seen()
 
@@ -112,9 +147,7 @@ class Observer:
         self._found: list[_Group] = []
         self._roots: dict[str, Object] = {}
         self.since_s = 0.0
-        self.created = 0
-        self.deleted = 0
-        self.restarts = 0
+        self.restarts: Counter[Object] = Counter()
         for gvr, look in (
             (PODS, self._pod),
             (NODES, self._node),
@@ -124,6 +157,8 @@ class Observer:
             (DAEMON_SETS, self._daemon_set),
             (JOBS, self._job),
             (AUTOSCALERS, self._autoscaler),
+            (REPLICA_SETS, lambda event: self._owner_gone("ReplicaSet", event)),
+            (JOBS, lambda event: self._owner_gone("Job", event)),
         ):
             store.subscribe(gvr, look)
 
@@ -161,18 +196,22 @@ class Observer:
             ref = above
         return found
 
+    def _owner_gone(self, kind: str, event: Event) -> None:
+        """Pods may outlive what they belong to: remember what that belonged to."""
+        if event.type == "DELETED":
+            meta = seen(event.stored.data).metadata
+            self._roots.setdefault(meta.uid, self.root(meta, kind))
+
     # -- kinds
 
     def _pod(self, event: Event) -> None:
         new = seen(event.stored.data)
         about = self.root(new.metadata, "Pod")
         if event.type == "DELETED":
-            self.deleted += 1
             self.note("gone", about)
             return
         old = seen(event.previous.data) if event.previous is not None else _EMPTY
         if event.previous is None:
-            self.created += 1
             self.note("created", about)
         if new.metadata.deletion_timestamp and not old.metadata.deletion_timestamp:
             self.note("terminating", about)
@@ -187,7 +226,7 @@ class Observer:
         if new.phase != old.phase and new.phase in ("Failed", "Succeeded") and not new.metadata.deletion_timestamp:
             self.note(new.phase.lower(), about, new.status.reason if new.status is not None else "")
         if event.previous is not None and new.restarts > old.restarts:
-            self.restarts += new.restarts - old.restarts
+            self.restarts[about] += new.restarts - old.restarts
 
     def _node(self, event: Event) -> None:
         new = seen(event.stored.data)
@@ -250,8 +289,8 @@ class Observer:
         for old, new, about in self._change("HorizontalPodAutoscaler", event):
             if old.status is None or new.status is None or not new.status.desired_replicas:
                 continue
-            if new.status.desired_replicas != old.status.desired_replicas:
-                self.note("scaled", about, f"from {old.status.desired_replicas} to {new.status.desired_replicas}")
+            if new.status.last_scale_time != old.status.last_scale_time:
+                self.note("scaled", about, f"from {new.status.current_replicas} to {new.status.desired_replicas}")
 
     def _change(self, kind: str, event: Event) -> Iterator[tuple[Seen, Seen, Object]]:
         if event.type == "MODIFIED" and event.previous is not None:

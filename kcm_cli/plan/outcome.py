@@ -1,7 +1,8 @@
 """One run of a twin, and what is left of it: values that can be compared with those of another run."""
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,12 +59,10 @@ class Outcome:
     initial: dict[Key, bytes]
     problems: list[Refusal]
     fills: dict[str, tuple[int, int, int]]
-    created: int
-    deleted: int
-    restarts: int
-    evicted: int
+    restarts: Mapping[Object, int]
     notes: list[str] = field(default_factory=list)
-    assumed: list[str] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
+    """Those of new pods that no node has, taken to be pulled all the same."""
 
 
 def simulate(
@@ -81,6 +80,19 @@ def simulate(
         if may_fork():
             return run(_both(life, tuple(changes)))
         return run(_one(life, ())), run(_one(life, tuple(changes)))
+
+
+def simulate_without_images(
+    snapshot: Snapshot,
+    config: Config,
+    seed: int,
+    changes: Sequence[Change],
+    options: Options,
+    images: Sequence[str],
+) -> Outcome:
+    """Live through the horizon with the changes, where these images cannot be pulled. Raises PlanError."""
+    with _rare_collections():
+        return run(_one(partial(_Life, snapshot, config, seed, options, images), tuple(changes)))
 
 
 @contextmanager
@@ -117,8 +129,10 @@ async def _both(make: "Callable[[], _Life]", changes: tuple[Change, ...]) -> tup
 class _Life:
     """One life of a twin: ``begin``, then ``lead`` once."""
 
-    def __init__(self, snapshot: Snapshot, config: Config, seed: int, options: Options) -> None:
-        self.twin = Twin(snapshot, config, seed)
+    def __init__(
+        self, snapshot: Snapshot, config: Config, seed: int, options: Options, unpullable: Sequence[str] = ()
+    ) -> None:
+        self.twin = Twin(snapshot, config, seed, unpullable)
         self._options = options
         self._observer = Observer(self.twin.store, self.twin.clock.monotonic)
         self._applying = Applying(self.twin, options, self._observer.note)
@@ -164,12 +178,9 @@ def _outcome(twin: Twin, observer: Observer, applying: Applying) -> Outcome:
         initial={key: loaded[key] for key in keys if key in loaded},
         problems=problems,
         fills=dict(_fills(twin.store)),
-        created=observer.created,
-        deleted=observer.deleted,
         restarts=observer.restarts,
-        evicted=applying.evicted,
         notes=list(_notes(twin)),
-        assumed=[_on_no_node(image) for image in sorted(twin.learned.assumed)],
+        images=sorted(twin.learned.assumed),
     )
 
 
@@ -178,8 +189,9 @@ def _outcome(twin: Twin, observer: Observer, applying: Applying) -> Outcome:
 
 def _problems(twin: Twin, observer: Observer, applying: Applying) -> Iterator[Refusal]:
     store = twin.store
+    waiting = dict(_waiting(store, observer))
     yield from _pods(store, observer)
-    yield from _workloads(store)
+    yield from _workloads(store, waiting)
     for about, text in sorted(applying.blocked.items()):
         yield Refusal("pdb", about, text)
     for event in twin.written.events.values():
@@ -187,11 +199,31 @@ def _problems(twin: Twin, observer: Observer, applying: Applying) -> Iterator[Re
             about = Object(event.kind, event.namespace, event.name)
             yield Refusal("quota", about, event.message)
     for image, why in sorted(twin.learned.refused.items()):
-        yield Refusal("image", Object("Image", "", image), f"it cannot be pulled: {why}")
+        yield Refusal("image", Object("Image", "", image), f"its pods cannot start: {why}")
     for key, why in sorted(twin.learned.hopeless.items()):
         namespace, kind, name = key.split("/", 2)
         text = f"new pods are taken to fare as those that it has: {why}"
         yield Refusal("stuck", Object(kind, namespace, name), text)
+
+
+def _waiting(store: Store, observer: Observer) -> Iterator[tuple[Object, str]]:
+    """What the pods of each workload that are not ready wait for, besides their place on a node."""
+    found: dict[Object, Counter[str]] = {}
+    silent = {one.name for one in store.list(NODES) if seen(one.data).condition("Ready").status == "Unknown"}
+    for stored in store.list(PODS):
+        pod = seen(stored.data)
+        node = pod.spec.node_name if pod.spec is not None else ""
+        why = pod.waits
+        if node in silent:
+            stays = "stay Terminating" if pod.metadata.deletion_timestamp else "are"
+            why = f"{stays} on {node}, whose kubelet is silent"
+        elif pod.metadata.deletion_timestamp or pod.phase not in ("Pending", "Running"):
+            continue
+        if why:
+            found.setdefault(observer.root(pod.metadata, "Pod"), Counter())[why] += 1
+    for about, reasons in found.items():
+        told = ", ".join(f"{count} of its pods {why}" for why, count in sorted(reasons.items()))
+        yield about, f"; {told}"
 
 
 def _pods(store: Store, observer: Observer) -> Iterator[Refusal]:
@@ -206,7 +238,8 @@ def _pods(store: Store, observer: Observer) -> Iterator[Refusal]:
         yield Refusal("pending", about, f"{count} {'pod is' if count == 1 else 'pods are'} Pending: {message}")
 
 
-def _workloads(store: Store) -> Iterator[Refusal]:
+def _workloads(store: Store, waiting: Mapping[Object, str]) -> Iterator[Refusal]:
+    """waiting: see ``_waiting``."""
     for stored in store.list(DEPLOYMENTS):
         obj, about = seen(stored.data), Object("Deployment", stored.namespace, stored.name)
         spec, status = obj.spec, obj.status
@@ -214,18 +247,19 @@ def _workloads(store: Store) -> Iterator[Refusal]:
             wanted = 1 if spec.replicas is None else spec.replicas
             text = f"{status.updated_replicas} of {wanted} replicas updated, {status.available_replicas} available"
             deadline = obj.condition("Progressing").reason == "ProgressDeadlineExceeded"
-            yield Refusal("stuck", about, f"{text}{', its progress deadline is exceeded' if deadline else ''}")
+            late = ", its progress deadline is exceeded" if deadline else ""
+            yield Refusal("stuck", about, f"{text}{late}{waiting.get(about, '')}")
     for stored in store.list(STATEFUL_SETS):
         obj, about = seen(stored.data), Object("StatefulSet", stored.namespace, stored.name)
         if not stateful_set_done(obj) and obj.spec is not None and obj.status is not None:
             wanted = 1 if obj.spec.replicas is None else obj.spec.replicas
-            yield Refusal("stuck", about, f"{obj.status.ready_replicas} of {wanted} replicas ready")
+            yield Refusal("stuck", about, f"{_of_set(obj, wanted)}{waiting.get(about, '')}")
     for stored in store.list(DAEMON_SETS):
         obj, about = seen(stored.data), Object("DaemonSet", stored.namespace, stored.name)
         if not daemon_set_done(obj) and obj.status is not None:
             status = obj.status
             text = f"{status.updated_number_scheduled} updated and {status.number_available} available"
-            yield Refusal("stuck", about, f"{text}, of {status.desired_number_scheduled} nodes")
+            yield Refusal("stuck", about, f"{text}, of {status.desired_number_scheduled} nodes{waiting.get(about, '')}")
     for stored in store.list(JOBS):
         condition = seen(stored.data).condition("Failed")
         if condition.status == "True":
@@ -237,6 +271,10 @@ def _workloads(store: Store) -> Iterator[Refusal]:
             yield Refusal(
                 "stuck", Object("Namespace", "", stored.name), f"it is still Terminating{held and ': '}{held}"
             )
+
+
+def _of_set(obj: Seen, wanted: int) -> str:
+    return f"{obj.status.ready_replicas if obj.status is not None else 0} of {wanted} replicas ready"
 
 
 def _held(namespace: Seen) -> Iterator[str]:
@@ -272,10 +310,6 @@ def _percent(part: int, whole: int) -> int:
 
 
 # -- what the twin does not know
-
-
-def _on_no_node(image: str) -> str:
-    return f"image {image} is not on any node; its pull is assumed to succeed (if it fails, its pods never start)"
 
 
 def _notes(twin: Twin) -> Iterator[str]:

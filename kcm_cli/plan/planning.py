@@ -16,6 +16,7 @@ from kcm_cli.plan.answer import (
     Object,
     OwnWrite,
     Problem,
+    Risk,
     Source,
     Totals,
     Varies,
@@ -23,14 +24,18 @@ from kcm_cli.plan.answer import (
 )
 from kcm_cli.plan.changes import Change, Options
 from kcm_cli.plan.compare import complete, differences, timeline
+from kcm_cli.plan.kinds import KINDS
 from kcm_cli.plan.limits import not_modelled
 from kcm_cli.plan.observe import NODES, PODS
-from kcm_cli.plan.outcome import Outcome, simulate
+from kcm_cli.plan.outcome import Outcome, simulate, simulate_without_images
+from kcm_cli.plan.shown import Shown
 from kcm_cli.plan.snapshot import PlanError, Snapshot
 from kcm_cli.plan.telling import changes_told
 from kcm_cli.plan.twin.twin import SIMULATED, configuration
 from kcm_cli.plan.twin.writes import Write
 
+_SHOWN = 3
+_KIND_OF = {(one.gvr.group, one.gvr.plural): one.kind for one in KINDS}
 Progress = Callable[[str], object]
 """Called with what is being done."""
 
@@ -60,8 +65,9 @@ def plan(
             complete(base, changed)
         runs.append((base, changed))
     base, changed = runs[0]
-    found = [differences(one, other, selector, options.namespace) for one, other in runs]
-    audit = _audit(base, options.namespace) if is_audit else ()
+    shown = Shown(options.namespace, selector, snapshot, {id(one): one for run in runs for one in run}.values())
+    found = [differences(one, other, shown) for one, other in runs]
+    audit = _audit(base, shown) if is_audit else ()
     return Answer(
         api_version=API_VERSION,
         kind="Plan",
@@ -69,23 +75,50 @@ def plan(
         changes=changes_told(changes),
         horizon_s=options.horizon_s,
         seeds=len(runs),
-        problems=_problems(runs, options.namespace),
-        assumed=tuple(changed.assumed),
-        timeline=() if is_audit else _timeline(base, changed, options.namespace),
+        problems=_problems(runs, shown),
+        assumed=tuple(f"image {image}, which no node has, can be pulled" for image in changed.images),
+        risks=_risks(snapshot, config, runs[0], changes, options, shown, progress),
+        timeline=() if is_audit else _timeline(base, changed, shown),
         differences=tuple(found[0]),
         nodes=tuple(_fills(base, changed)),
-        writes=_writes(base, changed, is_audit=is_audit),
+        writes=_writes(base, changed, shown, is_audit=is_audit),
         audit=audit,
         routine=sum(_is_routine(one) for one in base.writes) + sum(e.count for e in base.events) if is_audit else 0,
-        totals=Totals(
-            changed.created - base.created,
-            changed.deleted - base.deleted,
-            changed.evicted,
-            changed.restarts - base.restarts,
-        ),
+        totals=_totals(base, changed, shown),
         varies=_varies(found),
         not_modelled=not_modelled(snapshot, config, changed),
     )
+
+
+def _risks(
+    snapshot: Snapshot,
+    config: Config,
+    run: tuple[Outcome, Outcome],
+    changes: Sequence[Change],
+    options: Options,
+    shown: Shown,
+    progress: Progress,
+) -> tuple[Risk, ...]:
+    """What goes wrong if the images that no node has cannot be pulled."""
+    images = run[1].images
+    if not images or not changes:
+        return ()
+    progress("running it without the images that no node has")
+    failed = simulate_without_images(snapshot, config, options.seeds[0], changes, options, images)
+    known = {(one.kind, one.about) for outcome in run for one in outcome.problems}
+    found = [
+        Problem(one.kind, one.about, one.text, False, 1)
+        for one in failed.problems
+        if one.kind != "image" and (one.kind, one.about) not in known and shown.has(one.about)
+    ]
+    found.sort(key=lambda one: (one.kind, one.about, one.text))
+    return (Risk(f"if {_images(images)} cannot be pulled", tuple(found)),) if found else ()
+
+
+def _images(images: Sequence[str]) -> str:
+    shown = ", ".join(images[:_SHOWN])
+    more = f" and {len(images) - _SHOWN} more" if len(images) > _SHOWN else ""
+    return f"{shown}{more}"
 
 
 def configured(flags: Sequence[str]) -> Config:
@@ -109,15 +142,26 @@ def _source(snapshot: Snapshot) -> Source:
     )
 
 
-def _is_in(about: Object, namespace: str) -> bool:
-    return not namespace or about.namespace in (namespace, "")
+def _timeline(base: Outcome, changed: Outcome, shown: Shown) -> tuple[Happening, ...]:
+    return tuple(one for one in timeline(base, changed) if one.at_s >= 0 and shown.has(one.about))
 
 
-def _timeline(base: Outcome, changed: Outcome, namespace: str) -> tuple[Happening, ...]:
-    return tuple(one for one in timeline(base, changed) if one.at_s >= 0 and _is_in(one.about, namespace))
+def _totals(base: Outcome, changed: Outcome, shown: Shown) -> Totals:
+    def of(outcome: Outcome, what: str) -> int:
+        return sum(one.count for one in outcome.happenings if one.what == what and shown.has(one.about))
+
+    def restarts(outcome: Outcome) -> int:
+        return sum(count for about, count in outcome.restarts.items() if shown.has(about))
+
+    return Totals(
+        of(changed, "created") - of(base, "created"),
+        of(changed, "gone") - of(base, "gone"),
+        of(changed, "evicted"),
+        restarts(changed) - restarts(base),
+    )
 
 
-def _problems(runs: Sequence[tuple[Outcome, Outcome]], namespace: str) -> tuple[Problem, ...]:
+def _problems(runs: Sequence[tuple[Outcome, Outcome]], shown: Shown) -> tuple[Problem, ...]:
     """Of the first run, then what only others have. The text may differ between runs: the object and kind count."""
     counts: Counter[tuple[str, Object]] = Counter()
     for _, changed in runs:
@@ -129,7 +173,7 @@ def _problems(runs: Sequence[tuple[Outcome, Outcome]], namespace: str) -> tuple[
         fresh = [one for one in changed.problems if (one.kind, one.about) not in told]
         for one in fresh:
             key = one.kind, one.about
-            if _is_in(one.about, namespace):
+            if shown.has(one.about):
                 found.setdefault((*key, one.text), Problem(*key, one.text, key in already, counts[key]))
         told.update((one.kind, one.about) for one in fresh)
     return tuple(sorted(found.values(), key=lambda one: (one.already, one.kind, one.about, one.text)))
@@ -148,20 +192,15 @@ def _resource(group: str, plural: str, subresource: str) -> str:
     return f"{name}/{subresource}" if subresource else name
 
 
-def _writes(base: Outcome, changed: Outcome, *, is_audit: bool) -> tuple[Written, ...]:
-    def counted(outcome: Outcome) -> Counter[tuple[str, str, str]]:
+def _writes(base: Outcome, changed: Outcome, shown: Shown, *, is_audit: bool) -> tuple[Written, ...]:
+    def counted(outcome: Outcome, *, refused: bool = False) -> Counter[tuple[str, str, str, str]]:
         return Counter(
-            (one.client, one.verb, _resource(one.group, one.resource, one.subresource))
+            (one.client, one.verb, _resource(one.group, one.resource, one.subresource), one.owner)
             for one in outcome.writes
-            if one.client not in SIMULATED
+            if one.client not in SIMULATED and not (refused and one.done) and shown.has(_about(one), one.owner)
         )
 
-    with_change, without = counted(changed), counted(base)
-    refused = Counter(
-        (one.client, one.verb, _resource(one.group, one.resource, one.subresource))
-        for one in changed.writes
-        if not one.done
-    )
+    with_change, without, refused = counted(changed), counted(base), counted(changed, refused=True)
     keys = sorted({**with_change, **without})
     chosen = [key for key in keys if is_audit or with_change[key] != without[key]]
     return tuple(Written(*key, with_change[key], 0 if is_audit else without[key], refused[key]) for key in chosen)
@@ -175,13 +214,18 @@ def _is_routine(write: Write) -> bool:
     return write.resource in ("leases", "events") or of_autoscaler
 
 
-def _audit(base: Outcome, namespace: str) -> tuple[OwnWrite, ...]:
+def _about(write: Write) -> Object:
+    kind = write.kind or _KIND_OF.get((write.group, write.resource), write.resource)
+    return Object(kind, write.namespace, write.name)
+
+
+def _audit(base: Outcome, shown: Shown) -> tuple[OwnWrite, ...]:
     groups: dict[tuple[str, str, str, Object, str], OwnWrite] = {}
     for write in base.writes:
         if write.client in SIMULATED or _is_routine(write):
             continue
-        about = Object(write.kind or write.resource, write.namespace, write.name)
-        if not _is_in(about, namespace):
+        about = _about(write)
+        if not shown.has(about, write.owner):
             continue
         resource = _resource(write.group, write.resource, write.subresource)
         key = write.client, write.verb, resource, about, write.message

@@ -12,7 +12,6 @@ from kcm_cli.api.core import Node, Pod
 from kcm_cli.planning import nodes
 from kcm_cli.planning.nodes import is_ready
 
-
 ENDED, LEAVING = "ended", "leaving"
 
 

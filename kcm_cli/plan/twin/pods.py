@@ -22,7 +22,9 @@ from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.planning.pods import is_ready, is_terminal
 from kcm_cli.sandbox.nodes import script
 from kcm_cli.sandbox.nodes.containers import full_image
-from kcm_cli.sandbox.nodes.obstacles import is_image
+from kcm_cli.sandbox.nodes.images import Images
+from kcm_cli.sandbox.nodes.machine import PULL, Hold
+from kcm_cli.sandbox.nodes.obstacles import INVALID_IMAGE, is_image
 from kcm_cli.sandbox.nodes.script import PREFIX, ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import PODS, SimulatedNode, SimulatedPod, containers_of
 
@@ -62,14 +64,17 @@ _NOTHING = _Times()
 
 
 class Learned:
-    """Implements ``nodes.kubelet.Behaviour``. ``no_pull``: images that cannot be pulled, with why."""
+    """Implements ``nodes.kubelet.Behaviour`` and ``Hindering``.
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    unpullable: images that are taken not to be there. ``no_pull``: those that cannot be pulled, with why.
+    """
+
+    def __init__(self, snapshot: Snapshot, unpullable: Iterable[str] = ()) -> None:
         self._generations: dict[str, int] = {}
         self._owners = _owners(snapshot)
         self._times: dict[str, _Times] = {}
         self._images: dict[str, set[str]] = {}
-        self.no_pull: dict[str, str] = {}
+        self.no_pull: dict[str, str] = dict.fromkeys(unpullable, "taken for one that does not exist")
         self.assumed: set[str] = set()
         """Images of new pods that were on no node."""
         self.refused: dict[str, str] = {}
@@ -89,9 +94,10 @@ class Learned:
     def script(self, pod: SimulatedPod) -> PodScript:
         """What the containers of a pod will do."""
         read = script.read(pod, commands=False)
+        own, workload = self._of(pod)
+        delay_s = self._start_s(pod, _first(own.start, workload.start))
         if any(name.startswith(PREFIX) for name in pod.annotations):
             return read
-        own, workload = self._of(pod)
         run = _first(own.run, workload.run) or [RUN_S]
         ready_s = _middle(_first(own.ready, workload.ready))
         if pod.uid not in self._generations and own.never and not own.alive:
@@ -100,7 +106,7 @@ class Learned:
             if ref is not None:
                 self.hopeless[f"{pod.namespace}/{ref.kind}/{ref.name}"] = own.why
         containers = tuple(_played(container, median(run), ready_s) for container in read.containers)
-        return replace(read, containers=containers, start_delay_s=self._start_s(pod, _first(own.start, workload.start)))
+        return replace(read, containers=containers, start_delay_s=delay_s)
 
     def rests_s(self, pod: SimulatedPod, now: float) -> float:
         """Seconds for which a pod of the snapshot stays as it is."""
@@ -125,6 +131,37 @@ class Learned:
         usual = _middle(_first(own.ready, workload.ready)) or 0.0
         age = now - max(started, default=since)
         return 0.0 if age <= max(PATIENCE_S, 2 * usual) and not _restarted(pod) else math.inf
+
+    # -- Hindering
+
+    async def synced(self) -> None:
+        """There is nothing to wait for."""
+
+    def of_volumes(self, pod: SimulatedPod) -> Hold | None:
+        """ConfigMaps and Secrets are taken to be there."""
+        return None
+
+    def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> list[Hold | None]:
+        """Images that cannot be pulled, of new pods."""
+        if pod.uid in self._generations:
+            return [None] * len(script.containers)
+        return [self._hold(container.image) for container in containers_of(pod)]
+
+    def _hold(self, image: str) -> Hold | None:
+        why = self._no_pull(image)
+        if not why:
+            return None
+        if not is_image(image):
+            return Hold(INVALID_IMAGE, f'couldn\'t parse image name "{image}": invalid reference format')
+        return Hold(PULL, f'Failed to pull image "{image}": {why}')
+
+    def _no_pull(self, image: str) -> str:
+        """Why an image cannot be pulled; empty where it may be."""
+        if not is_image(image):
+            return "that is no image's name (InvalidImageName)"
+        if _host(image).endswith(".invalid"):
+            return "there are no hosts under .invalid"
+        return self.no_pull.get(image, "")
 
     # -- what the snapshot tells
 
@@ -191,20 +228,19 @@ class Learned:
             times.run += [max(0.0, end - start) for start, end in spans if start is not None and end is not None]
 
     def _start_s(self, pod: SimulatedPod, known: list[float]) -> float:
-        """Seconds from the kubelet's first sight of a pod to its containers' start; infinite where none can start."""
+        """Seconds from the kubelet's first sight of a pod to its containers' start, if all images can be pulled."""
         there = self._images.setdefault(pod.spec.node_name, set())
         pulled = False
         for container in containers_of(pod):
             image = container.image
-            why = self.no_pull.get(image, "") if is_image(image) else "InvalidImageName"
+            why = self._no_pull(image)
             if why and pod.uid not in self._generations:
                 self.refused[image] = why
-                return math.inf
-            if full_image(image) not in there:
+            elif full_image(image) not in there:
                 pulled = True
                 if not any(full_image(image) in images for images in self._images.values()):
                     self.assumed.add(image)
-        there.update(full_image(container.image) for container in containers_of(pod))
+                there.add(full_image(image))
         if known:
             return median(known)
         return PULL_S if pulled else 0.0
@@ -242,6 +278,12 @@ def _starts(pod: SimulatedPod) -> Iterator[float]:
             at = _instant(status.state.running.started_at)
             if at is not None:
                 yield at
+
+
+def _host(image: str) -> str:
+    """The registry's name; empty for an image without one."""
+    first, slash, _ = full_image(image).partition("/")
+    return first.partition(":")[0] if slash and "." in first else ""
 
 
 def _restarted(pod: SimulatedPod) -> bool:

@@ -59,7 +59,8 @@ _GROUPS = ("system:masters", "system:authenticated")
 class Twin:
     """See the module. ``async with`` it; time passes while its user sleeps on ``clock``."""
 
-    def __init__(self, snapshot: Snapshot, config: Config, seed: int) -> None:
+    def __init__(self, snapshot: Snapshot, config: Config, seed: int, unpullable: Sequence[str] = ()) -> None:
+        """unpullable: images whose pull fails."""
         self.snapshot = snapshot
         self.clock = LoopClock(snapshot.taken_at)
         self.rng = random.Random(seed)
@@ -67,7 +68,7 @@ class Twin:
         self.store = Store(self.loaded)
         latency = self._rng()
         self.written = Written(self.clock.monotonic, lambda: self.clock.sleep(latency.uniform(*LATENCY_S)))
-        self.learned = Learned(snapshot)
+        self.learned = Learned(snapshot, unpullable)
         self.metrics = FrozenMetrics(self.store, self.clock)
         self._config = config
         certificates = _certificates(snapshot.taken_at)
@@ -87,6 +88,7 @@ class Twin:
         )
         self._mounts = Mounts(kubelet, self._informers, self.clock, lambda name: self.agents.alive(name) is not None)
         self.agents.kubelets, self.agents.mounts, self._kubelets.agents = self._kubelets, self._mounts, self.agents
+        self._kubelets.obstacles = self.learned
         self._storage = TwinStorage(self._client(STORAGE, STORAGE), self._informers, self.clock)
         self._scheduler = Scheduler(
             self._client(SCHEDULER, SCHEDULER), listers(self._informers), self._names, self.clock, self._rng()

@@ -24,8 +24,8 @@ from kcm_cli.sandbox.nodes import machine, resizing, script
 from kcm_cli.sandbox.nodes.admission import Rejection
 from kcm_cli.sandbox.nodes.agents import Agent
 from kcm_cli.sandbox.nodes.conditions import Reported
-from kcm_cli.sandbox.nodes.machine import PodState
-from kcm_cli.sandbox.nodes.obstacles import Obstacles
+from kcm_cli.sandbox.nodes.images import Images
+from kcm_cli.sandbox.nodes.machine import Hold, PodState
 from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
 from kcm_cli.sandbox.nodes.rules import Rules
@@ -73,6 +73,19 @@ class Behaviour(Protocol):
 
     def rests_s(self, pod: SimulatedPod, now: float) -> float:
         """Seconds for which a pod that is not being deleted stays as its status says; infinite: until it is deleted."""
+
+
+class Hindering(Protocol):
+    """Knows what keeps pods from starting."""
+
+    async def synced(self) -> None:
+        """Wait until it knows."""
+
+    def of_volumes(self, pod: SimulatedPod) -> Hold | None:
+        """What keeps a pod as a whole from starting."""
+
+    def of_containers(self, pod: SimulatedPod, script: PodScript, images: Images) -> Sequence[Hold | None]:
+        """What keeps each container from starting, in the order of the script."""
 
 
 class AsAnnotated:
@@ -124,7 +137,7 @@ class Kubelets:
         self._resting: dict[str, Agent] = {}
         self._queue = WorkQueue("pods", clock)
         self.agents: Alive
-        self.obstacles: Obstacles | None = None
+        self.obstacles: Hindering | None = None
         pods.store.add_index(BY_NODE, node_of)
         pods.listen(on_add=self._seen, on_update=lambda _, pod: self._seen(pod), on_delete=self._gone)
 

@@ -84,7 +84,7 @@ def test_a_quantity_is_per_pod() -> None:
 
 def test_scaling_by_hand_is_undone() -> None:
     answer = planned(Scale(Target("deploy", "web", NAMESPACE), 8))
-    assert scaled(answer)[-1].endswith("to 4")
+    assert scaled(answer)[-1] == "from 8 to 4"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,75 @@
+"""Which part of an answer is shown: what is in a namespace, and of objects with certain labels.
+
+An object counts as one with the labels if it has them itself or if an owner of it does, so that a Deployment's label
+brings its ReplicaSets, its pods and what happens to them.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from kcm_cli.machinery import codec
+from kcm_cli.machinery.labels import Selector
+from kcm_cli.machinery.meta import ObjectMeta, View
+from kcm_cli.plan.answer import Object
+from kcm_cli.plan.outcome import Outcome
+from kcm_cli.plan.snapshot import Snapshot
+
+_NO_OBJECTS = frozenset(("Image",))
+
+
+class _Head(View, frozen=True, gc=False):
+    kind: str = ""
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+class Shown:
+    """``namespace``: empty for all; cluster-wide objects are shown whatever it is, other Namespaces are not."""
+
+    def __init__(self, namespace: str, selector: Selector, snapshot: Snapshot, outcomes: Iterable[Outcome]) -> None:
+        self._namespace = namespace
+        self._selector = selector
+        self._labels: dict[Object, Mapping[str, str]] = {}
+        self._owners: dict[Object, list[Object]] = {}
+        self._known: dict[Object, bool] = {}
+        if not selector.empty:
+            for collection in snapshot.collections.values():
+                for item in collection.items:
+                    self._note(item.data)
+            for outcome in outcomes:
+                for data in outcome.finals.values():
+                    if data is not None:
+                        self._note(data)
+
+    def has(self, about: Object, owner: str = "") -> bool:
+        """Whether to show what is about this object. owner: ``Kind/name``, where the object itself may be unknown."""
+        if self._namespace:
+            if about.namespace not in (self._namespace, ""):
+                return False
+            if about.kind == "Namespace" and about.name != self._namespace:
+                return False
+        if self._selector.empty or about.kind in _NO_OBJECTS:
+            return True
+        kind, _, name = owner.partition("/")
+        return self._matches(about) or (bool(name) and self._matches(Object(kind, about.namespace, name)))
+
+    def _matches(self, about: Object) -> bool:
+        known = self._known.get(about)
+        if known is None:
+            self._known[about] = False  # an owner of itself
+            known = self._selector.matches(self._labels.get(about, {})) if about in self._labels else False
+            known = known or any(self._matches(owner) for owner in self._owners.get(about, ()))
+            self._known[about] = known
+        return known
+
+    def _note(self, data: bytes) -> None:
+        try:
+            head = codec.decode(data, _Head)
+        except codec.DecodeError:
+            return
+        meta = head.metadata
+        about = Object(head.kind, meta.namespace, meta.name)
+        self._labels[about] = meta.labels or {}
+        owners = [Object(ref.kind, meta.namespace, ref.name) for ref in meta.owner_references]
+        if owners:
+            self._owners[about] = owners
