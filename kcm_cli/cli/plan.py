@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str]) -> int:
     if parsed.values.get("help") and not parsed.problems:
         sys.stdout.write(plan_flags.help_text())
         return 0
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what was begun is cleaned up
     try:
         flags = manager_flags(str(parsed.values["flags-from"])) if parsed.values.get("flags-from") else ()
         command, problems = plan_flags.read(parsed, flags)
@@ -42,7 +45,8 @@ def main(arguments: Sequence[str]) -> int:
             return fail(problems)
         return _run(command)
     except PlanError as error:
-        return fail(str(error).split("\n"))
+        lines = (line.removeprefix("error: ") for line in str(error).split("\n"))
+        return fail([line.removeprefix("Error from server (NotFound): ") for line in lines])
     except KeyboardInterrupt:
         return fail(["interrupted"])
 

@@ -18,12 +18,18 @@ from kcm_cli.plan.changes import (
     FailNode,
     Options,
     RemoveNode,
+    Scale,
+    SetImage,
+    Target,
 )
 from kcm_cli.plan.collect import check_include
 from kcm_cli.sandbox.manifests import ManifestError, documents, parsed
 
 FORMATS = ("text", "json", "yaml", "markdown")
+CASCADES = ("background", "foreground", "orphan")
 CONDITIONS = ("pending", "stuck", "pdb", "quota", "refused", "image", "failed", "drain")
+_FIRST = frozenset(("Namespace", "CustomResourceDefinition"))
+"""Applied before other manifests, which may need them."""
 AUDIT_S, PLAN_S = 600.0, 3600.0
 _CHANGES, _VIEW, _SOURCE, _OUTPUT = "Change", "Run", "Snapshot", "Output"
 FLAGS = FlagSet(
@@ -35,7 +41,14 @@ FLAGS = FlagSet(
         Flag("add-node", STRINGS, (), "Add a node like this one: NAME, or NAME=COUNT.", _CHANGES),
         Flag("set-image", STRINGS, (), "KIND/NAME=[CONTAINER=]IMAGE, such as deploy/web=web:2.", _CHANGES),
         Flag("scale", STRINGS, (), "KIND/NAME=REPLICAS, such as deploy/web=50.", _CHANGES),
-        Flag("delete", STRINGS, (), "KIND/NAME to delete, its dependents in the background.", _CHANGES),
+        Flag("delete", STRINGS, (), "KIND/NAME to delete; --cascade says what becomes of its dependents.", _CHANGES),
+        Flag(
+            "cascade",
+            STRING,
+            "background",
+            "What --delete does with dependents: background, foreground, orphan.",
+            _CHANGES,
+        ),
         Flag(
             "metric",
             STRINGS,
@@ -51,7 +64,7 @@ FLAGS = FlagSet(
             "selector",
             STRING,
             "",
-            "Show only what is about objects with these labels, or whose owners have them.",
+            "Show only what is about objects with these labels: their own, their pods' or their owners'.",
             _VIEW,
             "l",
         ),
@@ -114,6 +127,9 @@ def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | 
     changes: list[Change] = []
     try:
         changes += _changes(values)
+        if values["filename"] and not any(isinstance(change, Apply) for change in changes):
+            problems.append(f"-f: there are no manifests in {', '.join(_words(values['filename']))}")
+        problems += _contradictions(changes)
     except (BadWord, ManifestError) as error:
         problems.append(" ".join(str(error).split()))
     if problems:
@@ -151,6 +167,8 @@ def read(parsed_flags: Parsed, manager_flags: Sequence[str]) -> tuple[Command | 
 def _problems(values: Mapping[str, object]) -> Iterator[str]:
     if values["output"] not in FORMATS:
         yield f'--output: "{values["output"]}" is not one of {", ".join(FORMATS)}'
+    if values["cascade"] not in CASCADES:
+        yield f'--cascade: "{values["cascade"]}" is not one of {", ".join(CASCADES)}'
     for word in _words(values["fail-on"]):
         if word not in CONDITIONS:
             yield f'--fail-on: "{word}" is not one of {", ".join(CONDITIONS)}'
@@ -166,17 +184,34 @@ def _problems(values: Mapping[str, object]) -> Iterator[str]:
                 yield f"--{name}: a snapshot file is as it was saved"
 
 
+def _contradictions(changes: Sequence[Change]) -> Iterator[str]:
+    """Changes that cannot both be meant."""
+    deleted = {change.target for change in changes if isinstance(change, Delete)}
+    scaled_to: dict[Target, int] = {}
+    for change in changes:
+        if isinstance(change, Scale | SetImage) and change.target in deleted:
+            yield f"--delete: {change.target} is also to be {'scaled' if isinstance(change, Scale) else 'changed'}"
+        if isinstance(change, Scale) and scaled_to.setdefault(change.target, change.replicas) != change.replicas:
+            yield f"--scale: {change.target} is to have {scaled_to[change.target]} and {change.replicas} replicas"
+    removed = {change.node for change in changes if isinstance(change, RemoveNode)}
+    for change in changes:
+        if isinstance(change, Drain | FailNode) and change.node in removed:
+            what = "drained" if isinstance(change, Drain) else "failing"
+            yield f"--remove-node: {change.node} is also to be {what}"
+
+
 def _changes(values: Mapping[str, object]) -> Iterator[Change]:
+    manifests: list[Apply] = []
     for name in _words(values["filename"]):
         found = parsed(sys.stdin.buffer.read(), "standard input") if name == "-" else documents(Path(name))
-        for where, doc in found:
-            yield Apply(doc, where)
+        manifests += (Apply(doc, where) for where, doc in found)
+    yield from sorted(manifests, key=lambda change: change.doc.get("kind") not in _FIRST)
     for word in _words(values["set-image"]):
         yield set_image(word)
     for word in _words(values["scale"]):
         yield scaled(word)
     for word in _words(values["delete"]):
-        yield Delete(target(word, "--delete"))
+        yield Delete(target(word, "--delete"), str(values["cascade"]).capitalize())
     for word in _words(values["metric"]):
         yield metric(word, str(values["namespace"]))
     for word in _words(values["add-node"]):

@@ -195,7 +195,7 @@ def _differences(answer: Answer) -> Iterator[Text]:
     for one in answer.differences:
         if one.about.kind in _QUIET_KINDS:
             quiet += 1
-        elif one.about.kind == "Pod" and one.action != "changed" and one.owner:
+        elif one.about.kind == "Pod" and one.action not in ("changed", "replaced") and one.owner:
             groups.setdefault((one.action, one.about.kind, one.about.namespace, one.owner), []).append(one)
         else:
             yield _difference(one)

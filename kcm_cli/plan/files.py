@@ -25,6 +25,8 @@ from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.plan.collect import item_of
 from kcm_cli.plan.snapshot import Collection, Gap, Item, PlanError, Snapshot
 
+LONGEST = 64 << 20
+"""Bytes of a line. An object of an API server has 3 MiB at most."""
 FORMAT, VERSION = "kcm-snapshot", 1
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
@@ -72,7 +74,7 @@ def load(path: str | os.PathLike[str]) -> Snapshot:
     """Read a snapshot. Raises PlanError for a file that cannot be used."""
     try:
         with gzip.open(path, "rb") as file:
-            return _parsed(iter(file))
+            return _parsed(_read(file))
     except _Wrong as error:
         raise PlanError(f"{path}: {error}") from None
     except FileNotFoundError as error:
@@ -90,6 +92,14 @@ def load(path: str | os.PathLike[str]) -> Snapshot:
 def _created(path: Path) -> BinaryIO:
     """A new file that others may not read."""
     return os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb")
+
+
+def _read(file: gzip.GzipFile) -> Iterator[bytes]:
+    """The lines of a file, none of them without bounds."""
+    while line := file.readline(LONGEST + 1):
+        if len(line) > LONGEST:
+            raise _Wrong(f"a line is longer than {LONGEST >> 20} MiB: this is no snapshot of kcm plan --save")
+        yield line
 
 
 class _Wrong(Exception):
@@ -134,6 +144,8 @@ def _parsed(lines: Iterator[bytes]) -> Snapshot:
         if line.startswith(b'{"end":'):
             break
         named = _decoded(line, _Resource)
+        if named.count < 0:
+            raise _Wrong(f"it says that there are {named.count} objects of a kind")
         gvr = GVR(*named.resource)
         items = [item_of(next(lines).rstrip(b"\n"), gvr, named.kind) for _ in range(named.count)]
         kept = tuple(item for item in items if item is not None)

@@ -14,6 +14,8 @@ from typing import Generic, NoReturn, TypeVar
 from kcm_cli.plan.snapshot import PlanError
 
 T = TypeVar("T")
+LOOK_S = 1.0
+"""How often a copy looks whether its parent is still there, in seconds of the machine's."""
 
 
 def may_fork() -> bool:
@@ -35,6 +37,7 @@ class Copy(Generic[T]):
         gc.freeze()  # so that collecting does not write to pages that both share
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
+        parent = os.getpid()
         pid = os.fork()
         if pid:
             os.close(writing)
@@ -43,10 +46,16 @@ class Copy(Generic[T]):
             return
         os.close(reading)
         asyncio._set_running_loop(loop)  # it is bound to the process that it began in
-        await self._in_copy(writing)
+        await self._in_copy(writing, parent)
 
-    async def _in_copy(self, writing: int) -> NoReturn:
+    async def _in_copy(self, writing: int, parent: int) -> NoReturn:
+        def look(*_: object) -> None:
+            if os.getppid() != parent:  # nobody waits for the result any more
+                os._exit(1)
+
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, look)
+        signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
         try:
             answer: object = (True, await self._work)
         except PlanError as error:

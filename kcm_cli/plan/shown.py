@@ -1,7 +1,7 @@
 """Which part of an answer is shown: what is in a namespace, and of objects with certain labels.
 
-An object counts as one with the labels if it has them itself or if an owner of it does, so that a Deployment's label
-brings its ReplicaSets, its pods and what happens to them.
+An object counts as one with the labels if it has them itself, if its pod template has them, or if an owner of it
+counts, so that a Deployment's label brings its ReplicaSets, its pods and what happens to them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,9 +18,18 @@ from kcm_cli.plan.snapshot import Snapshot
 _NO_OBJECTS = frozenset(("Image",))
 
 
+class _Template(View, frozen=True, gc=False):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+class _Spec(View, frozen=True, gc=False):
+    template: _Template | None = None
+
+
 class _Head(View, frozen=True, gc=False):
     kind: str = ""
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: _Spec | None = None
 
 
 class Shown:
@@ -29,7 +38,7 @@ class Shown:
     def __init__(self, namespace: str, selector: Selector, snapshot: Snapshot, outcomes: Iterable[Outcome]) -> None:
         self._namespace = namespace
         self._selector = selector
-        self._labels: dict[Object, Mapping[str, str]] = {}
+        self._labels: dict[Object, list[Mapping[str, str]]] = {}
         self._owners: dict[Object, list[Object]] = {}
         self._known: dict[Object, bool] = {}
         if not selector.empty:
@@ -57,7 +66,7 @@ class Shown:
         known = self._known.get(about)
         if known is None:
             self._known[about] = False  # an owner of itself
-            known = self._selector.matches(self._labels.get(about, {})) if about in self._labels else False
+            known = any(self._selector.matches(labels) for labels in self._labels.get(about, ()))
             known = known or any(self._matches(owner) for owner in self._owners.get(about, ()))
             self._known[about] = known
         return known
@@ -66,10 +75,12 @@ class Shown:
         try:
             head = codec.decode(data, _Head)
         except codec.DecodeError:
-            return
+            return  # such as another kind's spec; what it belongs to is not known either
         meta = head.metadata
         about = Object(head.kind, meta.namespace, meta.name)
-        self._labels[about] = meta.labels or {}
+        self._labels[about] = [meta.labels or {}]
+        if head.spec is not None and head.spec.template is not None:
+            self._labels[about].append(head.spec.template.metadata.labels or {})
         owners = [Object(ref.kind, meta.namespace, ref.name) for ref in meta.owner_references]
         if owners:
             self._owners[about] = owners

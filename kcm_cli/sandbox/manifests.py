@@ -91,6 +91,8 @@ def parsed(data: bytes, where: str) -> Iterator[tuple[str, Doc]]:
         found = list(yaml.safe_load_all(data.decode()))
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise ManifestError(f"{where} is not YAML: {error}") from None
+    except RecursionError:
+        raise ManifestError(f"{where} is nested too deep") from None
     for number, doc in enumerate(found, 1):
         if doc is not None:
             yield from _objects(f"{where}, document {number}", doc)
@@ -99,7 +101,10 @@ def parsed(data: bytes, where: str) -> Iterator[tuple[str, Doc]]:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    return sorted(one for one in path.iterdir() if one.suffix in _ENDINGS)
+    try:
+        return sorted(one for one in path.iterdir() if one.suffix in _ENDINGS)
+    except OSError as error:
+        raise ManifestError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _objects(where: str, doc: object) -> Iterator[tuple[str, Doc]]:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -332,10 +333,16 @@ async def _run(url: str, folder: Path, audit: Path, some: Sequence[Scenario]) ->
 
 
 def main(names: Sequence[str]) -> None:
-    assets = Path(os.environ["KUBEBUILDER_ASSETS"])
     some = [one for one in scenarios() if not names or one.name in names]
     some.sort(key=lambda one: one.watched_s)
     PLACE.mkdir(parents=True, exist_ok=True)
+    with real_cluster(Path(os.environ["KUBEBUILDER_ASSETS"])) as (url, folder, audit):
+        asyncio.run(_run(url, folder, audit, some))
+
+
+@contextmanager
+def real_cluster(assets: Path) -> Iterator[tuple[str, Path, Path]]:
+    """A real API server with the Go manager on it: its URL, a folder with a ``kubeconfig``, and the audit log."""
     with tempfile.TemporaryDirectory(prefix="kcm-record-") as name:
         folder = Path(name)
         (folder / "policy.yaml").write_text(_POLICY)
@@ -354,7 +361,7 @@ def main(names: Sequence[str]) -> None:
             words += ["--leader-elect=false", f"--secure-port={free_port()}", f"--cert-dir={folder}/manager"]
             words += ["--kube-api-qps=500", "--kube-api-burst=1000"]
             processes.start(*words, log=folder / "manager.log")
-            asyncio.run(_run(url, folder, audit, some))
+            yield url, folder, audit
 
 
 def _kubeconfig(url: str) -> str:

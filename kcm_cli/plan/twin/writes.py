@@ -10,10 +10,10 @@ from typing import Protocol
 
 import msgspec
 
+from kcm_cli.engine.door import write_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import OwnerReference, View
 from kcm_cli.rest.transport import Request, Response, Stream, Transport
-from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve
 
 _READS = ("GET", "HEAD")
 _JSON = {"content-type": "application/json"}
@@ -120,27 +120,28 @@ class Watched:
             measured = self._metrics.answer(request) if self._metrics is not None else None
             await self._written.pause()
             return measured or await self._transport.send(request)
-        info, _ = resolve(request.method, request.path, dict(request.query))
-        if info.plural == "events" and info.verb in ("create", "patch"):
-            return self._event(request, info.name)
+        named = write_of(self._client, request)
+        resource, _, subresource = named.resource.partition("/")
+        if resource == "events" and named.verb in ("create", "patch"):
+            return self._event(request, named.name)
         await self._written.pause()
         response = await self._transport.send(request)
         answer = _answer(response.body)
         meta = answer.metadata or _Meta()
         refused = response.status >= 300
-        if refused and info.verb == "create":  # the answer is a Status: only the request names the object
+        if refused and named.verb == "create":  # the answer is a Status: only the request names the object
             meta = _answer(request.body).metadata or _Meta()
         self._written.writes.append(
             Write(
                 round(self._written.now(), 3),
                 self._client,
-                info.verb,
-                info.group,
-                info.plural,
-                info.subresource,
+                named.verb,
+                named.group,
+                resource,
+                subresource,
                 "" if answer.kind == "Status" else answer.kind,
-                info.namespace,
-                info.name or meta.name or "",
+                named.namespace,
+                named.name or meta.name or "",
                 _owner(meta.owner_references or ()),
                 response.status,
                 answer.message if refused else "",

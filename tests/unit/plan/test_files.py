@@ -1,13 +1,14 @@
 """Snapshots as files."""
 
 import gzip
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kcm_cli.machinery import codec
-from kcm_cli.plan import PlanError, load, save
+from kcm_cli.plan import PlanError, files, load, save
 from kcm_cli.plan.files import LAST_APPLIED, digest, without_env
 from kcm_cli.plan.snapshot import Collection, Item, Snapshot
 from kcm_cli.sandbox.views import PODS
@@ -111,3 +112,20 @@ def test_what_this_version_does_not_know_is_kept(tmp_path: Path) -> None:
     save(with_pod(containers=[], later={"field": [1, None]}), path)
     saved = next(item for item in load(path).items(PODS.gvr) if item.name == "x").doc
     assert saved["spec"]["later"] == {"field": [1, None]}  # type: ignore[index]
+
+
+def test_a_line_without_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "cluster.kcm"
+    save(settled(), path)
+    monkeypatch.setattr(files, "LONGEST", 500)
+    with pytest.raises(PlanError, match="a line is longer than"):
+        load(path)
+
+
+def test_a_count_below_zero_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.kcm"
+    save(settled(), path)
+    text = re.sub(rb'"count":\d+', b'"count":-3', gzip.decompress(path.read_bytes()), count=1)
+    path.write_bytes(gzip.compress(text))
+    with pytest.raises(PlanError, match="there are -3 objects of a kind"):
+        load(path)

@@ -87,8 +87,55 @@ def test_a_new_image_rolls_out() -> None:
     assert ("spec.template.spec.containers[c].image", "v1", "web:2") in [
         (f.path, f.before, f.after) for f in web.fields
     ]
-    (assumed,) = answer.assumed
-    assert assumed.startswith("image web:2 is not on any node; its pull is assumed to succeed")
+    assert answer.assumed == ("image web:2, which no node has, can be pulled",)
+
+
+def test_what_goes_wrong_if_an_image_cannot_be_pulled() -> None:
+    (risk,) = planned(SetImage(WEB, "web:2"), horizon_s=900).risks
+    assert risk.text == "if web:2 cannot be pulled"
+    (problem,) = risk.problems
+    assert (problem.kind, str(problem.about)) == ("stuck", "Deployment sim/web")
+    assert "ImagePullBackOff (web:2)" in problem.text
+    assert planned(SetImage(WEB, "v1")).risks == ()
+
+
+def test_a_registry_that_cannot_be_there() -> None:
+    answer = planned(SetImage(WEB, "registry.invalid/web:2"))
+    assert problems(answer) == {("image", "Image registry.invalid/web:2"), ("stuck", "Deployment sim/web")}
+
+
+def test_a_pod_of_the_same_name_is_another_one() -> None:
+    answer = planned(Delete(Target("pod", "db-1", NAMESPACE)))
+    assert ("replaced", "Pod sim/db-1", 1) in differences(answer)
+
+
+def test_labels_narrow_the_whole_answer() -> None:
+    changes = [Scale(WEB, 400), Scale(Target("deploy", "api", NAMESPACE), 300), Drain("node-1")]
+    whole, web = planned(*changes), planned(*changes, selector="app=web")
+    assert {one.about.name for one in whole.problems} == {"web", "api", "db-0"}
+    assert {one.about.name for one in web.problems} == {"web"}
+    assert {one.about.name.partition("-")[0] for one in web.timeline} == {"web"}
+    assert {one.about.name.partition("-")[0] or one.owner[:14] for one in web.differences} <= {"web", "ReplicaSet/web"}
+    assert {one.owner.partition("-")[0] for one in web.writes} <= {
+        "",
+        "Deployment/web",
+        "ReplicaSet/web",
+        "Service/web",
+    }
+    assert 0 < sum(one.count for one in web.writes) < sum(one.count for one in whole.writes)
+    assert 0 < web.totals.pods_created < whole.totals.pods_created
+
+
+def test_a_namespace_narrows_the_whole_answer() -> None:
+    answer = planned(Scale(WEB, 400), namespace="default")
+    assert (answer.problems, answer.timeline, answer.differences, answer.writes) == ((), (), (), ())
+    assert answer.totals.pods_created == 0
+
+
+def test_dependents_may_stay_as_orphans() -> None:
+    answer = planned(Delete(WEB, "Orphan"))
+    assert ("deleted", "Deployment sim/web", 1) in differences(answer)
+    assert not any(one.action == "deleted" and one.about.kind in ("ReplicaSet", "Pod") for one in answer.differences)
 
 
 def test_an_image_that_is_none_hangs_the_rollout() -> None:

@@ -1,0 +1,62 @@
+"""The command line of ``kcm plan``: what contradicts itself, and in which order manifests are applied."""
+
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.cli.plan_flags import FLAGS, Command, read
+from kcm_cli.plan import Apply, Delete, Target
+
+DEFINITION = "kind: CustomResourceDefinition\nmetadata: {name: things.example.com}\n"
+THING = "kind: Thing\nmetadata: {name: one}\n"
+
+
+def command(*words: str) -> tuple[Command | None, list[str]]:
+    return read(FLAGS.parse(list(words)), ())
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--scale=deploy/web=3", "--delete=deploy/web"), "--delete: deploy/web is also to be scaled"),
+        (("--set-image=deploy/web=a:1", "--delete=deploy/web"), "--delete: deploy/web is also to be changed"),
+        (("--scale=deploy/web=3", "--scale=deploy/web=4"), "--scale: deploy/web is to have 3 and 4 replicas"),
+        (("--remove-node=a", "--drain=a"), "--remove-node: a is also to be drained"),
+        (("--remove-node=a", "--fail-node=a"), "--remove-node: a is also to be failing"),
+        (("--cascade=never", "--delete=deploy/web"), '--cascade: "never" is not one of background, foreground, orphan'),
+        (("--for=0",), "--for: look ahead by more than nothing and less than a year"),
+        (("--seeds=0",), "--seeds: 0 is not between 1 and 1000"),
+    ],
+)
+def test_what_contradicts_itself_is_one_line(words: tuple[str, ...], problem: str) -> None:
+    assert command(*words) == (None, [problem])
+
+
+def test_what_does_not_contradict_itself() -> None:
+    found, problems = command("--scale=deploy/web=3", "--scale=deploy/web=3", "--fail-node=a", "--drain=a")
+    assert problems == [] and found is not None and len(found.changes) == 4
+
+
+def test_a_folder_without_manifests_is_no_takeover_audit(tmp_path: Path) -> None:
+    assert command("-f", str(tmp_path)) == (None, [f"-f: there are no manifests in {tmp_path}"])
+
+
+def test_definitions_come_before_what_they_define(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(THING)
+    (tmp_path / "b.yaml").write_text(DEFINITION)
+    found, _ = command("-f", str(tmp_path))
+    assert found is not None
+    kinds = [change.doc["kind"] for change in found.changes if isinstance(change, Apply)]
+    assert kinds == ["CustomResourceDefinition", "Thing"]
+
+
+def test_what_is_nested_too_deep_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("[" * 100_000)
+    _, (problem,) = command("-f", str(tmp_path))
+    assert "nested too deep" in problem
+
+
+def test_dependents_of_what_is_deleted() -> None:
+    found, _ = command("--delete=deploy/web", "--cascade=orphan")
+    assert found is not None
+    assert found.changes == (Delete(Target("deploy", "web"), "Orphan"),)
