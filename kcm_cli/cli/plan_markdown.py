@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kcm_cli.cli.plan_text import headline, told, verdict, when, written
+from kcm_cli.cli.plan_text import headline, own_writes, told, verdict, when, written
 from kcm_cli.plan.answer import Answer, Difference
 
 _MOST = 50
@@ -38,7 +38,8 @@ def _lines(answer: Answer) -> Iterator[str]:
     yield from _folded("What happens", [f"`{when(one)}` {_plain(told(one))}" for one in answer.timeline])
     yield from _folded("What is different in the end", [_difference(one) for one in answer.differences])
     audit = [
-        f"{one.controller}: {one.verb} {one.resource} {_code(str(one.about))} ×{one.count}" for one in answer.audit
+        f"`{first}` {controller}: {what} {_code(about)} ×{times}"
+        for first, controller, what, about, _, times, _ in own_writes(answer)
     ]
     yield from _folded("What would be written", audit)
     writes = [f"{name}: {verb} {what}: {before} → {now}" for (name, verb, what), (before, now, _) in written(answer)]

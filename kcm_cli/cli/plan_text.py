@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kcm_cli.machinery import codec
-from kcm_cli.plan.answer import Answer, Difference, Happening, Object, Problem
+from kcm_cli.plan.answer import Answer, Difference, Happening, Object, OwnWrite, Problem
 from kcm_cli.plan.telling import clock, span
 
 _MOST = 40
@@ -246,14 +246,32 @@ def _titled(title: str, table: Table) -> Iterator[RenderableType]:
 
 
 def _audit(answer: Answer) -> Iterator[RenderableType]:
-    table = _table("controller", "writes", "object", "owner", "times", "refused")
-    for one in answer.audit[:_MOST]:
-        what = f"{one.verb} {one.resource}"
-        table.add_row(one.controller, what, str(one.about), one.owner, str(one.count), one.message)
+    table = _table("first", "controller", "writes", "object", "owner", "times", "refused")
+    rows = list(own_writes(answer))
+    for row in rows[:_MOST]:
+        table.add_row(*row)
     title = "What would be written"
-    if len(answer.audit) > _MOST:
-        title = f"{title} (the first {_MOST} of {len(answer.audit)}; -o json has all)"
+    if len(rows) > _MOST:
+        title = f"{title} (the first {_MOST} of {len(rows)}; -o json has all)"
     yield from _titled(title, table)
+
+
+def own_writes(answer: Answer) -> Iterator[tuple[str, ...]]:
+    """A row for each write of the audit; deletions of whole collections count together for their namespace."""
+    for (controller, verb, namespace, _), group in groupby(answer.audit, key=_written_to):
+        some = list(group)
+        if verb == "deletecollection" and len(some) > 1:
+            what = f"{verb} of {len(some)} kinds"
+            first = clock(some[0].at_s)
+            yield first, controller, what, f"Namespace {namespace}", "", str(sum(one.count for one in some)), ""
+            continue
+        for one in some:
+            what = f"{one.verb} {one.resource}"
+            yield clock(one.at_s), one.controller, what, str(one.about), one.owner, str(one.count), one.message
+
+
+def _written_to(one: OwnWrite) -> tuple[str, str, str, str]:
+    return one.controller, one.verb, one.about.namespace, one.about.name
 
 
 def _nodes(answer: Answer) -> Iterator[RenderableType]:

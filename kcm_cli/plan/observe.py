@@ -57,6 +57,7 @@ class Spec(View, frozen=True, gc=False):
     scheduler_name: str = ""
     replicas: int | None = None
     unschedulable: bool = False
+    paused: bool = False
 
 
 class Status(View, frozen=True, gc=False):

@@ -248,7 +248,8 @@ def _workloads(store: Store, waiting: Mapping[Object, str]) -> Iterator[Refusal]
             text = f"{status.updated_replicas} of {wanted} replicas updated, {status.available_replicas} available"
             deadline = obj.condition("Progressing").reason == "ProgressDeadlineExceeded"
             late = ", its progress deadline is exceeded" if deadline else ""
-            yield Refusal("stuck", about, f"{text}{late}{waiting.get(about, '')}")
+            held = ", it is paused" if spec.paused else ""
+            yield Refusal("stuck", about, f"{text}{late}{held}{waiting.get(about, '')}")
     for stored in store.list(STATEFUL_SETS):
         obj, about = seen(stored.data), Object("StatefulSet", stored.namespace, stored.name)
         if not stateful_set_done(obj) and obj.spec is not None and obj.status is not None:

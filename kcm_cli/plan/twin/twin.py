@@ -17,7 +17,7 @@ from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import all_controllers
 from kcm_cli.manager.controllers import RunContext, choose, run_controllers
-from kcm_cli.plan.kinds import CUSTOM, DEFINITIONS, NEEDS
+from kcm_cli.plan.kinds import CONFIG_MAPS, CUSTOM, DEFINITIONS, NEEDS
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.loading import Loaded
 from kcm_cli.plan.twin.metrics import AUTOSCALERS, Discoverable, FrozenMetrics
@@ -53,6 +53,7 @@ LATENCY_S = 0.002, 0.006
 """How long a request takes, between the two: in no time at all, several steps of a controller look like one."""
 START_S, MARGIN_S = 5.0, 2.0
 """How much of a twin's time its caches are given to fill, and what its autoscalers' first look may take."""
+_CA_PUBLISHER, _CA_CONFIG_MAP, _CA_KEY = "root-ca-certificate-publisher-controller", "kube-root-ca.crt", "ca.crt"
 _GROUPS = ("system:masters", "system:authenticated")
 
 
@@ -151,6 +152,7 @@ class Twin:
             ),
             start_interval_s=generic.controller_start_interval_s,
             resync_s=generic.min_resync_period_s,
+            ca_data=_root_ca(self.snapshot),
         )
 
     def controller_limit(self) -> Limiter:
@@ -194,7 +196,19 @@ def lacks(snapshot: Snapshot, controller: str) -> tuple[str, ...]:
     there = {f"{gvr.plural}.{gvr.group}".rstrip(".") for gvr in snapshot.collections}
     if DEFINITIONS.key in there:
         there.add(CUSTOM)
+    if controller == _CA_PUBLISHER and not _root_ca(snapshot):
+        there.discard(CONFIG_MAPS.key)
     return tuple(kind for kind in NEEDS.get(controller, ()) if kind not in there)
+
+
+def _root_ca(snapshot: Snapshot) -> bytes:
+    """The CA that the cluster's publisher hands out."""
+    for item in snapshot.items(CONFIG_MAPS.gvr):
+        if item.name == _CA_CONFIG_MAP:
+            data = item.doc.get("data")
+            if isinstance(data, dict) and isinstance(data.get(_CA_KEY), str):
+                return str(data[_CA_KEY]).encode()
+    return b""
 
 
 @cache

@@ -1,0 +1,119 @@
+"""The takeover audit of a cluster with a bit of everything, which the Go manager has settled (tests/plans/whole.py)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.plan import Options, Snapshot, load, plan
+from kcm_cli.plan.snapshot import Item
+from tests.plans.whole import FILE, NAME
+
+Tree = dict[str, Any]
+Line = tuple[str, str, str, str]
+DYING = f"{NAME}-dying"
+PODS, SETS = GVR("", "v1", "pods"), GVR("apps", "v1", "replicasets")
+NAMESPACES, CONFIG_MAPS = GVR("", "v1", "namespaces"), GVR("", "v1", "configmaps")
+
+
+@cache
+def whole() -> Snapshot:
+    return load(FILE)
+
+
+def settled() -> Snapshot:
+    """Without the namespace that hangs."""
+    return edited(
+        {
+            gvr: lambda items: [item for item in items if DYING not in (item.name, item.namespace)]
+            for gvr in whole().collections
+        }
+    )
+
+
+def edited(changes: dict[GVR, Callable[[list[Item]], list[Item]]], of: Snapshot | None = None) -> Snapshot:
+    found = dict((of or whole()).collections)
+    for gvr, change in changes.items():
+        found[gvr] = replace(found[gvr], items=tuple(change(list(found[gvr].items))))
+    return replace(of or whole(), collections=found)
+
+
+def written(snapshot: Snapshot, horizon_s: float = 300.0) -> set[Line]:
+    """Controller, verb, resource and object of what is not routine, before a rollout's deadline passes."""
+    answer = plan(snapshot, (), Options(horizon_s=horizon_s))
+    return {(one.controller, one.verb, one.resource, str(one.about)) for one in answer.audit}
+
+
+def like(item: Item, name: str, change: Callable[[Tree], object]) -> Item:
+    """A copy under another name."""
+    doc: Tree = item.doc
+    doc["metadata"] |= {"name": name, "uid": f"uid-of-{name}"}
+    change(doc)
+    return replace(item, name=name, uid=f"uid-of-{name}", data=codec.encode(doc))
+
+
+def test_it_has_a_bit_of_everything() -> None:
+    kinds = {gvr.plural for gvr, one in whole().collections.items() if one.items}
+    assert {
+        "deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "cronjobs", "replicationcontrollers",
+        "horizontalpodautoscalers", "poddisruptionbudgets", "persistentvolumes", "persistentvolumeclaims",
+        "storageclasses", "volumeattachments", "endpointslices", "resourcequotas", "resourceclaims",
+        "certificatesigningrequests", "serviceaccounts", "clusterroles", "validatingadmissionpolicies", "things",
+    } <= kinds  # fmt: skip
+
+
+def test_a_settled_cluster_is_written_nothing_to() -> None:
+    assert written(settled()) == set()
+
+
+def test_a_namespace_that_hangs_is_tried_again() -> None:
+    lines = written(whole())
+    assert {(controller, verb) for controller, verb, _, _ in lines} == {("namespace-controller", "deletecollection")}
+    assert all(about.endswith(f" {DYING}/") for _, _, _, about in lines)
+
+
+def test_an_orphaned_replica_set_goes_with_its_pods() -> None:
+    def orphan(doc: Tree) -> None:
+        doc["metadata"]["ownerReferences"][0] |= {"name": "gone", "uid": "gone"}
+
+    def of_orphan(doc: Tree) -> None:
+        doc["metadata"]["ownerReferences"][0] |= {"name": "lost", "uid": "uid-of-lost"}
+
+    set_ = next(item for item in whole().items(SETS) if item.name.startswith("web-"))
+    pod = next(item for item in whole().items(PODS) if item.name.startswith("web-"))
+    broken = edited({SETS: lambda items: [*items, like(set_, "lost", orphan)]}, settled())
+    broken = edited({PODS: lambda items: [*items, like(pod, "lost-1", of_orphan)]}, broken)
+    lines = {line for line in written(broken) if "lost" in line[3]}
+    assert ("generic-garbage-collector", "delete", "replicasets.apps", f"ReplicaSet {NAME}/lost") in lines
+    assert {line[0] for line in lines} <= {"generic-garbage-collector", "replicaset-controller"}
+
+
+def test_a_pod_of_a_node_that_is_gone_is_collected() -> None:
+    def lost(doc: Tree) -> None:
+        doc["metadata"].pop("ownerReferences", None)
+        doc["metadata"]["labels"] = {}
+        doc["spec"]["nodeName"] = "gone"
+
+    pod = next(item for item in whole().items(PODS) if item.name.startswith("web-"))
+    broken = edited({PODS: lambda items: [*items, like(pod, "lost", lost)]}, settled())
+    lines = {line for line in written(broken) if "quota" not in line[2]}
+    assert lines == {
+        ("pod-garbage-collector", "patch", "pods/status", f"Pod {NAME}/lost"),
+        ("pod-garbage-collector", "delete", "pods", f"Pod {NAME}/lost"),
+    }
+
+
+@pytest.mark.parametrize("include", ["configmaps", "custom"])
+def test_without_what_is_only_read_if_asked_for_it_is_the_same(include: str) -> None:
+    """Controllers that need it stay out."""
+    dropped = {
+        gvr for gvr in whole().collections
+        if gvr == CONFIG_MAPS or gvr.group in ("example.com", "apiextensions.k8s.io")
+    }  # fmt: skip
+    kept = {gvr: one for gvr, one in settled().collections.items() if (gvr in dropped) != (include == "custom")}
+    kept |= {gvr: one for gvr, one in settled().collections.items() if gvr not in dropped}
+    assert written(replace(settled(), collections=kept)) == set()
