@@ -152,11 +152,16 @@ class NodeLifecycleController:
         await self._disruption(zones, nodes)
 
     def _stays(self, node: Node, zones: dict[str, list[Condition | None]]) -> bool:
-        """Whether a node was ready at the last look, and neither it nor its Lease has changed since: nothing is to do
-        but to enter it into its zone, as long as it is not silent for too long."""
+        """Whether a node was ready at the last look and has not changed since: nothing is to do but to note that its
+        Lease was renewed and to enter it into its zone, as long as it is not silent for too long."""
         steady, health = self._steady.get(node.name), self._health.get(node.name)
-        if steady is None or health is None or steady.node is not node or steady.lease is not self._lease(node):
+        if steady is None or health is None or steady.node is not node:
             return False
+        lease = self._lease(node)
+        if lease is not steady.lease:
+            now = Moment(self._clock.now(), self._clock.monotonic())
+            health = self._health[node.name] = heard(health, node, _renewed(lease), now)
+            self._steady[node.name] = replace(steady, lease=lease)
         if silent(health, self._periods, self._clock.monotonic()):
             return False
         if steady.zone is not None:
@@ -208,8 +213,7 @@ class NodeLifecycleController:
 
     async def _try_update_health(self, node: Node) -> tuple[Node, Condition | None, Condition | None]:
         now = Moment(self._clock.now(), self._clock.monotonic())
-        lease = self._lease(node)
-        renewed = (lease.spec.renew_time or "") if lease is not None else ""
+        renewed = _renewed(self._lease(node))
         health = self._health[node.name] = heard(self._health.get(node.name), node, renewed, now)
         before = find(node.status.conditions, READY)
         if not silent(health, self._periods, now.monotonic):
@@ -364,6 +368,11 @@ class NodeLifecycleController:
 
     def _tell(self, node: Node, reason: str, message: str) -> None:
         self._recorder.emit(plan.about(node, reason, f"Node {node.name} event: {message}"))
+
+
+def _renewed(lease: Lease | None) -> str:
+    """When a Lease says that it was renewed; "" where it does not."""
+    return (lease.spec.renew_time or "") if lease is not None else ""
 
 
 CONTROLLER = Controller(

@@ -81,9 +81,10 @@ class Twin:
         self._informers = Informers(kubelet, self.clock, self._rng())
         self._names = EventNames(self.clock, EVENT_OFFSET_NS)
         self._events = Events(kubelet, self._names, self.clock)
-        grace_s = config.component.controllers.node_lifecycle.monitor_grace_period_s
+        period_s = config.component.kube_cloud_shared.node_monitor_period_s
+        silence_s = config.component.controllers.node_lifecycle.monitor_grace_period_s - period_s - MARGIN_S
         nodes = self._informers.get(NODES)
-        self.agents = TwinAgents(nodes, self.store, self.clock, max(HEARTBEAT_S, 0.7 * grace_s))
+        self.agents = TwinAgents(nodes, self.store, self.clock, max(HEARTBEAT_S, silence_s))
         self._kubelets = Kubelets(
             kubelet, self._informers.get(PODS), nodes, self._events, self.clock, behaviour=self.learned
         )
@@ -100,7 +101,7 @@ class Twin:
 
     async def settle(self) -> None:
         """Let caches fill, and autoscalers look once: what they remember is what they saw before any change."""
-        looks_s = self._config.component.horizontal_pod_autoscaler.sync_period_s
+        looks_s = self._config.component.controllers.horizontal_pod_autoscaler.sync_period_s
         has_any = bool(self.store.list(AUTOSCALERS))
         await self.clock.sleep(max(START_S, looks_s + MARGIN_S) if has_any else START_S)
 
@@ -147,12 +148,15 @@ class Twin:
                 clock=self.clock,
                 rng=self._rng(),
                 gates=config.gates,
-                configs={**config.by_type(), Host: Host(simulated_nodes=True), ServerCA: ServerCA()},
+                configs={
+                    **config.by_type(),
+                    Host: Host(simulated_nodes=True),
+                    ServerCA: ServerCA(_root_ca(self.snapshot)),
+                },
                 served=served,
             ),
             start_interval_s=generic.controller_start_interval_s,
             resync_s=generic.min_resync_period_s,
-            ca_data=_root_ca(self.snapshot),
         )
 
     def controller_limit(self) -> Limiter:
