@@ -15,6 +15,7 @@ import json
 import random
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,20 @@ Recorded = dict[str, dict[str, str]]
 """Base -> label -> digest."""
 
 
+_SCHEMAS: dict[tuple[str, str], Tree] = {}
+"""By version, and what the base sets up: that may define custom resources."""
+
+
+@cache
+def _certificates() -> Certificates:
+    return Certificates.load(None, EPOCH)
+
+
 class Sandbox:
     """An API server in this process, on virtual time and seeded: the same requests get the same answers."""
 
     def __init__(self) -> None:
-        self._server = EmbeddedServer(LoopClock(EPOCH), random.Random(1), Certificates.load(None, EPOCH))
-        self._schemas: dict[str, Tree] = {}
+        self._server = EmbeddedServer(LoopClock(EPOCH), random.Random(1), _certificates())
 
     async def start(self) -> None:
         await self._server.start()
@@ -66,12 +75,11 @@ class Sandbox:
 
     async def variations(self, base: Base, doc: Tree) -> list[Variation]:
         version = base.body["apiVersion"]
-        if version not in self._schemas:
+        served = (version, json.dumps(base.setup))
+        if served not in _SCHEMAS:
             path = f"/openapi/v3/{'apis' if '/' in version else 'api'}/{version}"
-            self._schemas[version] = (await self.ask("GET", path)).body["components"]["schemas"]
-        schemas = Schemas(
-            self._schemas[version], (*base.untouched, "metadata.managedFields*", "metadata.resourceVersion")
-        )
+            _SCHEMAS[served] = (await self.ask("GET", path)).body["components"]["schemas"]
+        schemas = Schemas(_SCHEMAS[served], (*base.untouched, "metadata.managedFields*", "metadata.resourceVersion"))
         return list(schemas.variations(schemas.of_kind(version, base.kind), doc))
 
 

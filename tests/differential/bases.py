@@ -44,7 +44,7 @@ class Base:
         return self.skip if self.meta else ("metadata", "kind", "apiVersion", *self.skip)
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """YAML in which ``!absent ''`` removes a field."""
 
 
