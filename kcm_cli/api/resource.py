@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -82,6 +83,11 @@ class Resource(Generic[T]):
     def plural(self) -> str:
         return self.gvr.plural
 
+    @property
+    def metadata_only(self) -> "Resource[PartialObject]":
+        """The same address, decoded to metadata only."""
+        return _metadata_only(self)
+
     def decode(self, data: bytes | msgspec.Raw) -> T:
         """Decode one object; keeps its bytes where this kind is written back. Raises codec.DecodeError."""
         obj = codec.decode(data, self.view)
@@ -101,6 +107,11 @@ class Resource(Generic[T]):
 
     def __str__(self) -> str:
         return str(self.gvr)
+
+
+@cache
+def _metadata_only(resource: Resource[Any]) -> Resource[PartialObject]:
+    return Resource(resource.gvr, resource.kind, PartialObject, resource.namespaced)
 
 
 def _metadata_of(data: bytes | msgspec.Raw) -> ObjectMeta:

@@ -204,7 +204,7 @@ class OwnWrites:
 
     async def _look_up(self, key: str, unseen: _Unseen, lost: _Lost) -> None:
         """Find out what the server has, so that the cache can be waited for. Raises RequestError."""
-        resource = _named(lost.informer.resource)
+        resource = lost.informer.resource.metadata_only
         if not lost.name:
             found = await list_readable(
                 self._client, resource, lost.namespace, label_selector=lost.labels, metadata_only=True
@@ -295,11 +295,6 @@ def _may_have_taken_effect(error: RequestError) -> bool:
 
 def _place(resource: Resource[Any]) -> tuple[str, str]:
     return resource.gvr.group, resource.gvr.plural
-
-
-def _named(resource: Resource[Any]) -> Resource[PartialObject]:
-    """The same address, decoded to metadata only."""
-    return Resource(resource.gvr, resource.kind, PartialObject, resource.namespaced)
 
 
 def _key(namespace: str, name: str) -> str:

@@ -11,7 +11,7 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
-from kcm_cli.machinery.patches import equal
+from kcm_cli.machinery.same import same
 from kcm_cli.planning.actions import Delete, Path, Value
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.runtime.informer import Informer
@@ -38,7 +38,7 @@ class Revisions:
             return await self._client.create(CONTROLLER_REVISIONS, owner.namespace, body)
         except AlreadyExists:
             existing = await self._client.get(CONTROLLER_REVISIONS, owner.namespace, name)
-            return existing if equal(existing.data, data) else None
+            return existing if same(existing.data, data) else None
 
     async def change(self, revision: ControllerRevision, changes: Changes) -> ControllerRevision:
         """Write the changes, decided anew on every conflict; the revision as it is now."""

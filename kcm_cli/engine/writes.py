@@ -5,13 +5,12 @@ An update edits the raw document that its view was decoded from, so a field that
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery import codec
-from kcm_cli.machinery.meta import Object, PartialObject
+from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Create, Delete, Patch, Path, Update, Value, changed
 from kcm_cli.rest.errors import ApiError, Conflict, NotFound
 from kcm_cli.rest.transport import TransportError
@@ -24,13 +23,7 @@ async def create(client: Door, action: Create) -> Object:
     body = action.body if isinstance(action.body, bytes) else codec.encode(action.body)
     if action.resource.keeps_raw:
         return await client.create(action.resource, action.namespace, body)
-    return await client.create(_named(action.resource), action.namespace, body)
-
-
-@cache
-def _named(resource: Resource[Any]) -> Resource[PartialObject]:
-    """The same address, decoded to metadata only."""
-    return Resource(resource.gvr, resource.kind, PartialObject, resource.namespaced)
+    return await client.create(action.resource.metadata_only, action.namespace, body)
 
 
 async def update(client: Door, action: Update) -> Object:

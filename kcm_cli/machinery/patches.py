@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.errors import PatchError
 from kcm_cli.machinery.quoting import quote
+from kcm_cli.machinery.same import same
 
 _index = re.compile(r"[+-]?[0-9]+").fullmatch
 _MISSING = "missing value"
@@ -41,20 +42,9 @@ def merge_diff(old: Doc, new: Doc) -> Doc:
         if isinstance(value, dict) and isinstance(before, dict):
             if inner := merge_diff(before, value):
                 patch[key] = inner
-        elif key not in old or not equal(before, value):
+        elif key not in old or not same(before, value):
             patch[key] = value
     return patch
-
-
-def equal(left: object, right: object) -> bool:
-    """Whether two JSON values are the same; unlike ``==`` it tells true from 1 and 1 from 1.0."""
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(equal(value, right[key]) for key, value in left.items())
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(equal, left, right))
-    return left == right
 
 
 def _merged(current: object, patch: object) -> object:
@@ -181,7 +171,7 @@ def _test(root: object, operation: Doc) -> None:
         if target is None:
             raise PatchError(f"test operation does not apply: is missing path: {path}: {_MISSING}")
         value = _get(*target, f"error in test for path: '{path}'")
-    if not equal(value, operation.get("value")):
+    if not same(value, operation.get("value")):
         raise PatchError(f"testing value {path} failed: test failed")
 
 

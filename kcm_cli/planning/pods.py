@@ -13,7 +13,8 @@ from kcm_cli.api.core import Condition, Pod
 from kcm_cli.machinery.times import parse_time
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
-_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+"""The further, the later a pod is chosen to go."""
 
 
 def is_terminal(pod: Pod) -> bool:
@@ -119,7 +120,7 @@ class _Rank:
     def __init__(self, pod: Pod, crowd: int, cost: int, now: datetime) -> None:
         self.pod = pod
         self.ready = is_ready(pod)
-        phase = _PHASES.get(pod.status.phase, 0)
+        phase = PHASES.get(pod.status.phase, 0)
         self.head = (bool(pod.spec.node_name), phase, self.ready, cost, -crowd)
         since = ready_since(pod)
         self.ready_age = None if since is None else (now - parse_time(since)).total_seconds()

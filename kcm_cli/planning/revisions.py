@@ -15,7 +15,7 @@ from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import go_json
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object
-from kcm_cli.machinery.patches import equal
+from kcm_cli.machinery.same import same
 from kcm_cli.planning.pod_template import controller_ref
 from kcm_cli.planning.template_form import same_when_defaulted, serialised
 
@@ -52,7 +52,7 @@ def next_number(revisions: Sequence[ControllerRevision]) -> int:
 
 def with_data(revisions: Iterable[ControllerRevision], data: Doc) -> list[ControllerRevision]:
     """The revisions with this data, in the order in which they came."""
-    return [revision for revision in revisions if equal(revision.data, data)]
+    return [revision for revision in revisions if same(revision.data, data)]
 
 
 def is_of(revision: ControllerRevision, template: Doc) -> bool:

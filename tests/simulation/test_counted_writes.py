@@ -23,33 +23,31 @@ PAUSE_S = 2.0
 ASKED = ("create", "replace", "patch", "scale", "delete", "own", "evict", "approve")
 """The steps that ask for something; the others wait and look, or play kubelet."""
 PATIENT_S = 30.0
-QUIET = set(
-    [
-        "attachdetach-controller",
-        "bootstrap-signer",
-        "certificate-controller",
-        "cloud-node-lifecycle-controller",
-        "device-taint-eviction-controller",
-        "ephemeral-volume-controller",
-        "expand-controller",
-        "kube-apiserver-serving-clustertrustbundle-publisher",
-        "legacy-service-account-token-cleaner",
-        "node-route-controller",
-        "podcertificaterequestcleaner",
-        "podgroup-protection-controller",
-        "pv-protection-controller",
-        "resource-claim-controller",
-        "resourcepoolstatusrequest-controller",
-        "selinux-warning-controller",
-        "service-lb-controller",
-        "storage-version-garbage-collector",
-        "storage-version-migrator-controller",
-        "token-cleaner",
-        "tokens-controller",
-        "validatingadmissionpolicy-status-controller",
-        "volumeattributesclass-protection-controller",
-    ]
-)
+QUIET = {
+    "attachdetach-controller",
+    "bootstrap-signer",
+    "certificate-controller",
+    "cloud-node-lifecycle-controller",
+    "device-taint-eviction-controller",
+    "ephemeral-volume-controller",
+    "expand-controller",
+    "kube-apiserver-serving-clustertrustbundle-publisher",
+    "legacy-service-account-token-cleaner",
+    "node-route-controller",
+    "podcertificaterequestcleaner",
+    "podgroup-protection-controller",
+    "pv-protection-controller",
+    "resource-claim-controller",
+    "resourcepoolstatusrequest-controller",
+    "selinux-warning-controller",
+    "service-lb-controller",
+    "storage-version-garbage-collector",
+    "storage-version-migrator-controller",
+    "token-cleaner",
+    "tokens-controller",
+    "validatingadmissionpolicy-status-controller",
+    "volumeattributesclass-protection-controller",
+}
 """The clients of those that no scenario gives anything to write, or that are off by default."""
 
 

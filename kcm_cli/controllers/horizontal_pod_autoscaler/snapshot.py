@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from kcm_cli.api.autoscaling import HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec
 from kcm_cli.controllers.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from kcm_cli.controllers.horizontal_pod_autoscaler.plan.calculator import Tolerances
+from kcm_cli.controllers.horizontal_pod_autoscaler.plan.conditions import SCALED_TO_ZERO
 from kcm_cli.machinery.quantity import parse
 from kcm_cli.planning.conditions import is_true
-
-SCALED_TO_ZERO = "ScaledToZero"
 
 
 @dataclass(frozen=True, slots=True)

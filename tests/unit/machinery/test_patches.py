@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.machinery import patches
 from kcm_cli.machinery.errors import PatchError
+from kcm_cli.machinery.same import same
 
 
 @pytest.mark.parametrize(
@@ -142,11 +143,11 @@ _documents = st.dictionaries(st.sampled_from("abc"), _values)
 @given(_documents, _documents)
 def test_the_difference_leads_from_old_to_new(old, new):
     patch = patches.merge_diff(old, new)
-    assert patches.equal(patches.merge_patch(old, patch), new)
-    assert (patch == {}) == patches.equal(old, new)
+    assert same(patches.merge_patch(old, patch), new)
+    assert (patch == {}) == same(old, new)
 
 
 @given(_documents, _documents)
 def test_merging_twice_changes_nothing_more(document, patch):
     once = patches.merge_patch(document, patch)
-    assert patches.equal(patches.merge_patch(once, patch), once)
+    assert same(patches.merge_patch(once, patch), once)

@@ -9,6 +9,7 @@ from kcm_cli.api.apps import DEPLOYMENTS, REPLICA_SETS
 from kcm_cli.controllers.deployment.plan import names, spec
 from kcm_cli.controllers.deployment.plan.conditions import found_new, paused_or_resumed
 from kcm_cli.controllers.deployment.plan.draft import Draft, Target, creation, updates
+from kcm_cli.controllers.deployment.plan.progress import is_complete
 from kcm_cli.controllers.deployment.plan.recreate import recreate
 from kcm_cli.controllers.deployment.plan.revisions import revision_of, start, sync_revision
 from kcm_cli.controllers.deployment.plan.rollback import rollback, rollback_revision
@@ -42,20 +43,10 @@ def plan(snapshot: Snapshot, now: datetime) -> tuple[Plan, Draft]:
             recreate(draft)
         else:
             roll(draft)
-        draft.cleanup = draft.cleanup and complete(draft)
+        draft.cleanup = draft.cleanup and is_complete(deployment, deployment.status)
     if draft.cleanup:
         _clean_up(draft)
     return _plan(draft), draft
-
-
-def complete(draft: Draft) -> bool:
-    """Whether the status written last says that the rollout is done."""
-    deployment, status = draft.snapshot.deployment, draft.snapshot.deployment.status
-    desired = spec.replicas_of(deployment)
-    return (
-        status.updated_replicas == status.replicas == status.available_replicas == desired
-        and status.observed_generation >= deployment.metadata.generation
-    )
 
 
 def _clean_up(draft: Draft) -> None:

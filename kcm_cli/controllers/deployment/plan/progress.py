@@ -84,6 +84,7 @@ def _terminating(sets: list[ReplicaSet]) -> int | None:
 
 
 def is_complete(deployment: Deployment, new: DeploymentStatus) -> bool:
+    """Whether a status says that the rollout is done."""
     desired = spec.replicas_of(deployment)
     return (
         new.updated_replicas == new.replicas == new.available_replicas == desired

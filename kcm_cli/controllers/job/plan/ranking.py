@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from kcm_cli.controllers.job.plan.facts import Facts
 from kcm_cli.machinery.times import parse_time
-from kcm_cli.planning.pods import is_ready, ready_since, restarts
+from kcm_cli.planning.pods import PHASES, is_ready, ready_since, restarts
 
-_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 _NO_TIME = (0, 0.0)
 
 
@@ -49,7 +48,7 @@ def _progress(fact: Facts) -> tuple[object, ...]:
     regular, sidecar = restarts(pod)
     return (
         bool(pod.spec.node_name),
-        _PHASES.get(pod.status.phase, 0),
+        PHASES.get(pod.status.phase, 0),
         ready,
         _age(ready_since(pod)) if ready else _NO_TIME,
         -regular,
