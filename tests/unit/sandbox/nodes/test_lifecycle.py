@@ -853,3 +853,14 @@ def test_a_rule_that_comes_late_leaves_the_past_of_a_pod_alone(play):
         assert container["state"]["terminated"]["reason"] == "OOMKilled"
 
     play(run)
+
+
+@pytest.mark.parametrize(("nodes", "interval_s"), [(3, 10.0), (1000, 10.0), (2500, 25.0), (6000, 35.0)])
+def test_many_nodes_share_their_heartbeats(play, nodes, interval_s):
+    async def run(world: World) -> None:
+        agents = world.cluster.nodes._agents
+        agents._agents = {f"n{number}": None for number in range(nodes)}  # type: ignore[misc]
+        assert agents._interval_s() == interval_s
+        agents._agents = {}
+
+    play(run)
