@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, matching_owners
-from kcm_cli.engine.own_writes import OwnWrites
+from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites
 from kcm_cli.engine.resync import Loop, Together
 from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.engine.worker import until_synced
@@ -79,7 +79,8 @@ class Watch:
 
     keys: of an object that was added, updated or deleted. changed: only of one that was added or updated; added,
     updated, deleted: of this event, in the place of the former two. unknown_deleted: of an object (``Undecodable``) of
-    which no version could be decoded, when it was deleted. scope: which objects are followed. when: whether
+    which no version could be decoded, when it was deleted. after: so many seconds later, to take several changes
+    together. scope: which objects are followed. when: whether
     the kind is followed at all. part: see ``Queue``. Without a mapper its objects are read and their changes concern
     no key.
     """
@@ -92,6 +93,7 @@ class Watch:
     updated: UpdateMapper | None = None
     deleted: Mapper | None = None
     unknown_deleted: Mapper | None = None
+    after: Callable[[ControllerContext], float] | None = None
     scope: Scope = Scope()
     when: Condition = always
     part: Callable[[Any], Any] | None = None
@@ -141,7 +143,7 @@ class Queue:
     part: Callable[[Any], Any] = itself
     writes: tuple[Resource[Any], ...] = ()
     stale_gate: str = ""
-    without_gate: frozenset[str] = frozenset()
+    without_gate: frozenset[str] = frozenset((CREATE, UPDATE, DELETE))
     skipped: Callable[[Any, str, str], None] | None = None
 
     @property
@@ -243,11 +245,11 @@ class _Binding:
             self._own(declared.main.resource, owned)
 
     def _watch(self, watch: Watch) -> None:
-        part = (watch.part or self.declared.part)(self.made)
+        on = partial(self._on, watch.part or self.declared.part, watch.after)
         changed = watch.changed or watch.keys
-        on_add, on_delete = self._on(part, watch.added or changed), self._on(part, watch.deleted or watch.keys)
-        on_update = self._on_new(part, changed) if watch.updated is None else self._on_update(part, watch.updated)
-        on_unknown_delete = self._on(part, watch.unknown_deleted)
+        on_add, on_delete = on(watch.added or changed), on(watch.deleted or watch.keys)
+        on_update = _of_new(on(changed)) if watch.updated is None else on(watch.updated)
+        on_unknown_delete = on(watch.unknown_deleted)
         if any(one is not None for one in (on_add, on_update, on_delete, on_unknown_delete)):
             self.context.cache(watch.resource).listen(
                 on_add=on_add, on_update=on_update, on_delete=on_delete, on_unknown_delete=on_unknown_delete
@@ -270,21 +272,26 @@ class _Binding:
         )
         dependents.listen(self.context.cache(owned.resource))
 
-    def _on(self, part: object, mapper: Mapper | None) -> Callable[[Any], None] | None:
+    def _on(
+        self,
+        part_of: Callable[[Any], Any],
+        after: Callable[[ControllerContext], float] | None,
+        mapper: Callable[..., Keys] | None,
+    ) -> Callable[..., None] | None:
         if mapper is None:
             return None
-        queue, add = self.queue, self._add
+        queue, add, part = self.queue, self._add, part_of(self.made)
+        if after is not None:
+            delay_s = after(self.context)
+
+            def add_after(*objects: Object) -> None:
+                for key in mapper(part, *objects):
+                    queue.add_after(str(key), delay_s)
+
+            return add_after
         if mapper is own_key:
             return lambda obj: queue.add(obj.key)
-        return lambda obj: add(mapper(part, obj))
-
-    def _on_new(self, part: object, mapper: Mapper | None) -> Callable[[Any, Any], None] | None:
-        on = self._on(part, mapper)
-        return None if on is None else lambda old, new: on(new)
-
-    def _on_update(self, part: object, mapper: UpdateMapper) -> Callable[[Any, Any], None]:
-        add = self._add
-        return lambda old, new: add(mapper(part, old, new))
+        return lambda *objects: add(mapper(part, *objects))
 
     def _add(self, keys: Keys) -> None:
         queue = self.queue
@@ -293,6 +300,10 @@ class _Binding:
                 queue.add_after(key.key, key.delay_s)
             else:
                 queue.add(key)
+
+
+def _of_new(on: Callable[..., None] | None) -> Callable[[Any, Any], None] | None:
+    return None if on is None else lambda old, new: on(new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,11 +331,17 @@ class _Running:
         if self.declared.prepare is not None:
             await self.declared.prepare(self.made)
         await until_synced(self.caches)
-        workers = [self._worker(*pair) for pair in zip(self.declared.all_queues, self.context.queues, strict=True)]
+        own: dict[tuple[object, ...], OwnWrites | None] = {}
+        workers: list[Runnable] = []
+        for declared, queue in zip(self.declared.all_queues, self.context.queues, strict=True):
+            same = (declared.writes, declared.stale_gate)  # queues with the same keys share what is known of them
+            if same not in own:
+                own[same] = self._own_writes(declared)
+            workers.append(self._worker(declared, queue, own[same]))
         passes = [loop for one in self.declared.passes if (loop := self._loop(one)) is not None]
         await Together((*workers, *passes)).run()
 
-    def _worker(self, declared: Queue, queue: WorkQueue) -> Runnable:
+    def _worker(self, declared: Queue, queue: WorkQueue, own: OwnWrites | None) -> Runnable:
         count = declared.workers(self.context) if callable(declared.workers) else declared.workers
         return self.context.worker(
             queue,
@@ -332,7 +349,7 @@ class _Running:
             count=count,
             waits_for=(),
             retry=RetryPolicy(declared.retries) if declared.retries is not None else None,
-            own=self._own_writes(declared),
+            own=own,
         )
 
     def _own_writes(self, declared: Queue) -> OwnWrites | None:

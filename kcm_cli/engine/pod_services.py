@@ -3,7 +3,7 @@
 upstream: staging/src/k8s.io/endpointslice/util/controller_utils.go#GetServicesToUpdate
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 
 from kcm_cli.api.core import Pod, Service
 from kcm_cli.planning.endpoints.pods import affected
@@ -13,14 +13,12 @@ _INDEX = "selector"
 
 
 class PodServices:
-    """Calls ``enqueue`` with the keys of the Services that a change of a pod concerns, and finds a Service's pods."""
+    """Maps pods to the keys of the Services that select them, and finds a Service's pods."""
 
-    def __init__(self, services: Informer[Service], pods: Informer[Pod], enqueue: Callable[[str], None]) -> None:
+    def __init__(self, services: Informer[Service], pods: Informer[Pod]) -> None:
         self._services = services.store
         self._pods = pods.store
-        self._enqueue = enqueue
         self._services.add_index(_INDEX, _term)
-        pods.listen(on_add=self._one, on_update=self._updated, on_delete=self._one)
 
     def pods_of(self, service: Service) -> list[Pod]:
         """The pods that a Service selects, from the cache."""
@@ -36,13 +34,9 @@ class PodServices:
                 if (service.spec.selector or {}).items() <= labels.items():
                     yield service.key
 
-    def _one(self, pod: Pod) -> None:
-        for key in self.services_of(pod):
-            self._enqueue(key)
-
-    def _updated(self, old: Pod, new: Pod) -> None:
-        for key in affected(self.services_of, old, new):
-            self._enqueue(key)
+    def services_of_changed(self, old: Pod, new: Pod) -> Iterable[str]:
+        """The keys of the Services that a change of a pod concerns."""
+        return affected(self.services_of, old, new)
 
 
 def _term(service: Service) -> tuple[str, ...]:

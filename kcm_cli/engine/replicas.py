@@ -14,8 +14,8 @@ from kcm_cli.api.resource import Resource
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.dependents import Dependents, matching_owners
-from kcm_cli.engine.worker import Worker
+from kcm_cli.engine.controller import After, Keys
+from kcm_cli.engine.dependents import living_owner
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning import pods as pod_rules
@@ -23,7 +23,6 @@ from kcm_cli.planning import replicas as rules
 from kcm_cli.planning.replicas import ReplicaOwner, Status
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
-from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 
 log = logging.getLogger(__name__)
@@ -44,10 +43,7 @@ class Observers:
 
 
 class ReplicaController(Generic[T]):
-    """One kind of replica owner. ``related`` finds the pods that count for spreading when scaling down.
-
-    ``gate``: of ``own_writes``.
-    """
+    """One kind of replica owner. ``related`` finds the pods that count for spreading when scaling down."""
 
     def __init__(
         self,
@@ -55,9 +51,7 @@ class ReplicaController(Generic[T]):
         resource: Resource[T],
         owner_of: Callable[[T], ReplicaOwner],
         *,
-        queue: str,
-        reports_terminating: bool,
-        gate: str = "",
+        reports_terminating: bool = False,
         related: Callable[[T], list[Pod]] | None = None,
         observers: Observers | None = None,
     ) -> None:
@@ -69,28 +63,11 @@ class ReplicaController(Generic[T]):
         self._counts_costs = context.gates.enabled("PodDeletionCost")
         self._related = related
         self._observers = observers or Observers()
-        self._expectations = Expectations()
-        self._executor = context.executor(self._expectations)
-        self._queue = context.queue(queue)
-        self._owners = context.informers.get(resource)
-        self._pods = context.informers.get(PODS)
+        self._expectations = context.expectations
+        self._executor = context.executor()
+        self._owners = context.cache(resource)
+        self._pods = context.cache(PODS)
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
-        self._owners.listen(on_add=self._queue_owner, on_update=self._owner_updated, on_delete=self._owner_deleted)
-        self._dependents: Dependents[T, Pod] = Dependents(
-            resource.kind,
-            self._owners.store,
-            self._queue.add,
-            matching=self._matching,
-            expectations=self._expectations,
-            changed=self._pod_changed,
-        )
-        self._dependents.listen(self._pods)
-        self._own = context.own_writes(self._owners, self._pods, gate=gate, skipped=self._observers.skipped)
-
-    def worker(self, count: int) -> Worker:
-        return self._context.worker(
-            self._queue, self.sync, count=count, waits_for=(self._owners, self._pods), own=self._own
-        )
 
     async def sync(self, key: str) -> float | None:
         obj = self._owners.store.get(key)
@@ -152,32 +129,29 @@ class ReplicaController(Generic[T]):
             return None
         return sum(
             pod_rules.is_terminating(pod)
-            and self._dependents.owner_of(pod) is not None
+            and living_owner(self._resource.kind, self._owners.store, pod) is not None
             and owner.selector.matches(pod.labels)
             for pod in pods
         )
 
+    def skipped(self, group: str, resource: str) -> None:
+        """A sync was put off, since the cache of this resource is behind."""
+        if self._observers.skipped is not None:
+            self._observers.skipped(group, resource)
+
     # -- events
 
-    def _queue_owner(self, obj: T) -> None:
-        self._queue.add(obj.key)
-
-    def _owner_updated(self, old: T, new: T) -> None:
-        self._queue.add(new.key)
-
-    def _owner_deleted(self, obj: T) -> None:
+    def deleted(self, obj: T) -> Keys:
+        """The owner, of whose expectations nothing is left."""
         self._expectations.forget(obj.key)
-        self._queue.add(obj.key)
+        return (obj.key,)
 
-    def _matching(self, pod: Pod) -> list[T]:
-        owners = self._owners.store.list(pod.namespace)
-        return matching_owners(owners, pod, lambda obj: self._owner_of(obj).selector)
-
-    def _pod_changed(self, obj: T, old: Pod, new: Pod) -> None:
-        if pod_rules.is_ready(new) and not pod_rules.is_ready(old):
-            try:
-                delay_s = self._owner_of(obj).min_ready_s
-            except FormatError:
-                return
-            if delay_s > 0:
-                self._queue.add_after(obj.key, delay_s)
+    def pod_updated(self, obj: T, old: Pod, new: Pod) -> Keys:
+        """The owner of a pod that has become ready, when the pod becomes available."""
+        if not pod_rules.is_ready(new) or pod_rules.is_ready(old):
+            return ()
+        try:
+            delay_s = self._owner_of(obj).min_ready_s
+        except FormatError:
+            return ()
+        return (After(obj.key, delay_s),) if delay_s > 0 else ()

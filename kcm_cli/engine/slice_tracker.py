@@ -8,25 +8,23 @@ upstream: staging/src/k8s.io/endpointslice/util/endpointslice_tracker.go
 """
 
 from collections.abc import Callable
+from typing import Any
 
-from kcm_cli.api.discovery import MANAGED_BY, SERVICE_NAME, EndpointSlice
+from kcm_cli.api.discovery import ENDPOINT_SLICES, MANAGED_BY, SERVICE_NAME, EndpointSlice
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Keys, Watch
 from kcm_cli.runtime.informer import Informer
 
 _DELETED = -1
 
 
 class SliceTracker:
-    """The slices that one controller (``manager`` in their labels) has written, by Service: their generations by uid.
+    """Generations of the slices that one controller (``manager`` in their labels) has written, by Service and uid."""
 
-    ``changed(key)`` is called when another client changed a slice of a Service.
-    """
-
-    def __init__(self, manager: str, informer: Informer[EndpointSlice], changed: Callable[[str], None]) -> None:
+    def __init__(self, manager: str, informer: Informer[EndpointSlice]) -> None:
         self._manager = manager
         self._informer = informer
-        self._changed = changed
         self._written: dict[str, dict[str, int]] = {}
-        informer.listen(on_add=self._on_add, on_update=self._on_update, on_delete=self._on_delete)
 
     def wrote(self, slice_: EndpointSlice) -> None:
         """Note the server's answer to a creation or an update."""
@@ -50,23 +48,20 @@ class SliceTracker:
         held = self._informer.store.get(name)
         return held is not None and held.uid == uid
 
-    # -- events
+    # -- events: the Services of slices that another client changed
 
-    def _on_add(self, slice_: EndpointSlice) -> None:
-        if self._managed(slice_) and self._foreign_change(slice_):
-            self._call(slice_)
+    def slice_added(self, slice_: EndpointSlice) -> Keys:
+        return _service(slice_) if self._managed(slice_) and self._foreign_change(slice_) else ()
 
-    def _on_update(self, old: EndpointSlice, new: EndpointSlice) -> None:
+    def slice_updated(self, old: EndpointSlice, new: EndpointSlice) -> Keys:
         if old.labels.get(SERVICE_NAME) != new.labels.get(SERVICE_NAME):
-            self._call(new)
-            self._call(old)
-        elif self._managed(old) != self._managed(new) or (self._managed(new) and self._foreign_change(new)):
-            self._call(new)
+            return (*_service(new), *_service(old))
+        changed = self._managed(old) != self._managed(new) or (self._managed(new) and self._foreign_change(new))
+        return _service(new) if changed else ()
 
-    def _on_delete(self, slice_: EndpointSlice) -> None:
+    def slice_deleted(self, slice_: EndpointSlice) -> Keys:
         written = self._written.get(slice_.service_key, {}).pop(slice_.uid, None)
-        if self._managed(slice_) and written not in (None, _DELETED):
-            self._call(slice_)
+        return _service(slice_) if self._managed(slice_) and written not in (None, _DELETED) else ()
 
     def _managed(self, slice_: EndpointSlice) -> bool:
         return slice_.labels.get(MANAGED_BY) == self._manager
@@ -75,6 +70,18 @@ class SliceTracker:
         written = self._written.get(slice_.service_key, {}).get(slice_.uid)
         return written is None or (written != _DELETED and slice_.metadata.generation > written)
 
-    def _call(self, slice_: EndpointSlice) -> None:
-        if slice_.service_key:
-            self._changed(slice_.service_key)
+
+def _service(slice_: EndpointSlice) -> tuple[str, ...]:
+    return (slice_.service_key,) if slice_.service_key else ()
+
+
+def slices(after: Callable[[ControllerContext], float], part: Callable[[Any], Any]) -> Watch:
+    """The declaration that a controller whose ``part`` is a SliceTracker watches EndpointSlices."""
+    return Watch(
+        ENDPOINT_SLICES,
+        added=SliceTracker.slice_added,
+        updated=SliceTracker.slice_updated,
+        deleted=SliceTracker.slice_deleted,
+        after=after,
+        part=part,
+    )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, ControllerRevision, DaemonSet, DaemonSetStatus
+from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, DaemonSet, DaemonSetStatus
 from kcm_cli.api.core import NODES, PODS, Node, Pod
 from kcm_cli.controllers.daemonset.backoff import FailedPods
 from kcm_cli.controllers.daemonset.config import DaemonSetConfig
@@ -22,19 +22,17 @@ from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons
 from kcm_cli.controllers.daemonset.snapshot import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.dependents import Dependents, matching_owners
-from kcm_cli.engine.resync import Together, every
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import After, Controller, Keys, Owns, Periodic, Queue, Watch, own_key
 from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
-from kcm_cli.machinery.meta import Object, controller_of
+from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.actions import Notice, Outcome, ref_to
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.expectations import Expectations
 from kcm_cli.runtime.store import CONTROLLER_UID, NODE, by_controller, by_node, claimable
 
 COLLECT_PERIOD_S = 60.0
@@ -45,19 +43,6 @@ SKEW_S = 1.0
 ALWAYS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = DaemonSetController(context)
-    count = context.config(DaemonSetConfig).concurrent_syncs
-    waits_for = controller.informers
-    return Together(
-        (
-            context.worker(controller.queue, controller.sync, count=count, waits_for=waits_for, own=controller.own),
-            context.worker(controller.node_queue, controller.sync_node, count=count, waits_for=waits_for),
-            every(COLLECT_PERIOD_S, controller.collect, context),
-        )
-    )
-
-
 class DaemonSetController:
     """Reads a DaemonSet with its pods, revisions and all nodes, plans, executes, and writes the status once."""
 
@@ -65,46 +50,20 @@ class DaemonSetController:
         self._clock = context.clock
         self._client = context.client
         self._recorder = context.recorder
-        self._expectations = Expectations()
-        self._executor = context.executor(self._expectations)
+        self._expectations = context.expectations
+        self._executor = context.executor()
         self._placements = Placements(comparisons=context.gates.enabled("TaintTolerationComparisonOperators"))
         self._failed_pods = FailedPods()
         self._reported: dict[str, float] = {}
-        self.queue = context.queue("daemonset")
-        self.node_queue = context.queue("daemonset-node-updates")
-        self._sets = context.informers.get(DAEMON_SETS)
-        self._pods = context.informers.get(PODS)
-        self._nodes = context.informers.get(NODES)
-        self._revisions = context.informers.get(CONTROLLER_REVISIONS)
-        self.informers = (self._sets, self._pods, self._nodes, self._revisions)
-        self.own = context.own_writes(
-            *self.informers,
-            gate="StaleControllerConsistencyDaemonSet",
-            skipped=DaemonSetMetrics(context.metrics).skipped,
-        )
+        self._queue, _ = context.queues
+        self._sets = context.cache(DAEMON_SETS)
+        self._pods = context.cache(PODS)
+        self._nodes = context.cache(NODES)
+        self._revisions = context.cache(CONTROLLER_REVISIONS)
+        self._metrics = DaemonSetMetrics(context.metrics)
         self._historian = Historian(self._client, self._executor, Revisions(self._client, self._revisions))
-        self._listen()
-
-    def _listen(self) -> None:
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
         self._pods.store.add_index(NODE, by_node)
-        self._sets.listen(on_add=self._enqueue, on_update=self._set_updated, on_delete=self._set_deleted)
-        pods: Dependents[DaemonSet, Pod] = Dependents(
-            DAEMON_SETS.kind,
-            self._sets.store,
-            self.queue.add,
-            matching=self._matching,
-            expectations=self._expectations,
-            changed=self._pod_changed,
-        )
-        pods.listen(self._pods)
-        revisions: Dependents[DaemonSet, ControllerRevision] = Dependents(
-            DAEMON_SETS.kind, self._sets.store, self.queue.add, matching=self._matching
-        )
-        revisions.listen(self._revisions)
-        self._nodes.listen(
-            on_add=self._node_added, on_update=self._node_updated, on_delete=self._placements.forget_node
-        )
 
     async def sync(self, key: str) -> float | None:
         daemon_set = self._sets.store.get(key)
@@ -138,7 +97,7 @@ class DaemonSetController:
             scheduled = daemon_set.key in present
             misplaced = scheduled and (not fit.keeps or daemon_set.status.number_misscheduled > 0)
             if misplaced or (fit.runs and not scheduled):
-                self.queue.add(daemon_set.key)
+                self._queue.add(daemon_set.key)
 
     async def collect(self) -> None:
         """Forget failures of long ago."""
@@ -193,7 +152,7 @@ class DaemonSetController:
         for notice in decision.notices:
             self._recorder.emit(notice)
         if decision.retry_s is not None:
-            self.queue.add_after(daemon_set.key, decision.retry_s)
+            self._queue.add_after(daemon_set.key, decision.retry_s)
         outcome = Outcome()
         for stage in decision.stages:
             outcome = outcome.merge(await self._executor.stage(stage))
@@ -232,7 +191,7 @@ class DaemonSetController:
         pods = max(new.desired_number_scheduled, old.current_number_scheduled + old.number_misscheduled)
         left = self._reported.get(daemon_set.key, -math.inf) + min(REPORT_PAUSE_S, pods * REPORT_PAUSE_PER_POD_S) - now
         if left > 0:
-            self.queue.add_after(daemon_set.key, left)
+            self._queue.add_after(daemon_set.key, left)
             return True
         self._reported[daemon_set.key] = now
         return False
@@ -247,15 +206,14 @@ class DaemonSetController:
 
     # -- events
 
-    def _enqueue(self, daemon_set: DaemonSet) -> None:
-        self.queue.add(daemon_set.key)
+    def skipped(self, group: str, resource: str) -> None:
+        """A sync was put off, since the cache of this resource is behind."""
+        self._metrics.skipped(group, resource)
 
-    def _set_updated(self, old: DaemonSet, new: DaemonSet) -> None:
-        self.queue.add(new.key)
-
-    def _set_deleted(self, daemon_set: DaemonSet) -> None:
+    def deleted(self, daemon_set: DaemonSet) -> Keys:
+        """The DaemonSet, of which nothing is remembered any more."""
         self._forget(daemon_set.key)
-        self.queue.add(daemon_set.key)
+        return (daemon_set.key,)
 
     def _forget(self, key: str) -> None:
         """When a DaemonSet goes, and again by the sync that finds it gone: one under way may have noted something."""
@@ -263,20 +221,20 @@ class DaemonSetController:
         self._placements.forget(key)
         self._reported.pop(key, None)
 
-    def _node_added(self, node: Node) -> None:
-        self.node_queue.add(node.name)
+    def node_updated(self, old: Node, new: Node) -> Keys:
+        """The node, if it may have become another one to DaemonSets."""
+        return () if same_to_daemons(old, new) else (new.name,)
 
-    def _node_updated(self, old: Node, new: Node) -> None:
-        if not same_to_daemons(old, new):
-            self.node_queue.add(new.name)
+    def node_deleted(self, node: Node) -> Keys:
+        """No node; what it meant to DaemonSets is forgotten."""
+        self._placements.forget_node(node)
+        return ()
 
-    def _matching(self, obj: Object) -> list[DaemonSet]:
-        return matching_owners(self._sets.store.list(obj.namespace), obj, _selector)
-
-    def _pod_changed(self, daemon_set: DaemonSet, old: Pod, new: Pod) -> None:
+    def pod_updated(self, daemon_set: DaemonSet, old: Pod, new: Pod) -> Keys:
+        """The DaemonSet of a pod that has become ready, when the pod becomes available."""
         min_ready_s = daemon_set.spec.min_ready_seconds
-        if min_ready_s > 0 and pod_rules.is_ready(new) and not pod_rules.is_ready(old):
-            self.queue.add_after(daemon_set.key, min_ready_s + SKEW_S)
+        became_ready = min_ready_s > 0 and pod_rules.is_ready(new) and not pod_rules.is_ready(old)
+        return (After(daemon_set.key, min_ready_s + SKEW_S),) if became_ready else ()
 
     def _controller_key(self, pod: Pod) -> str:
         """The key of the DaemonSet that controls a pod; empty if none does."""
@@ -295,3 +253,39 @@ def _on_nodes(pods: Iterable[Pod]) -> Mapping[str, tuple[Pod, ...]]:
 
 def _backoff_key(daemon_set: DaemonSet, node: str) -> str:
     return f"{daemon_set.uid}/{daemon_set.status.observed_generation}/{node}"
+
+
+def _workers(context: ControllerContext) -> int:
+    return context.config(DaemonSetConfig).concurrent_syncs
+
+
+CONTROLLER = Controller(
+    make=DaemonSetController,
+    queues=(
+        Queue(
+            "daemonset",
+            Watch(DAEMON_SETS, own_key, deleted=DaemonSetController.deleted),
+            owns=(
+                Owns(PODS, selector=_selector, updated=DaemonSetController.pod_updated),
+                Owns(CONTROLLER_REVISIONS, selector=_selector),
+            ),
+            sync=DaemonSetController.sync,
+            workers=_workers,
+            writes=(DAEMON_SETS, PODS, CONTROLLER_REVISIONS),
+            stale_gate="StaleControllerConsistencyDaemonSet",
+            skipped=DaemonSetController.skipped,
+        ),
+        Queue(
+            "daemonset-node-updates",
+            Watch(
+                NODES,
+                added=own_key,
+                updated=DaemonSetController.node_updated,
+                deleted=DaemonSetController.node_deleted,
+            ),
+            sync=DaemonSetController.sync_node,
+            workers=_workers,
+        ),
+    ),
+    passes=(Periodic(DaemonSetController.collect, pause_s=lambda controller: COLLECT_PERIOD_S, delayed=True),),
+)

@@ -6,11 +6,11 @@ upstream: pkg/controller/disruption
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.policy import POD_DISRUPTION_BUDGETS, PodDisruptionBudget, PodDisruptionBudgetStatus
 from kcm_cli.controllers.disruption import plan
-from kcm_cli.controllers.disruption.scales import Scales, ScaleUnknown
+from kcm_cli.controllers.disruption.scales import SCALED, Scales, ScaleUnknown
 from kcm_cli.controllers.disruption.snapshot import Snapshot
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Together
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import After, Controller, Keys, Queue, Watch, own_key
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.planning.actions import Notice, Update, ref_to
@@ -27,7 +27,6 @@ from kcm_cli.rest.errors import (
 )
 from kcm_cli.rest.mapper import NoMatch
 from kcm_cli.rest.transport import RequestError, TransportError
-from kcm_cli.runtime.informer import AnyInformer
 
 _FAILURES = (ScaleUnknown, NoMatch, ValueError, RequestError)
 _PASSING = (TransportError, InternalError, ServerTimeout, ServiceUnavailable, Timeout, TooManyRequests)
@@ -35,39 +34,18 @@ _PASSING = (TransportError, InternalError, ServerTimeout, ServiceUnavailable, Ti
 _ALWAYS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = DisruptionController(context)
-    return Together(
-        (
-            context.worker(
-                controller.queue, controller.sync, count=1, waits_for=controller.informers, own=controller.own
-            ),
-            context.worker(controller.recheck_queue, controller.recheck, count=1, waits_for=controller.informers),
-            context.worker(controller.stale_queue, controller.sync_stale, count=1, waits_for=controller.informers),
-        )
-    )
-
-
 class DisruptionController:
-    """Keys of ``queue`` and ``recheck_queue`` are budgets, of ``stale_queue`` pods."""
+    """Keys are budgets, in the queue of stale conditions pods."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._client = context.clock, context.client
         self._recorder = context.recorder
         self._tracks_generation = context.gates.enabled("PodObservedGenerationTracking")
         self._selectors: dict[str, tuple[str, Selector]] = {}
-        self.queue = context.queue("disruption")
-        self.recheck_queue = context.queue("disruption_recheck")
-        self.stale_queue = context.queue("stale_pod_disruption")
-        self._budgets = context.informers.get(POD_DISRUPTION_BUDGETS)
-        self.own = context.own_writes(self._budgets)
-        self._pods = context.informers.get(PODS)
+        self._queue, self._recheck_queue, _ = context.queues
+        self._budgets = context.cache(POD_DISRUPTION_BUDGETS)
+        self._pods = context.cache(PODS)
         self._scales = Scales(context)
-        self.informers: tuple[AnyInformer, ...] = (self._budgets, self._pods, *self._scales.informers)
-        self._budgets.listen(
-            on_add=self._budget, on_update=lambda old, new: self._budget(new), on_delete=self._budget_gone
-        )
-        self._pods.listen(on_add=self._pod, on_update=lambda old, new: self._pod(new), on_delete=self._queue_budget)
 
     async def sync(self, key: str) -> None:
         budget = self._budgets.store.get(key)
@@ -84,7 +62,7 @@ class DisruptionController:
 
     async def recheck(self, key: str) -> None:
         """Evictions that were waited for have come to nothing by now, or have not."""
-        self.queue.add(key)
+        self._queue.add(key)
 
     async def _read(self, budget: PodDisruptionBudget) -> Snapshot:
         """What a sync decides on. Raises one of _FAILURES, and tells of it."""
@@ -117,7 +95,7 @@ class DisruptionController:
             self._recorder.emit(Notice(ref_to(PODS, pod), "Warning", "NotDeleted", text))
         await self._write(budget, plan.status(snapshot, evictions.pending, now))
         if evictions.recheck_s is not None:
-            self.recheck_queue.add_after(budget.key, evictions.recheck_s)
+            self._recheck_queue.add_after(budget.key, evictions.recheck_s)
 
     async def _write(self, budget: PodDisruptionBudget, new: PodDisruptionBudgetStatus) -> None:
         if new != budget.status:
@@ -141,23 +119,21 @@ class DisruptionController:
 
     # -- events
 
-    def _budget(self, budget: PodDisruptionBudget) -> None:
-        self.queue.add(budget.key)
-
-    def _budget_gone(self, budget: PodDisruptionBudget) -> None:
+    def deleted(self, budget: PodDisruptionBudget) -> Keys:
+        """No budget: there is nothing to write any more."""
         self._selectors.pop(budget.key, None)
+        return ()
 
-    def _pod(self, pod: Pod) -> None:
-        self._queue_budget(pod)
+    def with_stale_condition(self, pod: Pod) -> Keys:
+        """The pod, once its DisruptionTarget condition will have come to nothing."""
         wait = plan.stale_in_s(pod, self._clock.now())
-        if wait is not None:
-            self.stale_queue.add_after(pod.key, wait)
+        return () if wait is None else (After(pod.key, wait),)
 
-    def _queue_budget(self, pod: Pod) -> None:
+    def budget_of(self, pod: Pod) -> Keys:
         """One budget of the pod, the first by name, as upstream updates only one."""
         found = [budget for budget in self._budgets.store.list(pod.namespace) if self._selects(budget, pod)]
         if not found:
-            return
+            return ()
         chosen = min(found, key=lambda budget: budget.name)
         if len(found) > 1:
             text = (
@@ -165,7 +141,7 @@ class DisruptionController:
                 f'Chose "{chosen.name}" arbitrarily.'
             )
             self._recorder.emit(Notice(ref_to(PODS, pod), "Warning", "MultiplePodDisruptionBudgets", text))
-        self.queue.add(chosen.key)
+        return (chosen.key,)
 
     def _selects(self, budget: PodDisruptionBudget, pod: Pod) -> bool:
         try:
@@ -183,3 +159,24 @@ class DisruptionController:
 
     def _tell(self, budget: PodDisruptionBudget, type_: str, reason: str, message: str) -> None:
         self._recorder.emit(Notice(ref_to(POD_DISRUPTION_BUDGETS, budget), type_, reason, message))
+
+
+CONTROLLER = Controller(
+    make=DisruptionController,
+    queues=(
+        Queue(
+            "disruption",
+            Watch(POD_DISRUPTION_BUDGETS, changed=own_key, deleted=DisruptionController.deleted),
+            watches=(Watch(PODS, DisruptionController.budget_of),),
+            sync=DisruptionController.sync,
+            writes=(POD_DISRUPTION_BUDGETS,),
+        ),
+        Queue("disruption_recheck", sync=DisruptionController.recheck),
+        Queue(
+            "stale_pod_disruption",
+            Watch(PODS, changed=DisruptionController.with_stale_condition),
+            sync=DisruptionController.sync_stale,
+        ),
+    ),
+    reads=SCALED,
+)

@@ -4,6 +4,7 @@ A file of its own because it reads the server for kinds that are not known.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -15,6 +16,9 @@ from kcm_cli.machinery.meta import Object, OwnerReference, View, controller_of
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.mapper import Mapper
 from kcm_cli.runtime.informer import AnyInformer
+
+SCALED: tuple[Resource[Any], ...] = (REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS, DEPLOYMENTS)
+"""The kinds whose sizes are read from caches."""
 
 
 class ScaleSpec(View, frozen=True, gc=False):
@@ -39,12 +43,7 @@ class Scales:
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client
         self._mapper = Mapper(context.client, context.clock)
-        kinds = (REPLICA_SETS, STATEFUL_SETS, REPLICATION_CONTROLLERS, DEPLOYMENTS)
-        self._informers: dict[str, AnyInformer] = {kind.kind: context.informers.get(kind) for kind in kinds}
-
-    @property
-    def informers(self) -> tuple[AnyInformer, ...]:
-        return tuple(self._informers.values())
+        self._informers: dict[str, AnyInformer] = {kind.kind: context.cache(kind) for kind in SCALED}
 
     async def total(self, pods: Iterable[Pod]) -> tuple[int, bool]:
         """The sum of the controllers' sizes, and whether some pod has none. Raises ScaleUnknown."""

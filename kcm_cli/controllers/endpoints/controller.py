@@ -6,18 +6,16 @@ that carry a leader's record belong to no Service and stay.
 upstream: pkg/controller/endpoint
 """
 
-from dataclasses import dataclass
+from operator import attrgetter
 
-from kcm_cli.api.core import PODS, SERVICES, Service
+from kcm_cli.api.core import PODS, SERVICES
 from kcm_cli.api.endpoints import ENDPOINTS
-from kcm_cli.api.resource import Undecodable
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpoints.plan import plan
 from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
 from kcm_cli.engine.pod_services import PodServices
-from kcm_cli.engine.resync import Together
-from kcm_cli.engine.retry import RetryPolicy
 from kcm_cli.engine.worker import until_synced
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import Plan, Stage
@@ -29,19 +27,6 @@ MAX_RETRIES = 15
 LEADER = "control-plane.alpha.kubernetes.io/leader"
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = EndpointsController(context)
-    worker = context.worker(
-        controller.queue,
-        controller.sync,
-        count=context.config(EndpointsConfig).concurrent_syncs,
-        waits_for=controller.informers,
-        retry=RetryPolicy(MAX_RETRIES),
-        own=controller.own,
-    )
-    return Together((worker, Leftovers(controller)))
-
-
 class EndpointsController:
     """Keys are Services."""
 
@@ -50,21 +35,11 @@ class EndpointsController:
         self._executor = context.executor()
         self._seen: dict[str, Seen] = {}
         self._memos: dict[str, Memo[Member]] = {}
-        self.queue = context.queue("endpoint")
-        self._services = context.informers.get(SERVICES)
-        self._pods = context.informers.get(PODS)
-        self._endpoints = context.informers.get(ENDPOINTS)
-        self.informers = (self._services, self._pods, self._endpoints)
-        self.own = context.own_writes(self._endpoints)
-        self._services.listen(
-            on_add=self._enqueue,
-            on_update=lambda old, new: self._enqueue(new),
-            on_delete=self._enqueue,
-            on_unknown_delete=self._enqueue,
-        )
-        batch_s = context.config(EndpointsConfig).updates_batch_period_s
-        self._selected = PodServices(self._services, self._pods, lambda key: self.queue.add_after(key, batch_s))
-        self._endpoints.listen(on_delete=lambda endpoints: self.queue.add(endpoints.key))
+        (self._queue,) = context.queues
+        self._services = context.cache(SERVICES)
+        self._pods = context.cache(PODS)
+        self._endpoints = context.cache(ENDPOINTS)
+        self.selected = PodServices(self._services, self._pods)
 
     async def sync(self, key: str) -> None:
         service = self._services.store.get(key)
@@ -74,7 +49,7 @@ class EndpointsController:
             return
         if service.spec.type == "ExternalName" or service.spec.selector is None:
             return
-        pods = tuple(self._selected.pods_of(service))
+        pods = tuple(self.selected.pods_of(service))
         time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
         memo = self._memos.setdefault(key, Memo())
         write = plan(Snapshot(service, pods, self._endpoints.store.get(key), time, memo))
@@ -84,11 +59,12 @@ class EndpointsController:
         if outcome.error is not None and not namespace_terminating(outcome.error):
             raise outcome.error
 
-    def leftovers(self) -> None:
-        """Look at all Endpoints, in case their Services went while nobody watched."""
+    async def leftovers(self) -> None:
+        """Once, when caches are full: look at all Endpoints, in case their Services went while nobody watched."""
+        await until_synced((self._services, self._pods, self._endpoints))
         for endpoints in self._endpoints.store.list():
             if LEADER not in endpoints.annotations:
-                self.queue.add(endpoints.key)
+                self._queue.add(endpoints.key)
 
     async def _delete(self, key: str) -> None:
         """The Service is gone: so are its Endpoints, whether the cache shows them or not."""
@@ -100,16 +76,28 @@ class EndpointsController:
         self._seen.pop(key, None)
         self._memos.pop(key, None)
 
-    def _enqueue(self, service: Service | Undecodable) -> None:
-        self.queue.add(service.key)
 
-
-@dataclass(frozen=True, slots=True)
-class Leftovers:
-    """Once, when the caches are full: have all Endpoints looked at."""
-
-    controller: EndpointsController
-
-    async def run(self) -> None:
-        await until_synced(self.controller.informers)
-        self.controller.leftovers()
+CONTROLLER = Controller(
+    make=EndpointsController,
+    queues=(
+        Queue(
+            "endpoint",
+            Watch(SERVICES, own_key, unknown_deleted=own_key),
+            watches=(
+                Watch(
+                    PODS,
+                    PodServices.services_of,
+                    updated=PodServices.services_of_changed,
+                    after=lambda context: context.config(EndpointsConfig).updates_batch_period_s,
+                    part=attrgetter("selected"),
+                ),
+                Watch(ENDPOINTS, deleted=own_key),
+            ),
+            sync=EndpointsController.sync,
+            workers=lambda context: context.config(EndpointsConfig).concurrent_syncs,
+            retries=MAX_RETRIES,
+            writes=(ENDPOINTS,),
+        ),
+    ),
+    prepare=EndpointsController.leftovers,
+)

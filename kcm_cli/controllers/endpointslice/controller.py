@@ -7,6 +7,8 @@ other managers, are left alone.
 upstream: pkg/controller/endpointslice
 """
 
+from operator import attrgetter
+
 from kcm_cli.api.core import NODES, PODS, SERVICES, Node, Service
 from kcm_cli.api.discovery import ENDPOINT_SLICES, IPV4, IPV6, EndpointSlice
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
@@ -15,11 +17,10 @@ from kcm_cli.controllers.endpointslice.plan import MANAGER, Decision, decide, st
 from kcm_cli.controllers.endpointslice.plan.desired import address_types
 from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
 from kcm_cli.controllers.endpointslice.zones import Zones
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Queue, Watch
 from kcm_cli.engine.pod_services import PodServices
-from kcm_cli.engine.resync import Together
-from kcm_cli.engine.retry import RetryPolicy
-from kcm_cli.engine.slice_tracker import SliceTracker
+from kcm_cli.engine.slice_tracker import SliceTracker, slices
 from kcm_cli.engine.slice_writes import SliceSyncError, SliceWrites
 from kcm_cli.planning.actions import Notice, Plan, Stage, ref_to
 from kcm_cli.planning.endpoints.memo import Memo
@@ -33,19 +34,6 @@ MIN_CHANGE_DELAY_S = 1.0
 """After somebody else changed a slice: wait for more of the kind."""
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = EndpointSliceController(context)
-    worker = context.worker(
-        controller.queue,
-        controller.sync,
-        count=context.config(EndpointSliceConfig).concurrent_syncs,
-        waits_for=controller.informers,
-        retry=RetryPolicy(MAX_RETRIES),
-        own=controller.own,
-    )
-    return Together((worker, controller.zones.worker(context, controller.informers)))
-
-
 class EndpointSliceController:
     """Keys are Services."""
 
@@ -57,23 +45,14 @@ class EndpointSliceController:
         self._metrics = SliceMetrics(context.metrics, self._limit)
         self._seen: dict[str, Seen] = {}
         self._memos: dict[str, dict[str, Memo[Member]]] = {}
-        self.queue = context.queue("endpoint_slice", RetryLimiter(base_s=1.0, maximum_s=1000.0))
-        self._services = context.informers.get(SERVICES)
-        self._pods = context.informers.get(PODS)
-        self._nodes = context.informers.get(NODES)
-        self._slices = context.informers.get(ENDPOINT_SLICES)
-        self.informers = (self._services, self._pods, self._nodes, self._slices)
+        self._services = context.cache(SERVICES)
+        self._nodes = context.cache(NODES)
+        self._slices = context.cache(ENDPOINT_SLICES)
         self._slices.store.add_index(SERVICE_INDEX, by_service)
-        self._services.listen(
-            on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._enqueue
-        )
-        batch_s = config.updates_batch_period_s
-        self._selected = PodServices(self._services, self._pods, lambda key: self.queue.add_after(key, batch_s))
-        change_s = max(MIN_CHANGE_DELAY_S, batch_s)
-        self._tracker = SliceTracker(MANAGER, self._slices, lambda key: self.queue.add_after(key, change_s))
-        self.own = context.own_writes(self._slices, skipped=lambda group, resource: self._metrics.synced("stale"))
-        self._writes = SliceWrites(context.executor(), self._tracker, self._metrics.changed)
-        self.zones = Zones(self._nodes, self.queue.add, context.clock)
+        self.selected = PodServices(self._services, context.cache(PODS))
+        self.tracker = SliceTracker(MANAGER, self._slices)
+        self._writes = SliceWrites(context.executor(), self.tracker, self._metrics.changed)
+        self.zones = Zones(self._nodes.store, context.queues[0])
 
     async def sync(self, key: str) -> None:
         service = self._services.store.get(key)
@@ -98,7 +77,7 @@ class EndpointSliceController:
         unsupported = [slice_ for slice_ in slices if slice_.address_type not in types]
         for slice_ in unsupported:
             self.zones.forget(key, slice_.address_type)
-        pods = tuple(self._selected.pods_of(service))
+        pods = tuple(self.selected.pods_of(service))
         time, self._seen[key] = trigger_time(self._seen.get(key), service, pods)
         nodes = self._nodes_of({pod.spec.node_name for pod in pods})
         problems: list[str] = []
@@ -161,13 +140,52 @@ class EndpointSliceController:
                 found[name] = Node(metadata=unknown.metadata)
         return found
 
-    def _enqueue(self, service: Service) -> None:
-        self.queue.add(service.key)
+    def skipped(self, group: str, resource: str) -> None:
+        """A sync was put off, since the cache of this resource is behind."""
+        self._metrics.synced("stale")
 
     def _forget(self, key: str) -> None:
         self._seen.pop(key, None)
         self._memos.pop(key, None)
         self._metrics.forget(key)
-        self._tracker.forget(key)
+        self.tracker.forget(key)
         for address_type in (IPV4, IPV6):
             self.zones.forget(key, address_type)
+
+
+def _batch_s(context: ControllerContext) -> float:
+    return context.config(EndpointSliceConfig).updates_batch_period_s
+
+
+CONTROLLER = Controller(
+    make=EndpointSliceController,
+    queues=(
+        Queue(
+            "endpoint_slice",
+            SERVICES,
+            watches=(
+                Watch(
+                    PODS,
+                    PodServices.services_of,
+                    updated=PodServices.services_of_changed,
+                    after=_batch_s,
+                    part=attrgetter("selected"),
+                ),
+                slices(lambda context: max(MIN_CHANGE_DELAY_S, _batch_s(context)), attrgetter("tracker")),
+            ),
+            sync=EndpointSliceController.sync,
+            workers=lambda context: context.config(EndpointSliceConfig).concurrent_syncs,
+            retries=MAX_RETRIES,
+            limiter=lambda context: RetryLimiter(base_s=1.0, maximum_s=1000.0),
+            writes=(ENDPOINT_SLICES,),
+            skipped=EndpointSliceController.skipped,
+        ),
+        Queue(
+            "nodes",
+            Watch(NODES, Zones.all_nodes, updated=Zones.all_if_moved),
+            sync=Zones.sync,
+            measured=False,
+            part=attrgetter("zones"),
+        ),
+    ),
+)

@@ -5,15 +5,11 @@ A fifth file: the shares of the zones concern all Services at once, and change w
 upstream: staging/src/k8s.io/endpointslice/topologycache/topologycache.go
 """
 
-from collections.abc import Callable, Sequence
-
 from kcm_cli.api.core import Node
-from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.endpointslice.plan.desired import ZONE
 from kcm_cli.controllers.endpointslice.plan.topology import Counts, Ratios, node_ready, overloaded, zone_ratios
-from kcm_cli.engine.context import ControllerContext
-from kcm_cli.engine.worker import Worker
-from kcm_cli.runtime.informer import AnyInformer, Informer
+from kcm_cli.engine.controller import Keys
+from kcm_cli.runtime.store import Store
 from kcm_cli.runtime.workqueue import WorkQueue
 
 _KEY = "nodes"
@@ -22,22 +18,16 @@ _KEY = "nodes"
 class Zones:
     """The zones' shares, and the endpoints by zone of each Service that has topology hints.
 
-    ``enqueue`` is called with the Services that a change of nodes leaves with too few endpoints in some zone.
+    ``services`` takes the Services that a change of nodes leaves with too few endpoints in some zone.
     """
 
-    def __init__(self, nodes: Informer[Node], enqueue: Callable[[str], None], clock: Clock) -> None:
+    def __init__(self, nodes: Store[Node], services: WorkQueue) -> None:
         self._ratios: Ratios | None = None
         self._looked = False
-        self._nodes = nodes.store
-        self._enqueue = enqueue
+        self._nodes = nodes
+        self._services = services
         self._counts: dict[str, dict[str, Counts]] = {}
         self._hinted: set[str] = set()
-        self._queue = WorkQueue("", clock)
-        nodes.listen(on_add=self._changed, on_update=self._updated, on_delete=self._changed)
-
-    def worker(self, context: ControllerContext, waits_for: Sequence[AnyInformer]) -> Worker:
-        """Looks at the nodes anew whenever one has changed."""
-        return context.worker(self._queue, self._look, count=1, waits_for=waits_for)
 
     @property
     def ratios(self) -> Ratios | None:
@@ -64,20 +54,21 @@ class Zones:
                 del self._counts[key]
         self._hinted.discard(key)
 
-    async def _look(self, key: str) -> float | None:
+    async def sync(self, key: str) -> None:
+        """Look at all nodes anew."""
         self._count()
         for service, by_type in tuple(self._counts.items()):
             if any(overloaded(counts, self._ratios) for counts in by_type.values()):
-                self._enqueue(service)
-        return None
+                self._services.add(service)
 
     def _count(self) -> None:
         self._ratios = zone_ratios(self._nodes)
         self._looked = True
 
-    def _changed(self, node: Node) -> None:
-        self._queue.add(_KEY)
+    def all_nodes(self, node: Node) -> Keys:
+        """One key for all."""
+        return (_KEY,)
 
-    def _updated(self, old: Node, new: Node) -> None:
-        if node_ready(old) != node_ready(new) or old.labels.get(ZONE) != new.labels.get(ZONE):
-            self._queue.add(_KEY)
+    def all_if_moved(self, old: Node, new: Node) -> Keys:
+        """The same, if the node's readiness or zone has changed."""
+        return (_KEY,) if node_ready(old) != node_ready(new) or old.labels.get(ZONE) != new.labels.get(ZONE) else ()

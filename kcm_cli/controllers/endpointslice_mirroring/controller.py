@@ -6,6 +6,8 @@ as that is no longer so, their slices go.
 upstream: pkg/controller/endpointslicemirroring
 """
 
+from operator import attrgetter
+
 from kcm_cli.api.core import SERVICES, Service
 from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
 from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
@@ -13,9 +15,9 @@ from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirr
 from kcm_cli.controllers.endpointslice_mirroring.metrics import MirroringMetrics
 from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, decide, mirrorable, removal, stages
 from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.retry import RetryPolicy
-from kcm_cli.engine.slice_tracker import SliceTracker
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only, own_key
+from kcm_cli.engine.slice_tracker import SliceTracker, slices
 from kcm_cli.engine.slice_writes import SliceSyncError, SliceWrites
 from kcm_cli.planning.actions import Plan
 from kcm_cli.planning.endpoints.slices import SERVICE_INDEX, by_service, filed_under
@@ -23,18 +25,6 @@ from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.workqueue import RetryLimiter
 
 MAX_RETRIES = 15
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = MirroringController(context)
-    return context.worker(
-        controller.queue,
-        controller.sync,
-        count=context.config(EndpointSliceMirroringConfig).concurrent_syncs,
-        waits_for=controller.informers,
-        retry=RetryPolicy(MAX_RETRIES),
-        own=controller.own,
-    )
 
 
 class MirroringController:
@@ -45,28 +35,12 @@ class MirroringController:
         self._clock, self._recorder = context.clock, context.recorder
         self._limit = config.max_endpoints_per_subset
         self._metrics = MirroringMetrics(context.metrics, self._limit)
-        self.queue = context.queue("endpoint_slice_mirroring", RetryLimiter(base_s=1.0, maximum_s=100.0))
-        self._endpoints = context.informers.get(ENDPOINTS)
-        self._slices = context.informers.get(ENDPOINT_SLICES)
-        self._services = context.informers.get(SERVICES)
-        self.informers = (self._endpoints, self._slices, self._services)
+        self._endpoints = context.cache(ENDPOINTS)
+        self._slices = context.cache(ENDPOINT_SLICES)
+        self._services = context.cache(SERVICES)
         self._slices.store.add_index(SERVICE_INDEX, by_service)
-        self._endpoints.listen(
-            on_add=self._endpoints_changed,
-            on_update=self._endpoints_updated,
-            on_delete=self._endpoints_changed,
-            on_unknown_delete=lambda gone: self.queue.add(gone.key),
-        )
-        self._services.listen(
-            on_add=self._service_changed,
-            on_update=self._service_updated,
-            on_delete=self._service_changed,
-            on_unknown_delete=lambda gone: self.queue.add(gone.key),
-        )
-        batch_s = config.updates_batch_period_s
-        self._tracker = SliceTracker(MANAGER, self._slices, lambda key: self.queue.add_after(key, batch_s))
-        self.own = context.own_writes(self._slices)
-        self._writes = SliceWrites(context.executor(), self._tracker, self._metrics.changed)
+        self.tracker = SliceTracker(MANAGER, self._slices)
+        self._writes = SliceWrites(context.executor(), self.tracker, self._metrics.changed)
 
     async def sync(self, key: str) -> None:
         started = self._clock.monotonic()
@@ -94,7 +68,7 @@ class MirroringController:
             self._recorder.emit(notice)
         self._metrics.decided(key, decision)
         for slice_ in decision.changes.unchanged:
-            self._tracker.follow(slice_)
+            self.tracker.follow(slice_)
         failure = await self._writes.run(key, Plan(stages(snapshot.endpoints, decision.changes)))
         if failure is not None and not namespace_terminating(failure.error):
             raise SliceSyncError([failure.text(f"Endpoints {key}")]) from failure.error
@@ -103,24 +77,44 @@ class MirroringController:
         """Nothing is to be mirrored: delete what is. Raises SliceSyncError."""
         self._metrics.forget(key)
         failure = await self._writes.run(key, Plan(removal(slices)))
-        self._tracker.forget(key)
+        self.tracker.forget(key)
         if failure is not None:
             raise SliceSyncError([failure.text(f"Endpoints {key}")]) from failure.error
 
-    # -- events
 
-    def _endpoints_changed(self, endpoints: Endpoints) -> None:
-        if mirrorable(endpoints):
-            self.queue.add(endpoints.key)
+def mirrored_between(controller: MirroringController, old: Endpoints, new: Endpoints) -> Keys:
+    """The Endpoints, if they are mirrored, or were."""
+    return (new.key,) if mirrorable(old) or mirrorable(new) else ()
 
-    def _endpoints_updated(self, old: Endpoints, new: Endpoints) -> None:
-        if mirrorable(old) or mirrorable(new):
-            self.queue.add(new.key)
 
-    def _service_changed(self, service: Service) -> None:
-        if service.spec.selector is None:
-            self.queue.add(service.key)
+def has_no_selector(service: Service) -> bool:
+    """Whether Endpoints of its name are another client's."""
+    return service.spec.selector is None
 
-    def _service_updated(self, old: Service, new: Service) -> None:
-        if (old.spec.selector is None) != (new.spec.selector is None):
-            self.queue.add(new.key)
+
+def selector_came_or_went(controller: MirroringController, old: Service, new: Service) -> Keys:
+    """The Service, if its Endpoints are another client's from now on, or not any more."""
+    return (new.key,) if has_no_selector(old) != has_no_selector(new) else ()
+
+
+CONTROLLER = Controller(
+    make=MirroringController,
+    queues=(
+        Queue(
+            "endpoint_slice_mirroring",
+            Watch(ENDPOINTS, only(mirrorable), updated=mirrored_between, unknown_deleted=own_key),
+            watches=(
+                Watch(SERVICES, only(has_no_selector), updated=selector_came_or_went, unknown_deleted=own_key),
+                slices(
+                    lambda context: context.config(EndpointSliceMirroringConfig).updates_batch_period_s,
+                    attrgetter("tracker"),
+                ),
+            ),
+            sync=MirroringController.sync,
+            workers=lambda context: context.config(EndpointSliceMirroringConfig).concurrent_syncs,
+            retries=MAX_RETRIES,
+            limiter=lambda context: RetryLimiter(base_s=1.0, maximum_s=100.0),
+            writes=(ENDPOINT_SLICES,),
+        ),
+    ),
+)

@@ -7,35 +7,50 @@ from kcm_cli.api.apps import REPLICA_SETS, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.replicaset.metrics import ReplicaSetMetrics
-from kcm_cli.controllers.replicaset.plan import owner_of
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.controllers.replicaset.plan import owner_of, selector_of
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
 from kcm_cli.engine.replicas import Observers, ReplicaController
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
 
 
-def build(context: ControllerContext) -> Runnable:
-    replica_sets = context.informers.get(REPLICA_SETS)
-    replica_sets.store.add_index(CONTROLLER_UID, by_controller)
-    pods = context.informers.get(PODS)
+def make(context: ControllerContext) -> ReplicaController[ReplicaSet]:
+    """The controller behind ReplicaSets."""
+    replica_sets, pods = context.cache(REPLICA_SETS).store, context.cache(PODS).store
+    replica_sets.add_index(CONTROLLER_UID, by_controller)
 
     def related(replica_set: ReplicaSet) -> list[Pod]:
         """The pods of all ReplicaSets of the same Deployment: surplus pods are taken from crowded nodes."""
         ref = controller_of(replica_set)
         if ref is None:
             return []
-        siblings = replica_sets.store.by_index(CONTROLLER_UID, ref.uid)
-        return [pod for sibling in siblings for pod in pods.store.by_index(CONTROLLER_UID, sibling.uid)]
+        siblings = replica_sets.by_index(CONTROLLER_UID, ref.uid)
+        return [pod for sibling in siblings for pod in pods.by_index(CONTROLLER_UID, sibling.uid)]
 
     metrics = ReplicaSetMetrics(context.metrics)
-    controller = ReplicaController(
+    return ReplicaController(
         context,
         REPLICA_SETS,
         owner_of,
-        queue="replicaset",
         reports_terminating=context.gates.enabled("DeploymentReplicaSetTerminatingReplicas"),
-        gate="StaleControllerConsistencyReplicaSet",
         related=related,
         observers=Observers(metrics.skipped, metrics.chosen),
     )
-    return controller.worker(context.config(ReplicaSetConfig).concurrent_syncs)
+
+
+CONTROLLER = Controller(
+    make=make,
+    queues=(
+        Queue(
+            "replicaset",
+            Watch(REPLICA_SETS, own_key, deleted=ReplicaController.deleted),
+            owns=(Owns(PODS, selector=selector_of, updated=ReplicaController.pod_updated),),
+            sync=ReplicaController.sync,
+            workers=lambda context: context.config(ReplicaSetConfig).concurrent_syncs,
+            writes=(REPLICA_SETS, PODS),
+            stale_gate="StaleControllerConsistencyReplicaSet",
+            skipped=ReplicaController.skipped,
+        ),
+    ),
+)

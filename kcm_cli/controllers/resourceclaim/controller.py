@@ -6,7 +6,7 @@ DRAWorkloadResourceClaims.
 upstream: pkg/controller/resourceclaim
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.devices import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, ResourceClaim, ResourceClaimTemplate
@@ -17,22 +17,15 @@ from kcm_cli.controllers.resourceclaim.generate import Generator
 from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
 from kcm_cli.controllers.resourceclaim.reservations import Reservations
 from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, gate
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.resource_claims import BY_GROUP, Reference, claim_keys, consumer_of, group_key, member_of, named
-from kcm_cli.runtime.informer import AnyInformer
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
 
 _CLAIM, _TEMPLATE = "resource claim", "resource claim template"
 POD, POD_GROUP, CLAIM = "pod", "podgroup", "claim"
-
-
-def build(context: ControllerContext) -> Runnable:
-    controller = ResourceClaimController(context)
-    count = context.config(ResourceClaimConfig).concurrent_syncs
-    return context.worker(
-        controller.queue, controller.sync, count=count, waits_for=controller.informers, own=controller.own
-    )
+GROUPS_GATE = "DRAWorkloadResourceClaims"
 
 
 class GroupUnknown(Exception):
@@ -51,12 +44,9 @@ class ResourceClaimController:
     """See the module."""
 
     def __init__(self, context: ControllerContext) -> None:
-        self.queue = context.queue("resource_claim")
-        self._pods = context.informers.get(PODS)
-        self._claims = context.informers.get(RESOURCE_CLAIMS)
-        templates = context.informers.get(RESOURCE_CLAIM_TEMPLATES)
-        follows_groups = context.gates.enabled("DRAWorkloadResourceClaims")
-        self._pod_groups = context.informers.get(POD_GROUPS) if follows_groups else None
+        self._pods = context.cache(PODS)
+        self._claims = context.cache(RESOURCE_CLAIMS)
+        self._pod_groups = context.cache(POD_GROUPS) if context.gates.enabled(GROUPS_GATE) else None
         groups = self._pod_groups.store if self._pod_groups is not None else None
         self._seen = Snapshot(self._claims.store, groups)
         self._gone = Recent()
@@ -64,14 +54,12 @@ class ResourceClaimController:
         metrics = ResourceClaimMetrics(context.metrics, self._claims.store)
         self._generator = Generator(context, self._seen, metrics)
         self._reservations = Reservations(context.client, self._seen, self._pods.store, self._gone)
-        self.informers: tuple[AnyInformer, ...] = (self._pods, self._claims, templates)
-        self._listen_to_pods()
-        self._claims.listen(on_add=self._claim, on_update=lambda old, new: self._claim(new), on_delete=self._claim_gone)
-        templates.listen(on_add=self._template, on_update=lambda old, new: self._template(new))
+        self._pods.store.add_index(_CLAIM, claim_keys)
+        self._pods.store.add_index(_TEMPLATE, plan.template_keys)
         if self._pod_groups is not None:
-            self.informers += (self._pod_groups,)
-            self._listen_to_groups()
-        self.own = context.own_writes(*self.informers)
+            self._pods.store.add_index(BY_GROUP, member_of)
+            self._pod_groups.store.add_index(_CLAIM, claim_keys)
+            self._pod_groups.store.add_index(_TEMPLATE, plan.template_keys)
 
     async def sync(self, key: str) -> None:
         kind, _, name = key.partition(":")
@@ -124,66 +112,86 @@ class ResourceClaimController:
 
     # -- events
 
-    def _listen_to_pods(self) -> None:
-        store = self._pods.store
-        store.add_index(_CLAIM, claim_keys)
-        store.add_index(_TEMPLATE, plan.template_keys)
-        self._pods.listen(on_add=self._pod, on_update=lambda old, new: self._pod(new), on_delete=self._pod_gone)
-
-    def _listen_to_groups(self) -> None:
-        if self._pod_groups is None:
-            return
-        self._pods.store.add_index(BY_GROUP, member_of)
-        self._pod_groups.store.add_index(_CLAIM, claim_keys)
-        self._pod_groups.store.add_index(_TEMPLATE, plan.template_keys)
-        self._pod_groups.listen(
-            on_add=self._group, on_update=lambda old, new: self._group(new), on_delete=self._group_gone
-        )
-
-    def _pod(self, pod: Pod) -> None:
+    def pod_changed(self, pod: Pod) -> Iterator[str]:
+        """The pod, if there is something to do for it, and the claims that it needs no more."""
         if not plan.has_claims(pod):
             return
         if plan.is_done(pod):
-            self._release(plan.claims_of(pod))
+            yield from _claims(plan.claims_of(pod))
         if plan.needs_work(pod, self._seen):
-            self.queue.add(f"{POD}:{pod.key}")
+            yield f"{POD}:{pod.key}"
 
-    def _pod_gone(self, pod: Pod) -> None:
-        if plan.has_claims(pod):
-            self._gone.add(pod.uid)
-            self._release(plan.claims_of(pod))
+    def pod_deleted(self, pod: Pod) -> Keys:
+        """The claims of a pod that is gone."""
+        if not plan.has_claims(pod):
+            return ()
+        self._gone.add(pod.uid)
+        return _claims(plan.claims_of(pod))
 
-    def _group(self, group: PodGroup) -> None:
+    def group_changed(self, group: PodGroup) -> Iterator[str]:
+        """The group, if there is something to do for it, and its pods."""
         if not group.spec.resource_claims:
             return
         if plan.needs_work(group, self._seen):
-            self.queue.add(f"{POD_GROUP}:{group.key}")
+            yield f"{POD_GROUP}:{group.key}"
         for pod in self._pods.store.by_index(BY_GROUP, group.key):
-            self._pod(pod)
+            yield from self.pod_changed(pod)
 
-    def _group_gone(self, group: PodGroup) -> None:
-        if group.spec.resource_claims:
-            self._gone.add(group.uid)
-            self._release(claim_keys(group))
+    def group_deleted(self, group: PodGroup) -> Keys:
+        """The claims of a group that is gone."""
+        if not group.spec.resource_claims:
+            return ()
+        self._gone.add(group.uid)
+        return _claims(claim_keys(group))
 
-    def _release(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            self.queue.add(f"{CLAIM}:{key}")
+    def claim_changed(self, claim: ResourceClaim) -> Iterator[str]:
+        """The claim, and whoever uses it."""
+        yield f"{CLAIM}:{claim.key}"
+        yield from self._users(_CLAIM, claim.key)
 
-    def _claim(self, claim: ResourceClaim) -> None:
-        self.queue.add(f"{CLAIM}:{claim.key}")
-        self._claim_gone(claim)
+    def claim_deleted(self, claim: ResourceClaim) -> Keys:
+        """Whoever used it may have something to do."""
+        return self._users(_CLAIM, claim.key)
 
-    def _claim_gone(self, claim: ResourceClaim) -> None:
-        """Whoever uses it may have something to do."""
-        self._users(_CLAIM, claim.key)
+    def template_changed(self, template: ResourceClaimTemplate) -> Keys:
+        """Whoever has claims made from it."""
+        return self._users(_TEMPLATE, template.key)
 
-    def _template(self, template: ResourceClaimTemplate) -> None:
-        self._users(_TEMPLATE, template.key)
-
-    def _users(self, index: str, key: str) -> None:
+    def _users(self, index: str, key: str) -> Iterator[str]:
         for pod in self._pods.store.by_index(index, key):
-            self._pod(pod)
+            yield from self.pod_changed(pod)
         if self._pod_groups is not None:
             for group in self._pod_groups.store.by_index(index, key):
-                self._group(group)
+                yield from self.group_changed(group)
+
+
+def _claims(keys: Iterable[str]) -> list[str]:
+    return [f"{CLAIM}:{key}" for key in keys]
+
+
+CONTROLLER = Controller(
+    make=ResourceClaimController,
+    queues=(
+        Queue(
+            "resource_claim",
+            Watch(
+                RESOURCE_CLAIMS,
+                changed=ResourceClaimController.claim_changed,
+                deleted=ResourceClaimController.claim_deleted,
+            ),
+            watches=(
+                Watch(PODS, changed=ResourceClaimController.pod_changed, deleted=ResourceClaimController.pod_deleted),
+                Watch(RESOURCE_CLAIM_TEMPLATES, changed=ResourceClaimController.template_changed),
+                Watch(
+                    POD_GROUPS,
+                    changed=ResourceClaimController.group_changed,
+                    deleted=ResourceClaimController.group_deleted,
+                    when=gate(GROUPS_GATE),
+                ),
+            ),
+            sync=ResourceClaimController.sync,
+            workers=lambda context: context.config(ResourceClaimConfig).concurrent_syncs,
+            writes=(PODS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, POD_GROUPS),
+        ),
+    ),
+)

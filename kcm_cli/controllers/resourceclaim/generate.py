@@ -37,7 +37,7 @@ class Generator:
         self._admin_access = context.gates.enabled("DRAAdminAccess")
         self._alternatives = context.gates.enabled("DRAPrioritizedList")
         self._seen, self._metrics = seen, metrics
-        self._templates = context.informers.get(RESOURCE_CLAIM_TEMPLATES).store
+        self._templates = context.cache(RESOURCE_CLAIM_TEMPLATES).store
 
     async def sync(self, user: Pod | PodGroup, group: PodGroup | None) -> None:
         """Make what is missing. Raises NoClaim, and what a request raises."""

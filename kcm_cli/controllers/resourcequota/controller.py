@@ -9,8 +9,8 @@ from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
 from kcm_cli.controllers.resourcequota.monitors import Monitors
 from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
 from kcm_cli.engine import writes
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.resync import Together, with_resync
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch
 from kcm_cli.machinery.quantity import Quantity
 from kcm_cli.planning.actions import Path, Update, Value
 from kcm_cli.planning.pod_resources import Amounts
@@ -26,32 +26,16 @@ PACE_S = 1.0
 """A quota that is used less and less is written once in this time."""
 
 
-def build(context: ControllerContext) -> Runnable:
-    config = context.config(ResourceQuotaConfig)
-    controller = ResourceQuotaController(context)
-    quotas, count, own = controller.quotas, config.concurrent_syncs, controller.own
-    workers = Together(
-        (
-            context.worker(controller.queue, controller.sync, count=count, waits_for=(quotas,), own=own),
-            context.worker(controller.urgent, controller.sync, count=count, waits_for=(quotas,), own=own),
-            context.worker(controller.changes, controller.replenish, count=1, waits_for=(quotas,)),
-        )
-    )
-    return with_resync(workers, quotas, config.sync_period_s, controller.enqueue, context)
-
-
 class ResourceQuotaController:
-    """Keys are quotas. ``urgent``: the queue of those that cannot be enforced yet. Keys of ``changes`` say of which
+    """Keys are quotas, in a queue of their own those that cannot be enforced yet. Keys of the third queue say of which
     kind something has become free, and in which namespace.
     """
 
     def __init__(self, context: ControllerContext) -> None:
         self._clock, self._client = context.clock, context.client
-        self.queue = context.queue("resourcequota_primary")
-        self.urgent = context.queue("resourcequota_priority")
-        self.changes = context.queue("resource_quota_controller_resource_changes")
-        self.quotas = context.informers.get(RESOURCE_QUOTAS)
-        self.own = context.own_writes(self.quotas)
+        self._queue, _, self._changes = context.queues
+        self._quotas = context.cache(RESOURCE_QUOTAS)
+        self.sync_period_s = context.config(ResourceQuotaConfig).sync_period_s
         enabled = context.gates.enabled
         features = Features(
             extended_resources=enabled("DRAExtendedResource"),
@@ -64,10 +48,9 @@ class ResourceQuotaController:
         self._looked: dict[str, float] = {}
         self._overtaken: dict[str, float] = {}
         """When the quotas may be written again that admission has charged between a look and a write."""
-        self.quotas.listen(on_add=self._added, on_update=self._updated, on_delete=self._deleted)
 
     async def sync(self, key: str) -> float | None:
-        quota = self.quotas.store.get(key)
+        quota = self._quotas.store.get(key)
         if quota is None:
             return None
         names = tuple(quota.spec.hard or ())
@@ -98,9 +81,9 @@ class ResourceQuotaController:
     def _again(self, quota: ResourceQuota) -> ResourceQuota | None:
         """A quota as it is now. The last of a namespace that was deleted while its objects were added up takes the
         totals with it."""
-        if not self.quotas.store.count(NAMESPACE, quota.namespace):
+        if not self._quotas.store.count(NAMESPACE, quota.namespace):
             self._monitors.forget(quota.namespace)
-        return self.quotas.store.get(quota.key)
+        return self._quotas.store.get(quota.key)
 
     def _used(
         self, quota: ResourceQuota, measured: set[GroupResource], counted: set[GroupResource]
@@ -125,34 +108,89 @@ class ResourceQuotaController:
         """Queue the quotas of a namespace that limit a kind of which something has become free."""
         namespace, _, named = key.partition("/")
         plural, _, group = named.partition(".")
-        for quota in self.quotas.store.by_index(NAMESPACE, namespace):
+        for quota in self._quotas.store.by_index(NAMESPACE, namespace):
             hard = quota.status.hard or {}
             if any(plan.covers((group, plural), name, self._monitors.classes) for name in hard):
                 due = self._looked.get(quota.key, float("-inf")) + PACE_S
-                self.queue.add_after(quota.key, due - self._clock.monotonic())
+                self._queue.add_after(quota.key, due - self._clock.monotonic())
 
-    def enqueue(self, quota: ResourceQuota) -> None:
-        self.queue.add(quota.key)
+    async def resync(self) -> None:
+        """Queue all quotas."""
+        for quota in self._quotas.store.list():
+            self._queue.add(quota.key)
 
-    def _added(self, quota: ResourceQuota) -> None:
-        queue = self.urgent if plan.is_urgent(quota, self._monitors.classes) else self.queue
-        queue.add(quota.key)
+    # -- events
 
-    def _updated(self, old: ResourceQuota, new: ResourceQuota) -> None:
+    def added(self, quota: ResourceQuota) -> Keys:
+        """A quota that is enforced already."""
+        return () if plan.is_urgent(quota, self._monitors.classes) else (quota.key,)
+
+    def added_urgent(self, quota: ResourceQuota) -> Keys:
+        """A quota that cannot be enforced yet."""
+        return (quota.key,) if plan.is_urgent(quota, self._monitors.classes) else ()
+
+    def updated(self, old: ResourceQuota, new: ResourceQuota) -> Keys:
         """What admission charges needs no counting; a changed limit does."""
-        if old.spec != new.spec or new.status.used is None:
-            self._added(new)
         due = self._overtaken.get(new.key)
         if due is not None and due <= self._clock.monotonic():
-            self.queue.add(new.key)  # the less time since its last change, the likelier it is that a write fits
+            return (new.key,)  # the less time since its last change, the likelier it is that a write fits
+        return self.added(new) if _is_other(old, new) else ()
 
-    def _deleted(self, quota: ResourceQuota) -> None:
+    def updated_urgent(self, old: ResourceQuota, new: ResourceQuota) -> Keys:
+        """The same of a quota that cannot be enforced yet."""
+        return self.added_urgent(new) if _is_other(old, new) else ()
+
+    def deleted(self, quota: ResourceQuota) -> Keys:
+        """No quota; the last one of a namespace takes the totals with it."""
         self._looked.pop(quota.key, None)
         self._overtaken.pop(quota.key, None)
-        if not self.quotas.store.count(NAMESPACE, quota.namespace):
+        if not self._quotas.store.count(NAMESPACE, quota.namespace):
             self._monitors.forget(quota.namespace)
+        return ()
 
     def _freed(self, kind: GroupResource, namespace: str) -> None:
-        if self.quotas.store.count(NAMESPACE, namespace):
+        if self._quotas.store.count(NAMESPACE, namespace):
             group, plural = kind
-            self.changes.add(f"{namespace}/{plural}.{group}")
+            self._changes.add(f"{namespace}/{plural}.{group}")
+
+
+def _is_other(old: ResourceQuota, new: ResourceQuota) -> bool:
+    return old.spec != new.spec or new.status.used is None
+
+
+def _workers(context: ControllerContext) -> int:
+    return context.config(ResourceQuotaConfig).concurrent_syncs
+
+
+CONTROLLER = Controller(
+    make=ResourceQuotaController,
+    queues=(
+        Queue(
+            "resourcequota_primary",
+            Watch(
+                RESOURCE_QUOTAS,
+                added=ResourceQuotaController.added,
+                updated=ResourceQuotaController.updated,
+                deleted=ResourceQuotaController.deleted,
+            ),
+            sync=ResourceQuotaController.sync,
+            workers=_workers,
+            writes=(RESOURCE_QUOTAS,),
+        ),
+        Queue(
+            "resourcequota_priority",
+            Watch(
+                RESOURCE_QUOTAS,
+                added=ResourceQuotaController.added_urgent,
+                updated=ResourceQuotaController.updated_urgent,
+            ),
+            sync=ResourceQuotaController.sync,
+            workers=_workers,
+            writes=(RESOURCE_QUOTAS,),
+        ),
+        Queue("resource_quota_controller_resource_changes", sync=ResourceQuotaController.replenish),
+    ),
+    passes=(
+        Periodic(ResourceQuotaController.resync, pause_s=lambda controller: controller.sync_period_s, delayed=True),
+    ),
+)

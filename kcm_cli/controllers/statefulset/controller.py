@@ -21,8 +21,8 @@ from kcm_cli.controllers.statefulset.pods import STEP_ERRORS, PodControl
 from kcm_cli.controllers.statefulset.snapshot import Snapshot
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
-from kcm_cli.engine.context import ControllerContext, Runnable
-from kcm_cli.engine.dependents import Dependents, matching_owners
+from kcm_cli.engine.context import ControllerContext
+from kcm_cli.engine.controller import After, Controller, Keys, Owns, Queue
 from kcm_cli.engine.own_writes import CREATE, UPDATE
 from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.errors import FormatError
@@ -35,17 +35,6 @@ from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
 ALWAYS = ("replicas", "availableReplicas")
 
 
-def build(context: ControllerContext) -> Runnable:
-    controller = StatefulSetController(context)
-    return context.worker(
-        controller.queue,
-        controller.sync,
-        count=context.config(StatefulSetConfig).concurrent_syncs,
-        waits_for=controller.informers,
-        own=controller.own,
-    )
-
-
 class StatefulSetController:
     """Reads a StatefulSet with its pods, claims and revisions, decides, acts, and writes the status once."""
 
@@ -56,29 +45,13 @@ class StatefulSetController:
         self._compares_defaulted = context.gates.enabled("StatefulSetSemanticRevisionComparison")
         self._executor = context.executor()
         self._metrics = StatefulSetMetrics(context.metrics)
-        self.queue = context.queue("statefulset")
-        self._sets = context.informers.get(STATEFUL_SETS)
-        self._pods = context.informers.get(PODS)
-        self._claims = context.informers.get(PERSISTENT_VOLUME_CLAIMS)
-        self._revisions = context.informers.get(CONTROLLER_REVISIONS)
-        self.informers = (self._sets, self._pods, self._claims, self._revisions)
-        self.own = context.own_writes(
-            *self.informers,
-            gate="StaleControllerConsistencyStatefulSet",
-            without=frozenset((CREATE, UPDATE)),
-            skipped=self._metrics.skipped,
-        )
+        self._sets = context.cache(STATEFUL_SETS)
+        self._pods = context.cache(PODS)
+        self._claims = context.cache(PERSISTENT_VOLUME_CLAIMS)
+        self._revisions = context.cache(CONTROLLER_REVISIONS)
         self._control = PodControl(self._client, context.recorder)
         self._history = History(self._client, self._executor, Revisions(self._client, self._revisions))
-        self._listen()
-
-    def _listen(self) -> None:
         self._pods.store.add_index(CONTROLLER_UID, by_controller)
-        self._sets.listen(on_add=self._enqueue, on_update=lambda old, new: self._enqueue(new), on_delete=self._enqueue)
-        dependents: Dependents[StatefulSet, Pod] = Dependents(
-            STATEFUL_SETS.kind, self._sets.store, self.queue.add, matching=self._matching, changed=self._pod_changed
-        )
-        dependents.listen(self._pods)
 
     async def sync(self, key: str) -> float | None:
         set_ = self._sets.store.get(key)
@@ -171,18 +144,35 @@ class StatefulSetController:
         if set_.spec.update_strategy.type != ON_DELETE:
             self._metrics.down(set_, policy, unavailable(snapshot, held(decision.slots), now))
 
-    # -- events
+    def skipped(self, group: str, resource: str) -> None:
+        """A sync was put off, since the cache of this resource is behind."""
+        self._metrics.skipped(group, resource)
 
-    def _enqueue(self, set_: StatefulSet) -> None:
-        self.queue.add(set_.key)
-
-    def _matching(self, pod: Pod) -> list[StatefulSet]:
-        return matching_owners(self._sets.store.list(pod.namespace), pod, _selector)
-
-    def _pod_changed(self, set_: StatefulSet, old: Pod, new: Pod) -> None:
-        if pod_rules.is_ready(new) and not pod_rules.is_ready(old) and set_.spec.min_ready_seconds > 0:
-            self.queue.add_after(set_.key, set_.spec.min_ready_seconds)
+    def pod_updated(self, set_: StatefulSet, old: Pod, new: Pod) -> Keys:
+        """The StatefulSet of a pod that has become ready, when the pod becomes available."""
+        min_ready_s = set_.spec.min_ready_seconds
+        became_ready = min_ready_s > 0 and pod_rules.is_ready(new) and not pod_rules.is_ready(old)
+        return (After(set_.key, min_ready_s),) if became_ready else ()
 
 
 def _selector(set_: StatefulSet) -> Selector:
     return from_label_selector(set_.spec.selector)
+
+
+CONTROLLER = Controller(
+    make=StatefulSetController,
+    queues=(
+        Queue(
+            "statefulset",
+            STATEFUL_SETS,
+            owns=(Owns(PODS, selector=_selector, updated=StatefulSetController.pod_updated),),
+            sync=StatefulSetController.sync,
+            workers=lambda context: context.config(StatefulSetConfig).concurrent_syncs,
+            writes=(STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
+            stale_gate="StaleControllerConsistencyStatefulSet",
+            without_gate=frozenset((CREATE, UPDATE)),
+            skipped=StatefulSetController.skipped,
+        ),
+    ),
+    reads=(PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
+)

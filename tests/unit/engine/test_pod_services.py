@@ -21,7 +21,12 @@ class Fixture:
         client = Client(None, limiter=Unlimited(), user_agent="t", clock=LoopClock())  # type: ignore[arg-type]
         services = Informer(SERVICES, client, LoopClock(), random.Random(1))
         self.pods = Informer(PODS, client, LoopClock(), random.Random(1))
-        self.selected = PodServices(services, self.pods, self.called.append)
+        self.selected = selected = PodServices(services, self.pods)
+        self.pods.listen(
+            on_add=lambda pod: self.called.extend(selected.services_of(pod)),
+            on_update=lambda old, new: self.called.extend(selected.services_of_changed(old, new)),
+            on_delete=lambda pod: self.called.extend(selected.services_of(pod)),
+        )
         for name, selector in selectors.items():
             services._put(service(name, selector=selector))
 

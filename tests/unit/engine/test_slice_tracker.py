@@ -34,7 +34,12 @@ class Fixture:
         client = Client(None, limiter=Unlimited(), user_agent="t", clock=LoopClock())  # type: ignore[arg-type]
         self.informer: Informer[EndpointSlice] = Informer(ENDPOINT_SLICES, client, LoopClock(), random.Random(1))
         self.informer.progress.reached("1")
-        self.tracker = SliceTracker(MANAGER, self.informer, self.changed.append)
+        self.tracker = tracker = SliceTracker(MANAGER, self.informer)
+        self.informer.listen(
+            on_add=lambda one: self.changed.extend(tracker.slice_added(one)),
+            on_update=lambda old, new: self.changed.extend(tracker.slice_updated(old, new)),
+            on_delete=lambda one: self.changed.extend(tracker.slice_deleted(one)),
+        )
 
     def put(self, *slices: EndpointSlice) -> None:
         for each in slices:

@@ -1,6 +1,7 @@
 """The controller in a whole sandbox, on virtual time: pods are scheduled, start and end."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ def made(monkeypatch):
         found.append(DaemonSetController(context))
         return found[-1]
 
-    monkeypatch.setattr(controller, "DaemonSetController", make)
+    monkeypatch.setattr(controller, "CONTROLLER", replace(controller.CONTROLLER, make=make))
     return found
 
 
