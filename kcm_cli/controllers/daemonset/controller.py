@@ -20,11 +20,11 @@ from kcm_cli.controllers.daemonset.plan.history import surplus
 from kcm_cli.controllers.daemonset.plan.placement import by_node as pods_by_node
 from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons
 from kcm_cli.controllers.daemonset.snapshot import Snapshot
+from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Owns, Periodic, Queue, Watch, own_key
-from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import controller_of

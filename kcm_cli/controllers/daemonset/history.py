@@ -12,11 +12,11 @@ from kcm_cli.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS, ControllerRevisi
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.controllers.daemonset.plan import history as rules
 from kcm_cli.controllers.daemonset.plan.history import Histories
+from kcm_cli.controllers.shared.revisions import Revisions, numbered
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor
-from kcm_cli.engine.revisions import Revisions, numbered
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.planning.actions import Patch, Path, Update, Value

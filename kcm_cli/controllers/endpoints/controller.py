@@ -13,9 +13,9 @@ from kcm_cli.api.endpoints import ENDPOINTS
 from kcm_cli.controllers.endpoints.config import EndpointsConfig
 from kcm_cli.controllers.endpoints.plan import plan
 from kcm_cli.controllers.endpoints.snapshot import Member, Snapshot
+from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, own_key
-from kcm_cli.engine.pod_services import PodServices
 from kcm_cli.engine.worker import until_synced
 from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.actions import Plan, Stage

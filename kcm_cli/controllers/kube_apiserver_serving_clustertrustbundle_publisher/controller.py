@@ -8,9 +8,9 @@ upstream: pkg/controller/certificates/clustertrustbundlepublisher
 from kcm_cli.api.certificates import CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES_ALPHA, ClusterTrustBundle
 from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.metrics import SyncMetrics
 from kcm_cli.controllers.kube_apiserver_serving_clustertrustbundle_publisher.plan import SIGNER, plan
+from kcm_cli.controllers.shared.root_ca import root_ca_of
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
-from kcm_cli.engine.root_ca import root_ca_of
 from kcm_cli.rest.errors import ApiError
 from kcm_cli.runtime.informer import Scope
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.metrics.instruments import Family, Gauge
-from kcm_cli.engine.storage_operations import StorageOperations
+from kcm_cli.controllers.shared.storage_operations import StorageOperations
 
 DESIRED, ACTUAL = "desired_state_of_world", "actual_state_of_world"
 Labels = tuple[str, str]

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume, StorageClass
+from kcm_cli.controllers.persistentvolume_binder.latest import Latest
 from kcm_cli.controllers.persistentvolume_binder.snapshot import Snapshot
 from kcm_cli.engine.context import CacheOf
-from kcm_cli.engine.latest import Latest
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.pods import is_stopped
 from kcm_cli.planning.volumes.classes import (

@@ -14,7 +14,7 @@ from kcm_cli.component.metrics import Counter, Registry, Stability
 from kcm_cli.component.metrics.instruments import Description, help_text
 from kcm_cli.controllers.persistentvolume_binder.caches import Caches
 from kcm_cli.controllers.persistentvolume_binder.plugins import UNKNOWN, plugin_of
-from kcm_cli.engine.storage_operations import OPERATION_BUCKETS, StorageOperations
+from kcm_cli.controllers.shared.storage_operations import OPERATION_BUCKETS, StorageOperations
 from kcm_cli.planning.volumes.classes import class_of_claim
 from kcm_cli.planning.volumes.matching import FILESYSTEM, attributes_class
 

@@ -11,10 +11,10 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, FlexSource, PersistentVol
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.controllers.persistentvolume_expander import flex, plan
 from kcm_cli.controllers.persistentvolume_expander.flex import Step
+from kcm_cli.controllers.shared.storage_operations import StorageOperations
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
-from kcm_cli.engine.storage_operations import StorageOperations
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Patch
 from kcm_cli.planning.volumes.names import PRE_RESIZE_CAPACITY

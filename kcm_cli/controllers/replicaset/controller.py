@@ -8,9 +8,9 @@ from kcm_cli.api.core import PODS, Pod
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
 from kcm_cli.controllers.replicaset.metrics import ReplicaSetMetrics
 from kcm_cli.controllers.replicaset.plan import owner_of, selector_of
+from kcm_cli.controllers.shared.replicas import Observers, ReplicaController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
-from kcm_cli.engine.replicas import Observers, ReplicaController
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
 

@@ -1,7 +1,7 @@
 """What the replicaset controller counts."""
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.engine.deletion_ages import DeletionAges
+from kcm_cli.controllers.shared.deletion_ages import DeletionAges
 from kcm_cli.engine.own_writes import stale_sync_skips
 
 

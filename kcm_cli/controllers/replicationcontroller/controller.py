@@ -6,10 +6,10 @@ upstream: pkg/controller/replication
 from kcm_cli.api.core import PODS, REPLICATION_CONTROLLERS, ReplicationController
 from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
 from kcm_cli.controllers.replicationcontroller.plan import owner_of, selector_of
+from kcm_cli.controllers.shared.deletion_ages import DeletionAges
+from kcm_cli.controllers.shared.replicas import Observers, ReplicaController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
-from kcm_cli.engine.deletion_ages import DeletionAges
-from kcm_cli.engine.replicas import Observers, ReplicaController
 
 
 def make(context: ControllerContext) -> ReplicaController[ReplicationController]:

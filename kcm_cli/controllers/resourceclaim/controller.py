@@ -16,12 +16,12 @@ from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.controllers.resourceclaim.generate import Generator
 from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
 from kcm_cli.controllers.resourceclaim.reservations import Reservations
-from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
+from kcm_cli.controllers.resourceclaim.snapshot import OWNER, Snapshot
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, gate
 from kcm_cli.machinery.recent import Recent
 from kcm_cli.planning.resource_claims import BY_GROUP, Reference, claim_keys, consumer_of, group_key, member_of, named
-from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
+from kcm_cli.runtime.store import by_controller
 
 _CLAIM, _TEMPLATE = "resource claim", "resource claim template"
 POD, POD_GROUP, CLAIM = "pod", "podgroup", "claim"
@@ -50,7 +50,7 @@ class ResourceClaimController:
         groups = self._pod_groups.store if self._pod_groups is not None else None
         self._seen = Snapshot(self._claims.store, groups)
         self._gone = Recent()
-        self._claims.store.add_index(CONTROLLER_UID, by_controller)
+        self._claims.store.add_index(OWNER, by_controller)
         metrics = ResourceClaimMetrics(context.metrics, self._claims.store)
         self._generator = Generator(context, self._seen, metrics)
         self._reservations = Reservations(context.client, self._seen, self._pods.store, self._gone)

@@ -8,10 +8,10 @@ upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go
 from kcm_cli.api.core import CONFIG_MAPS, NAMESPACES, ConfigMap, Namespace
 from kcm_cli.controllers.root_ca_certificate_publisher.metrics import SyncMetrics
 from kcm_cli.controllers.root_ca_certificate_publisher.plan import NAME, repairs, wanted
+from kcm_cli.controllers.shared.root_ca import root_ca_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
-from kcm_cli.engine.root_ca import root_ca_of
 from kcm_cli.planning.actions import Update
 from kcm_cli.rest.errors import ApiError, NotFound
 from kcm_cli.runtime.informer import Scope

@@ -1,7 +1,7 @@
 """How often and how long the root CA is published, by HTTP code."""
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.engine.sync_metrics import CodedSyncMetrics
+from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
 
 
 class SyncMetrics(CodedSyncMetrics):

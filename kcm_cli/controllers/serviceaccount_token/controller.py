@@ -12,10 +12,10 @@ from kcm_cli.api.core import SECRETS, SERVICE_ACCOUNTS, ObjectReference, Secret,
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
 from kcm_cli.controllers.serviceaccount_token import plan
 from kcm_cli.controllers.serviceaccount_token.tokens import TokenSigner
+from kcm_cli.controllers.shared.root_ca import root_ca_of
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
-from kcm_cli.engine.root_ca import root_ca_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.planning.actions import Path as FieldPath

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevision, StatefulSet, StatefulSetStatus
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
+from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.history import Found, History
 from kcm_cli.controllers.statefulset.metrics import StatefulSetMetrics
@@ -24,7 +25,6 @@ from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Owns, Queue
 from kcm_cli.engine.own_writes import CREATE, UPDATE
-from kcm_cli.engine.revisions import Revisions
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import split_key

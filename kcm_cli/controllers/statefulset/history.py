@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevision, StatefulSet
+from kcm_cli.controllers.shared.revisions import Revisions, numbered
 from kcm_cli.controllers.statefulset.plan import revisions as rules
 from kcm_cli.controllers.statefulset.plan.revisions import Existing, Missing
 from kcm_cli.controllers.statefulset.snapshot import Revision
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor
-from kcm_cli.engine.revisions import Revisions, numbered
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import controller_of
 from kcm_cli.planning.revisions import in_order

@@ -2,8 +2,8 @@
 
 import pytest
 
+from kcm_cli.controllers.shared.root_ca import read_root_ca
 from kcm_cli.engine.descriptor import StartError
-from kcm_cli.engine.root_ca import read_root_ca
 
 
 def test_a_bundle_is_handed_out_as_it_is(tmp_path, certificates):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kcm_cli.api.discovery import EndpointSlice
+from kcm_cli.controllers.shared.slice_tracker import SliceTracker
 from kcm_cli.engine.execute import Executor
-from kcm_cli.engine.slice_tracker import SliceTracker
 from kcm_cli.planning.actions import Action, Create, Delete, Plan, Update
 
 

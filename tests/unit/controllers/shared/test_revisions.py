@@ -8,9 +8,9 @@ import pytest
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, DaemonSet
 from kcm_cli.component.clock import LoopClock
+from kcm_cli.controllers.shared.revisions import Revisions, numbered
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.own_writes import OwnWrites
-from kcm_cli.engine.revisions import Revisions, numbered
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited

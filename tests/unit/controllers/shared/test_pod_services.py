@@ -8,7 +8,7 @@ import pytest
 
 from kcm_cli.api.core import PODS, SERVICES
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.engine.pod_services import PodServices
+from kcm_cli.controllers.shared.pod_services import PodServices
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.runtime.informer import Informer
