@@ -49,23 +49,21 @@ def the_config_map(signer: Signer, changed: ConfigMap | Secret) -> Keys:
 
 _TOKENS = Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR)
 CONTROLLER = Controller(
-    make=Signer,
-    queues=(
-        Queue(
-            "bootstrap_signer_queue",
-            watches=(
-                Watch(
-                    CONFIG_MAPS,
-                    changed=the_config_map,
-                    scope=Scope(namespace=NAMESPACE, field_selector=f"metadata.name={NAME}"),
-                ),
-                Watch(
-                    SECRETS,
-                    the_config_map,
-                    scope=Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR),
-                ),
+    Signer,
+    Queue(
+        "bootstrap_signer_queue",
+        watches=(
+            Watch(
+                CONFIG_MAPS,
+                changed=the_config_map,
+                scope=Scope(namespace=NAMESPACE, field_selector=f"metadata.name={NAME}"),
             ),
-            sync=Signer.sync,
+            Watch(
+                SECRETS,
+                the_config_map,
+                scope=Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR),
+            ),
         ),
+        sync=Signer.sync,
     ),
 )

@@ -46,14 +46,12 @@ class ApprovingController:
 
 
 CONTROLLER = Controller(
-    make=ApprovingController,
-    queues=(
-        Queue(
-            "certificate",
-            Watch(CERTIFICATE_SIGNING_REQUESTS, changed=own_key),
-            sync=ApprovingController.sync,
-            workers=WORKERS,
-            limiter=lambda context: RetryLimiter(base_s=RETRY_S),
-        ),
+    ApprovingController,
+    Queue(
+        "certificate",
+        Watch(CERTIFICATE_SIGNING_REQUESTS, changed=own_key),
+        sync=ApprovingController.sync,
+        workers=WORKERS,
+        limiter=lambda context: RetryLimiter(base_s=RETRY_S),
     ),
 )

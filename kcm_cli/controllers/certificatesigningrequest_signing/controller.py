@@ -89,15 +89,13 @@ class SigningController:
 
 
 CONTROLLER = Controller(
-    make=SigningController,
-    queues=(
-        Queue(
-            "certificate",
-            Watch(CERTIFICATE_SIGNING_REQUESTS, changed=own_key),
-            sync=SigningController.sync,
-            workers=WORKERS,
-            limiter=lambda context: RetryLimiter(base_s=RETRY_S),
-        ),
+    SigningController,
+    Queue(
+        "certificate",
+        Watch(CERTIFICATE_SIGNING_REQUESTS, changed=own_key),
+        sync=SigningController.sync,
+        workers=WORKERS,
+        limiter=lambda context: RetryLimiter(base_s=RETRY_S),
     ),
     enabled=lambda context: bool(files_of(context.config(CSRSigningConfig))),
 )

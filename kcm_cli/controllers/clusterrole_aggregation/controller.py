@@ -53,18 +53,16 @@ class AggregationController:
 
 
 CONTROLLER = Controller(
-    make=AggregationController,
-    queues=(
-        Queue(
-            "ClusterRoleAggregator",
-            Watch(
-                CLUSTER_ROLES,
-                changed=AggregationController.changed,
-                deleted=AggregationController.deleted,
-                unknown_deleted=AggregationController.all_aggregated,
-            ),
-            sync=AggregationController.sync,
-            workers=WORKERS,
+    AggregationController,
+    Queue(
+        "ClusterRoleAggregator",
+        Watch(
+            CLUSTER_ROLES,
+            changed=AggregationController.changed,
+            deleted=AggregationController.deleted,
+            unknown_deleted=AggregationController.all_aggregated,
         ),
+        sync=AggregationController.sync,
+        workers=WORKERS,
     ),
 )

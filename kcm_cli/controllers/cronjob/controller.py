@@ -179,15 +179,13 @@ def _without_deleted(status: CronJobStatus, outcome: Outcome) -> CronJobStatus:
 
 
 CONTROLLER = Controller(
-    make=CronJobController,
-    queues=(
-        Queue(
-            "cronjob",
-            Watch(CRON_JOBS, own_key, updated=CronJobController.updated),
-            watches=(Watch(JOBS, CronJobController.owner_of, updated=CronJobController.owners_of),),
-            sync=CronJobController.sync,
-            writes=(CRON_JOBS, JOBS),
-            workers=lambda context: context.config(CronJobConfig).concurrent_syncs,
-        ),
+    CronJobController,
+    Queue(
+        "cronjob",
+        Watch(CRON_JOBS, own_key, updated=CronJobController.updated),
+        watches=(Watch(JOBS, CronJobController.owner_of, updated=CronJobController.owners_of),),
+        sync=CronJobController.sync,
+        workers=lambda context: context.config(CronJobConfig).concurrent_syncs,
+        writes=(JOBS, CRON_JOBS),
     ),
 )

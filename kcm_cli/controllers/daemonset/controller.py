@@ -260,8 +260,8 @@ def _workers(context: ControllerContext) -> int:
 
 
 CONTROLLER = Controller(
-    make=DaemonSetController,
-    queues=(
+    DaemonSetController,
+    (
         Queue(
             "daemonset",
             Watch(DAEMON_SETS, own_key, deleted=DaemonSetController.deleted),
@@ -278,10 +278,7 @@ CONTROLLER = Controller(
         Queue(
             "daemonset-node-updates",
             Watch(
-                NODES,
-                added=own_key,
-                updated=DaemonSetController.node_updated,
-                deleted=DaemonSetController.node_deleted,
+                NODES, added=own_key, updated=DaemonSetController.node_updated, deleted=DaemonSetController.node_deleted
             ),
             sync=DaemonSetController.sync_node,
             workers=_workers,

@@ -135,17 +135,15 @@ def _selector(deployment: Deployment) -> Selector:
 
 
 CONTROLLER = Controller(
-    make=DeploymentController,
-    queues=(
-        Queue(
-            "deployment",
-            DEPLOYMENTS,
-            owns=(Owns(REPLICA_SETS, selector=_selector),),
-            watches=(Watch(PODS, deleted=DeploymentController.owner_of_last_pod),),
-            sync=DeploymentController.sync,
-            writes=(DEPLOYMENTS, REPLICA_SETS),
-            workers=lambda context: context.config(DeploymentConfig).concurrent_syncs,
-            retries=MAX_RETRIES,
-        ),
+    DeploymentController,
+    Queue(
+        "deployment",
+        DEPLOYMENTS,
+        owns=(Owns(REPLICA_SETS, selector=_selector),),
+        watches=(Watch(PODS, deleted=DeploymentController.owner_of_last_pod),),
+        sync=DeploymentController.sync,
+        writes=(DEPLOYMENTS, REPLICA_SETS),
+        workers=lambda context: context.config(DeploymentConfig).concurrent_syncs,
+        retries=MAX_RETRIES,
     ),
 )

@@ -252,39 +252,37 @@ def _pools(claim: ResourceClaim) -> tuple[str, ...]:
 
 
 CONTROLLER = Controller(
-    make=DeviceTaintEvictionController,
-    queues=(
-        Queue(
-            "device-taint-eviction-controller",
-            watches=(
-                Watch(
-                    RESOURCE_CLAIMS,
-                    added=DeviceTaintEvictionController.claim_added,
-                    updated=DeviceTaintEvictionController.claim_updated,
-                    deleted=DeviceTaintEvictionController.claim_deleted,
-                ),
-                Watch(
-                    PODS,
-                    added=DeviceTaintEvictionController.pod_added,
-                    updated=DeviceTaintEvictionController.pod_updated,
-                    deleted=DeviceTaintEvictionController.pod_deleted,
-                ),
-                Watch(
-                    RESOURCE_SLICES,
-                    added=DeviceTaintEvictionController.slice_added,
-                    updated=DeviceTaintEvictionController.slice_updated,
-                    deleted=DeviceTaintEvictionController.slice_deleted,
-                ),
-                Watch(
-                    DEVICE_TAINT_RULES,
-                    added=DeviceTaintEvictionController.rule_added,
-                    updated=DeviceTaintEvictionController.rule_updated,
-                    deleted=DeviceTaintEvictionController.rule_deleted,
-                    when=gate("DRADeviceTaintRules"),
-                ),
+    DeviceTaintEvictionController,
+    Queue(
+        "device-taint-eviction-controller",
+        watches=(
+            Watch(
+                RESOURCE_CLAIMS,
+                added=DeviceTaintEvictionController.claim_added,
+                updated=DeviceTaintEvictionController.claim_updated,
+                deleted=DeviceTaintEvictionController.claim_deleted,
             ),
-            sync=DeviceTaintEvictionController.sync,
-            workers=lambda context: context.config(DeviceTaintEvictionConfig).concurrent_syncs,
+            Watch(
+                PODS,
+                added=DeviceTaintEvictionController.pod_added,
+                updated=DeviceTaintEvictionController.pod_updated,
+                deleted=DeviceTaintEvictionController.pod_deleted,
+            ),
+            Watch(
+                RESOURCE_SLICES,
+                added=DeviceTaintEvictionController.slice_added,
+                updated=DeviceTaintEvictionController.slice_updated,
+                deleted=DeviceTaintEvictionController.slice_deleted,
+            ),
+            Watch(
+                DEVICE_TAINT_RULES,
+                added=DeviceTaintEvictionController.rule_added,
+                updated=DeviceTaintEvictionController.rule_updated,
+                deleted=DeviceTaintEvictionController.rule_deleted,
+                when=gate("DRADeviceTaintRules"),
+            ),
         ),
+        sync=DeviceTaintEvictionController.sync,
+        workers=lambda context: context.config(DeviceTaintEvictionConfig).concurrent_syncs,
     ),
 )

@@ -162,8 +162,8 @@ class DisruptionController:
 
 
 CONTROLLER = Controller(
-    make=DisruptionController,
-    queues=(
+    DisruptionController,
+    (
         Queue(
             "disruption",
             Watch(POD_DISRUPTION_BUDGETS, changed=own_key, deleted=DisruptionController.deleted),

@@ -78,26 +78,24 @@ class EndpointsController:
 
 
 CONTROLLER = Controller(
-    make=EndpointsController,
-    queues=(
-        Queue(
-            "endpoint",
-            Watch(SERVICES, own_key, unknown_deleted=own_key),
-            watches=(
-                Watch(
-                    PODS,
-                    PodServices.services_of,
-                    updated=PodServices.services_of_changed,
-                    after=lambda context: context.config(EndpointsConfig).updates_batch_period_s,
-                    part=attrgetter("selected"),
-                ),
-                Watch(ENDPOINTS, deleted=own_key),
+    EndpointsController,
+    Queue(
+        "endpoint",
+        Watch(SERVICES, own_key, unknown_deleted=own_key),
+        watches=(
+            Watch(
+                PODS,
+                PodServices.services_of,
+                updated=PodServices.services_of_changed,
+                after=lambda context: context.config(EndpointsConfig).updates_batch_period_s,
+                part=attrgetter("selected"),
             ),
-            sync=EndpointsController.sync,
-            workers=lambda context: context.config(EndpointsConfig).concurrent_syncs,
-            retries=MAX_RETRIES,
-            writes=(ENDPOINTS,),
+            Watch(ENDPOINTS, deleted=own_key),
         ),
+        sync=EndpointsController.sync,
+        workers=lambda context: context.config(EndpointsConfig).concurrent_syncs,
+        retries=MAX_RETRIES,
+        writes=(ENDPOINTS,),
     ),
     prepare=EndpointsController.leftovers,
 )

@@ -158,8 +158,8 @@ def _batch_s(context: ControllerContext) -> float:
 
 
 CONTROLLER = Controller(
-    make=EndpointSliceController,
-    queues=(
+    EndpointSliceController,
+    (
         Queue(
             "endpoint_slice",
             SERVICES,

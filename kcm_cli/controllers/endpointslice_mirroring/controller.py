@@ -98,23 +98,21 @@ def selector_came_or_went(controller: MirroringController, old: Service, new: Se
 
 
 CONTROLLER = Controller(
-    make=MirroringController,
-    queues=(
-        Queue(
-            "endpoint_slice_mirroring",
-            Watch(ENDPOINTS, only(mirrorable), updated=mirrored_between, unknown_deleted=own_key),
-            watches=(
-                Watch(SERVICES, only(has_no_selector), updated=selector_came_or_went, unknown_deleted=own_key),
-                slices(
-                    lambda context: context.config(EndpointSliceMirroringConfig).updates_batch_period_s,
-                    attrgetter("tracker"),
-                ),
+    MirroringController,
+    Queue(
+        "endpoint_slice_mirroring",
+        Watch(ENDPOINTS, only(mirrorable), updated=mirrored_between, unknown_deleted=own_key),
+        watches=(
+            Watch(SERVICES, only(has_no_selector), updated=selector_came_or_went, unknown_deleted=own_key),
+            slices(
+                lambda context: context.config(EndpointSliceMirroringConfig).updates_batch_period_s,
+                attrgetter("tracker"),
             ),
-            sync=MirroringController.sync,
-            workers=lambda context: context.config(EndpointSliceMirroringConfig).concurrent_syncs,
-            retries=MAX_RETRIES,
-            limiter=lambda context: RetryLimiter(base_s=1.0, maximum_s=100.0),
-            writes=(ENDPOINT_SLICES,),
         ),
+        sync=MirroringController.sync,
+        workers=lambda context: context.config(EndpointSliceMirroringConfig).concurrent_syncs,
+        retries=MAX_RETRIES,
+        limiter=lambda context: RetryLimiter(base_s=1.0, maximum_s=100.0),
+        writes=(ENDPOINT_SLICES,),
     ),
 )

@@ -67,14 +67,12 @@ def _text(pod: Pod, volume: Volume, error: Exception) -> str:
 
 
 CONTROLLER = Controller(
-    make=EphemeralVolumeController,
-    queues=(
-        Queue(
-            "ephemeral_volume",
-            Watch(PODS, added=only(has_ephemeral_volumes)),
-            watches=(Watch(PERSISTENT_VOLUME_CLAIMS, deleted=EphemeralVolumeController.users_of),),
-            sync=EphemeralVolumeController.sync,
-            workers=lambda context: context.config(EphemeralVolumeConfig).concurrent_syncs,
-        ),
+    EphemeralVolumeController,
+    Queue(
+        "ephemeral_volume",
+        Watch(PODS, added=only(has_ephemeral_volumes)),
+        watches=(Watch(PERSISTENT_VOLUME_CLAIMS, deleted=EphemeralVolumeController.users_of),),
+        sync=EphemeralVolumeController.sync,
+        workers=lambda context: context.config(EphemeralVolumeConfig).concurrent_syncs,
     ),
 )

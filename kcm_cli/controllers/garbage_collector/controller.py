@@ -336,8 +336,8 @@ def _workers(context: ControllerContext) -> int:
 
 
 CONTROLLER = Controller(
-    make=GarbageCollector,
-    queues=(
+    GarbageCollector,
+    (
         Queue("garbage_collector_attempt_to_delete", sync=GarbageCollector.try_delete, workers=_workers),
         Queue("garbage_collector_attempt_to_orphan", sync=GarbageCollector.try_orphan, workers=_workers),
     ),

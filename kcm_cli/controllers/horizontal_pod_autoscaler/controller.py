@@ -337,18 +337,14 @@ def _reference(hpa: HorizontalPodAutoscaler) -> str:
 
 
 CONTROLLER = Controller(
-    make=AutoscalerController,
-    queues=(
-        Queue(
-            "horizontalpodautoscaler",
-            Watch(
-                HORIZONTAL_POD_AUTOSCALERS, changed=AutoscalerController.changed, deleted=AutoscalerController.deleted
-            ),
-            sync=AutoscalerController.sync,
-            writes=(HORIZONTAL_POD_AUTOSCALERS,),
-            workers=lambda context: context.config(HorizontalPodAutoscalerConfig).concurrent_syncs,
-            limiter=lambda context: Interval(context.config(HorizontalPodAutoscalerConfig).sync_period_s),
-        ),
+    AutoscalerController,
+    Queue(
+        "horizontalpodautoscaler",
+        Watch(HORIZONTAL_POD_AUTOSCALERS, changed=AutoscalerController.changed, deleted=AutoscalerController.deleted),
+        sync=AutoscalerController.sync,
+        workers=lambda context: context.config(HorizontalPodAutoscalerConfig).concurrent_syncs,
+        limiter=lambda context: Interval(context.config(HorizontalPodAutoscalerConfig).sync_period_s),
+        writes=(HORIZONTAL_POD_AUTOSCALERS,),
     ),
     reads=(PODS,),
 )

@@ -291,8 +291,8 @@ def _workers(context: ControllerContext) -> int:
 
 
 CONTROLLER = Controller(
-    make=JobController,
-    queues=(
+    JobController,
+    (
         Queue(
             "job",
             Watch(

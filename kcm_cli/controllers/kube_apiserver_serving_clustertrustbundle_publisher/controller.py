@@ -54,16 +54,14 @@ def the_signer(publisher: Publisher, bundle: ClusterTrustBundle) -> Keys:
 
 _OF_SIGNER = Scope(field_selector=f"spec.signerName={SIGNER}")
 CONTROLLER = Controller(
-    make=Publisher,
-    queues=(
-        Queue(
-            "ca_cert_publisher_cluster_trust_bundles",
-            watches=(
-                Watch(CLUSTER_TRUST_BUNDLES, the_signer, scope=_OF_SIGNER, when=lambda context: not is_alpha(context)),
-                Watch(CLUSTER_TRUST_BUNDLES_ALPHA, the_signer, scope=_OF_SIGNER, when=is_alpha),
-            ),
-            sync=Publisher.sync,
+    Publisher,
+    Queue(
+        "ca_cert_publisher_cluster_trust_bundles",
+        watches=(
+            Watch(CLUSTER_TRUST_BUNDLES, the_signer, scope=_OF_SIGNER, when=lambda context: not is_alpha(context)),
+            Watch(CLUSTER_TRUST_BUNDLES_ALPHA, the_signer, scope=_OF_SIGNER, when=is_alpha),
         ),
+        sync=Publisher.sync,
     ),
     enabled=lambda context: bool(root_ca_of(context)),
 )

@@ -96,7 +96,7 @@ class TokenCleaner:
 
 
 CONTROLLER = Controller(
-    make=TokenCleaner,
+    TokenCleaner,
     passes=(Periodic(TokenCleaner.clean, pause_s=lambda cleaner: PERIOD_S),),
     reads=(SERVICE_ACCOUNTS, Watch(SECRETS, scope=Scope(field_selector=f"type={plan.TYPE}"))),
 )

@@ -111,15 +111,13 @@ def _finalized(namespace: Namespace) -> dict[Path, Value]:
 
 
 CONTROLLER = Controller(
-    make=NamespaceController,
-    queues=(
-        Queue(
-            "namespace",
-            Watch(NAMESPACES, changed=NamespaceController.deleting),
-            sync=NamespaceController.sync,
-            workers=lambda context: context.config(NamespaceConfig).concurrent_syncs,
-            limiter=lambda context: RetryLimiter(maximum_s=LONGEST_RETRY_S),
-        ),
+    NamespaceController,
+    Queue(
+        "namespace",
+        Watch(NAMESPACES, changed=NamespaceController.deleting),
+        sync=NamespaceController.sync,
+        workers=lambda context: context.config(NamespaceConfig).concurrent_syncs,
+        limiter=lambda context: RetryLimiter(maximum_s=LONGEST_RETRY_S),
     ),
     passes=(Periodic(NamespaceController.resync, pause_s=lambda controller: controller.sync_period_s, delayed=True),),
 )

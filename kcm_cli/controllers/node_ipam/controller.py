@@ -125,14 +125,12 @@ class NodeIPAMController:
 
 
 CONTROLLER = Controller(
-    make=NodeIPAMController,
-    queues=(
-        Queue(
-            "cidrallocator_node",
-            Watch(NODES, added=own_key, updated=NodeIPAMController.changed, deleted=NodeIPAMController.deleted),
-            sync=NodeIPAMController.sync,
-            workers=WORKERS,
-        ),
+    NodeIPAMController,
+    Queue(
+        "cidrallocator_node",
+        Watch(NODES, added=own_key, updated=NodeIPAMController.changed, deleted=NodeIPAMController.deleted),
+        sync=NodeIPAMController.sync,
+        workers=WORKERS,
     ),
     prepare=NodeIPAMController.occupy,
     enabled=lambda context: context.config(KubeCloudSharedConfig).allocate_node_cidrs,

@@ -376,8 +376,8 @@ def _renewed(lease: Lease | None) -> str:
 
 
 CONTROLLER = Controller(
-    make=NodeLifecycleController,
-    queues=(
+    NodeLifecycleController,
+    (
         Queue(
             "node_lifecycle_controller",
             Watch(NODES, changed=own_key, deleted=NodeLifecycleController.deleted),

@@ -91,8 +91,8 @@ def _crashed(name: str, error: BaseException) -> None:
 
 _world, _attacher = attrgetter("world"), attrgetter("attacher")
 CONTROLLER = Controller(
-    make=AttachDetachController,
-    queues=(  # only that of claims has metrics, as upstream: the others stand for its loop over everything
+    AttachDetachController,
+    (  # only that of claims has metrics, as upstream: the others stand for its loop over everything
         Queue(
             "attachable_volumes",
             watches=(
@@ -121,11 +121,7 @@ CONTROLLER = Controller(
             part=_world,
         ),
         Queue(
-            "csidrivers",
-            Watch(CSI_DRIVERS, World.driver_changed),
-            sync=World.sync_driver,
-            measured=False,
-            part=_world,
+            "csidrivers", Watch(CSI_DRIVERS, World.driver_changed), sync=World.sync_driver, measured=False, part=_world
         ),
     ),
     passes=(

@@ -195,8 +195,8 @@ class VolumeBinder:
 
 
 CONTROLLER = Controller(
-    make=VolumeBinder,
-    queues=(
+    VolumeBinder,
+    (
         Queue(
             "claims",
             Watch(PERSISTENT_VOLUME_CLAIMS, changed=VolumeBinder.unsettled_claim),

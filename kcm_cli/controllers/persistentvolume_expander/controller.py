@@ -106,13 +106,11 @@ class ExpandController:
 
 
 CONTROLLER = Controller(
-    make=ExpandController,
-    queues=(
-        Queue(
-            "volume_expand",
-            Watch(PERSISTENT_VOLUME_CLAIMS, added=ExpandController.bound, updated=ExpandController.grown),
-            sync=ExpandController.sync,
-            workers=WORKERS,
-        ),
+    ExpandController,
+    Queue(
+        "volume_expand",
+        Watch(PERSISTENT_VOLUME_CLAIMS, added=ExpandController.bound, updated=ExpandController.grown),
+        sync=ExpandController.sync,
+        workers=WORKERS,
     ),
 )

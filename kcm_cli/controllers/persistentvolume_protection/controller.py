@@ -35,12 +35,6 @@ def needs_work(volume: PersistentVolume) -> bool:
 
 
 CONTROLLER = Controller(
-    make=VolumeProtectionController,
-    queues=(
-        Queue(
-            "pvprotection",
-            Watch(PERSISTENT_VOLUMES, changed=only(needs_work)),
-            sync=VolumeProtectionController.sync,
-        ),
-    ),
+    VolumeProtectionController,
+    Queue("pvprotection", Watch(PERSISTENT_VOLUMES, changed=only(needs_work)), sync=VolumeProtectionController.sync),
 )

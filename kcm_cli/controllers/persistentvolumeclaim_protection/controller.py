@@ -99,20 +99,18 @@ class ClaimProtectionController:
 
 
 CONTROLLER = Controller(
-    make=ClaimProtectionController,
-    queues=(
-        Queue(
-            "pvcprotection",
-            Watch(PERSISTENT_VOLUME_CLAIMS, changed=ClaimProtectionController.needing_work),
-            watches=(
-                Watch(
-                    PODS,
-                    added=ClaimProtectionController.freed_by,
-                    updated=ClaimProtectionController.freed_between,
-                    deleted=ClaimProtectionController.claims_of,
-                ),
+    ClaimProtectionController,
+    Queue(
+        "pvcprotection",
+        Watch(PERSISTENT_VOLUME_CLAIMS, changed=ClaimProtectionController.needing_work),
+        watches=(
+            Watch(
+                PODS,
+                added=ClaimProtectionController.freed_by,
+                updated=ClaimProtectionController.freed_between,
+                deleted=ClaimProtectionController.claims_of,
             ),
-            sync=ClaimProtectionController.sync,
         ),
+        sync=ClaimProtectionController.sync,
     ),
 )

@@ -150,7 +150,7 @@ class _Oldest:
 
 
 CONTROLLER = Controller(
-    make=PodGarbageCollector,
+    PodGarbageCollector,
     passes=(Periodic(PodGarbageCollector.sweep, pause_s=lambda collector: PERIOD_S),),
     reads=(PODS, NODES),
 )

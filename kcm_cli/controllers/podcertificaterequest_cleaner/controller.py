@@ -12,7 +12,7 @@ PERIOD_S = 300.0
 
 
 CONTROLLER = Controller(
-    make=lambda context: Cleaner(context, POD_CERTIFICATE_REQUESTS, plan.is_over),
+    lambda context: Cleaner(context, POD_CERTIFICATE_REQUESTS, plan.is_over),
     passes=(Periodic(Cleaner.clean, pause_s=lambda cleaner: PERIOD_S),),
     reads=(POD_CERTIFICATE_REQUESTS,),
 )

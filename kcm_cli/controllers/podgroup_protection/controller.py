@@ -58,19 +58,15 @@ def is_ending(group: PodGroup) -> bool:
 
 
 CONTROLLER = Controller(
-    make=PodGroupProtectionController,
-    queues=(
-        Queue(
-            "podgroupprotection",
-            Watch(POD_GROUPS, changed=only(is_ending)),
-            watches=(
-                Watch(
-                    PODS,
-                    changed=PodGroupProtectionController.group_of_ended,
-                    deleted=PodGroupProtectionController.group_of,
-                ),
+    PodGroupProtectionController,
+    Queue(
+        "podgroupprotection",
+        Watch(POD_GROUPS, changed=only(is_ending)),
+        watches=(
+            Watch(
+                PODS, changed=PodGroupProtectionController.group_of_ended, deleted=PodGroupProtectionController.group_of
             ),
-            sync=PodGroupProtectionController.sync,
         ),
+        sync=PodGroupProtectionController.sync,
     ),
 )

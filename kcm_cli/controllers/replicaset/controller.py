@@ -40,17 +40,15 @@ def make(context: ControllerContext) -> ReplicaController[ReplicaSet]:
 
 
 CONTROLLER = Controller(
-    make=make,
-    queues=(
-        Queue(
-            "replicaset",
-            Watch(REPLICA_SETS, own_key, deleted=ReplicaController.deleted),
-            owns=(Owns(PODS, selector=selector_of, updated=ReplicaController.pod_updated),),
-            sync=ReplicaController.sync,
-            workers=lambda context: context.config(ReplicaSetConfig).concurrent_syncs,
-            writes=(REPLICA_SETS, PODS),
-            stale_gate="StaleControllerConsistencyReplicaSet",
-            skipped=ReplicaController.skipped,
-        ),
+    make,
+    Queue(
+        "replicaset",
+        Watch(REPLICA_SETS, own_key, deleted=ReplicaController.deleted),
+        owns=(Owns(PODS, selector=selector_of, updated=ReplicaController.pod_updated),),
+        sync=ReplicaController.sync,
+        workers=lambda context: context.config(ReplicaSetConfig).concurrent_syncs,
+        writes=(REPLICA_SETS, PODS),
+        stale_gate="StaleControllerConsistencyReplicaSet",
+        skipped=ReplicaController.skipped,
     ),
 )

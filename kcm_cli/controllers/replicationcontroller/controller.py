@@ -19,15 +19,13 @@ def make(context: ControllerContext) -> ReplicaController[ReplicationController]
 
 
 CONTROLLER = Controller(
-    make=make,
-    queues=(
-        Queue(
-            "replicationmanager",
-            Watch(REPLICATION_CONTROLLERS, own_key, deleted=ReplicaController.deleted),
-            owns=(Owns(PODS, selector=selector_of, updated=ReplicaController.pod_updated),),
-            sync=ReplicaController.sync,
-            workers=lambda context: context.config(ReplicationControllerConfig).concurrent_syncs,
-            writes=(REPLICATION_CONTROLLERS, PODS),
-        ),
+    make,
+    Queue(
+        "replicationmanager",
+        Watch(REPLICATION_CONTROLLERS, own_key, deleted=ReplicaController.deleted),
+        owns=(Owns(PODS, selector=selector_of, updated=ReplicaController.pod_updated),),
+        sync=ReplicaController.sync,
+        workers=lambda context: context.config(ReplicationControllerConfig).concurrent_syncs,
+        writes=(REPLICATION_CONTROLLERS, PODS),
     ),
 )

@@ -170,28 +170,26 @@ def _claims(keys: Iterable[str]) -> list[str]:
 
 
 CONTROLLER = Controller(
-    make=ResourceClaimController,
-    queues=(
-        Queue(
-            "resource_claim",
-            Watch(
-                RESOURCE_CLAIMS,
-                changed=ResourceClaimController.claim_changed,
-                deleted=ResourceClaimController.claim_deleted,
-            ),
-            watches=(
-                Watch(PODS, changed=ResourceClaimController.pod_changed, deleted=ResourceClaimController.pod_deleted),
-                Watch(RESOURCE_CLAIM_TEMPLATES, changed=ResourceClaimController.template_changed),
-                Watch(
-                    POD_GROUPS,
-                    changed=ResourceClaimController.group_changed,
-                    deleted=ResourceClaimController.group_deleted,
-                    when=gate(GROUPS_GATE),
-                ),
-            ),
-            sync=ResourceClaimController.sync,
-            workers=lambda context: context.config(ResourceClaimConfig).concurrent_syncs,
-            writes=(PODS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, POD_GROUPS),
+    ResourceClaimController,
+    Queue(
+        "resource_claim",
+        Watch(
+            RESOURCE_CLAIMS,
+            changed=ResourceClaimController.claim_changed,
+            deleted=ResourceClaimController.claim_deleted,
         ),
+        watches=(
+            Watch(PODS, changed=ResourceClaimController.pod_changed, deleted=ResourceClaimController.pod_deleted),
+            Watch(RESOURCE_CLAIM_TEMPLATES, changed=ResourceClaimController.template_changed),
+            Watch(
+                POD_GROUPS,
+                changed=ResourceClaimController.group_changed,
+                deleted=ResourceClaimController.group_deleted,
+                when=gate(GROUPS_GATE),
+            ),
+        ),
+        sync=ResourceClaimController.sync,
+        workers=lambda context: context.config(ResourceClaimConfig).concurrent_syncs,
+        writes=(PODS, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, POD_GROUPS),
     ),
 )

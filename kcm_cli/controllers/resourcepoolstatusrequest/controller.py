@@ -55,15 +55,13 @@ def is_open(request: ResourcePoolStatusRequest) -> bool:
 
 
 CONTROLLER = Controller(
-    make=PoolStatusController,
-    queues=(
-        Queue(
-            "resourcepoolstatusrequest",
-            Watch(RESOURCE_POOL_STATUS_REQUESTS, changed=only(is_open)),
-            sync=PoolStatusController.sync,
-            retries=RETRIES,
-            measured=False,  # nor does upstream
-        ),
+    PoolStatusController,
+    Queue(
+        "resourcepoolstatusrequest",
+        Watch(RESOURCE_POOL_STATUS_REQUESTS, changed=only(is_open)),
+        sync=PoolStatusController.sync,
+        retries=RETRIES,
+        measured=False,  # nor does upstream
     ),
     reads=(RESOURCE_SLICES, RESOURCE_CLAIMS),
     passes=(Periodic(lambda controller: controller.answered.clean(), pause_s=lambda controller: CLEANING_S),),

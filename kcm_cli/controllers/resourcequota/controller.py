@@ -163,8 +163,8 @@ def _workers(context: ControllerContext) -> int:
 
 
 CONTROLLER = Controller(
-    make=ResourceQuotaController,
-    queues=(
+    ResourceQuotaController,
+    (
         Queue(
             "resourcequota_primary",
             Watch(

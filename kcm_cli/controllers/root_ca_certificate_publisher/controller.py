@@ -70,20 +70,18 @@ def namespace_of_changed(publisher: RootCAPublisher, old: ConfigMap, new: Config
 
 
 CONTROLLER = Controller(
-    make=RootCAPublisher,
-    queues=(
-        Queue(
-            "root_ca_cert_publisher",
-            Watch(NAMESPACES, changed=only(is_active)),
-            watches=(
-                Watch(
-                    CONFIG_MAPS,
-                    updated=namespace_of_changed,
-                    deleted=namespace_of,
-                    scope=Scope(field_selector=f"metadata.name={NAME}"),
-                ),
+    RootCAPublisher,
+    Queue(
+        "root_ca_cert_publisher",
+        Watch(NAMESPACES, changed=only(is_active)),
+        watches=(
+            Watch(
+                CONFIG_MAPS,
+                updated=namespace_of_changed,
+                deleted=namespace_of,
+                scope=Scope(field_selector=f"metadata.name={NAME}"),
             ),
-            sync=RootCAPublisher.sync,
         ),
+        sync=RootCAPublisher.sync,
     ),
 )

@@ -117,29 +117,25 @@ class SELinuxWarningController:
 
 
 CONTROLLER = Controller(
-    make=SELinuxWarningController,
-    queues=(
-        Queue(
-            "selinux_warning",
-            Watch(MOUNTING_PODS, own_key, updated=SELinuxWarningController.pod_updated, scope=NOT_ENDED),
-            watches=(
-                Watch(
-                    PERSISTENT_VOLUME_CLAIMS,
-                    added=SELinuxWarningController.users_of_claim,
-                    updated=SELinuxWarningController.claim_updated,
-                ),
-                Watch(
-                    PERSISTENT_VOLUMES,
-                    added=SELinuxWarningController.users_of_volume,
-                    updated=SELinuxWarningController.volume_updated,
-                ),
-                Watch(
-                    CSI_DRIVERS,
-                    SELinuxWarningController.pods_of_driver,
-                    updated=SELinuxWarningController.driver_updated,
-                ),
+    SELinuxWarningController,
+    Queue(
+        "selinux_warning",
+        Watch(MOUNTING_PODS, own_key, updated=SELinuxWarningController.pod_updated, scope=NOT_ENDED),
+        watches=(
+            Watch(
+                PERSISTENT_VOLUME_CLAIMS,
+                added=SELinuxWarningController.users_of_claim,
+                updated=SELinuxWarningController.claim_updated,
             ),
-            sync=SELinuxWarningController.sync,
+            Watch(
+                PERSISTENT_VOLUMES,
+                added=SELinuxWarningController.users_of_volume,
+                updated=SELinuxWarningController.volume_updated,
+            ),
+            Watch(
+                CSI_DRIVERS, SELinuxWarningController.pods_of_driver, updated=SELinuxWarningController.driver_updated
+            ),
         ),
+        sync=SELinuxWarningController.sync,
     ),
 )

@@ -118,21 +118,13 @@ def changed(controller: ServiceCIDRController, old: ServiceCIDR, new: ServiceCID
 
 
 CONTROLLER = Controller(
-    make=ServiceCIDRController,
-    queues=(
-        Queue(
-            "ipaddresses",
-            Watch(SERVICE_CIDRS, added=ServiceCIDRController.overlapping, updated=changed),
-            watches=(
-                Watch(
-                    IP_ADDRESSES,
-                    added=ServiceCIDRController.ranges_of,
-                    deleted=ServiceCIDRController.ranges_of,
-                ),
-            ),
-            sync=ServiceCIDRController.sync,
-            workers=WORKERS,
-            retries=MAX_RETRIES,
-        ),
+    ServiceCIDRController,
+    Queue(
+        "ipaddresses",
+        Watch(SERVICE_CIDRS, added=ServiceCIDRController.overlapping, updated=changed),
+        watches=(Watch(IP_ADDRESSES, added=ServiceCIDRController.ranges_of, deleted=ServiceCIDRController.ranges_of),),
+        sync=ServiceCIDRController.sync,
+        workers=WORKERS,
+        retries=MAX_RETRIES,
     ),
 )

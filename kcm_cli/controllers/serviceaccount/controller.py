@@ -43,13 +43,11 @@ def namespace_of(controller: ServiceAccountController, account: ServiceAccount) 
 
 
 CONTROLLER = Controller(
-    make=ServiceAccountController,
-    queues=(
-        Queue(
-            "serviceaccount",
-            Watch(NAMESPACES, changed=own_key),
-            watches=(Watch(SERVICE_ACCOUNTS, deleted=namespace_of),),
-            sync=ServiceAccountController.sync,
-        ),
+    ServiceAccountController,
+    Queue(
+        "serviceaccount",
+        Watch(NAMESPACES, changed=own_key),
+        watches=(Watch(SERVICE_ACCOUNTS, deleted=namespace_of),),
+        sync=ServiceAccountController.sync,
     ),
 )

@@ -162,8 +162,8 @@ def _workers(context: ControllerContext) -> int:
 
 
 CONTROLLER = Controller(
-    make=TokenController,
-    queues=(
+    TokenController,
+    (
         Queue(
             QUEUE,
             Watch(SERVICE_ACCOUNTS, TokenController.account_key),

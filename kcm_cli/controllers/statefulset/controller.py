@@ -160,19 +160,17 @@ def _selector(set_: StatefulSet) -> Selector:
 
 
 CONTROLLER = Controller(
-    make=StatefulSetController,
-    queues=(
-        Queue(
-            "statefulset",
-            STATEFUL_SETS,
-            owns=(Owns(PODS, selector=_selector, updated=StatefulSetController.pod_updated),),
-            sync=StatefulSetController.sync,
-            workers=lambda context: context.config(StatefulSetConfig).concurrent_syncs,
-            writes=(STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
-            stale_gate="StaleControllerConsistencyStatefulSet",
-            without_gate=frozenset((CREATE, UPDATE)),
-            skipped=StatefulSetController.skipped,
-        ),
+    StatefulSetController,
+    Queue(
+        "statefulset",
+        STATEFUL_SETS,
+        owns=(Owns(PODS, selector=_selector, updated=StatefulSetController.pod_updated),),
+        sync=StatefulSetController.sync,
+        workers=lambda context: context.config(StatefulSetConfig).concurrent_syncs,
+        writes=(STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
+        stale_gate="StaleControllerConsistencyStatefulSet",
+        without_gate=frozenset((CREATE, UPDATE)),
+        skipped=StatefulSetController.skipped,
     ),
     reads=(PERSISTENT_VOLUME_CLAIMS, CONTROLLER_REVISIONS),
 )

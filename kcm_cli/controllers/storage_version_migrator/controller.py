@@ -141,8 +141,8 @@ class Migrator:
 _VERSION_QUEUE = "resource-version-controller"
 """Of both: upstream's migrationrunner.go names its queue so, too."""
 CONTROLLER = Controller(
-    make=Migrator,
-    queues=(
+    Migrator,
+    (
         Queue(
             _VERSION_QUEUE,
             Watch(STORAGE_VERSION_MIGRATIONS, MigrationRunner.resource_of),
@@ -155,10 +155,7 @@ CONTROLLER = Controller(
             sync=Migrator.sync_version,
         ),
         Queue(
-            NAME,
-            Watch(STORAGE_VERSION_MIGRATIONS, changed=Migrator.with_version),
-            sync=Migrator.sync,
-            workers=WORKERS,
+            NAME, Watch(STORAGE_VERSION_MIGRATIONS, changed=Migrator.with_version), sync=Migrator.sync, workers=WORKERS
         ),
     ),
 )

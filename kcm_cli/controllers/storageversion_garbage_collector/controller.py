@@ -81,12 +81,10 @@ def name_of(collector: StorageVersionCollector, lease: Lease) -> Keys:
 
 _SERVERS = Scope(namespace=NAMESPACE, label_selector=f"{plan.IDENTITY}={plan.SERVER}")
 CONTROLLER = Controller(
-    make=StorageVersionCollector,
-    queues=(
+    StorageVersionCollector,
+    (
         Queue(
-            f"{QUEUE}_leases",
-            Watch(LEASES, deleted=name_of, scope=_SERVERS),
-            sync=StorageVersionCollector.sync_lease,
+            f"{QUEUE}_leases", Watch(LEASES, deleted=name_of, scope=_SERVERS), sync=StorageVersionCollector.sync_lease
         ),
         Queue(
             f"{QUEUE}_storageversions",

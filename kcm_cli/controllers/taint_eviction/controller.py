@@ -156,8 +156,8 @@ class TaintEvictionController:
 
 
 CONTROLLER = Controller(
-    make=TaintEvictionController,
-    queues=(
+    TaintEvictionController,
+    (
         Queue(
             "noexec_taint_node",
             Watch(NODES, own_key, updated=TaintEvictionController.tainted),
@@ -166,12 +166,7 @@ CONTROLLER = Controller(
         ),
         Queue(
             "noexec_taint_pod",
-            Watch(
-                PODS,
-                added=TaintEvictionController.placed,
-                updated=TaintEvictionController.moved,
-                deleted=own_key,
-            ),
+            Watch(PODS, added=TaintEvictionController.placed, updated=TaintEvictionController.moved, deleted=own_key),
             sync=TaintEvictionController.sync,
             workers=WORKERS,
         ),

@@ -36,16 +36,14 @@ class TokenCleaner:
 
 
 CONTROLLER = Controller(
-    make=TokenCleaner,
-    queues=(
-        Queue(
-            "token_cleaner",
-            Watch(
-                SECRETS,
-                changed=own_key,
-                scope=Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR),
-            ),
-            sync=TokenCleaner.sync,
+    TokenCleaner,
+    Queue(
+        "token_cleaner",
+        Watch(
+            SECRETS,
+            changed=own_key,
+            scope=Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR),
         ),
+        sync=TokenCleaner.sync,
     ),
 )

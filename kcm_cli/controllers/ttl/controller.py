@@ -42,13 +42,11 @@ class TTLController:
 
 
 CONTROLLER = Controller(
-    make=TTLController,
-    queues=(
-        Queue(
-            "ttlcontroller",
-            Watch(NODES, changed=TTLController.changed, deleted=TTLController.deleted),
-            sync=TTLController.sync,
-            workers=WORKERS,
-        ),
+    TTLController,
+    Queue(
+        "ttlcontroller",
+        Watch(NODES, changed=TTLController.changed, deleted=TTLController.deleted),
+        sync=TTLController.sync,
+        workers=WORKERS,
     ),
 )

@@ -52,13 +52,11 @@ class TTLAfterFinishedController:
 
 
 CONTROLLER = Controller(
-    make=TTLAfterFinishedController,
-    queues=(
-        Queue(
-            "ttl_jobs_to_delete",
-            Watch(JOBS, changed=only(expires)),
-            sync=TTLAfterFinishedController.sync,
-            workers=lambda context: context.config(TTLAfterFinishedConfig).concurrent_syncs,
-        ),
+    TTLAfterFinishedController,
+    Queue(
+        "ttl_jobs_to_delete",
+        Watch(JOBS, changed=only(expires)),
+        sync=TTLAfterFinishedController.sync,
+        workers=lambda context: context.config(TTLAfterFinishedConfig).concurrent_syncs,
     ),
 )

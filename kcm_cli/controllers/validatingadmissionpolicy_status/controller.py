@@ -101,13 +101,11 @@ def _is_checked(policy: ValidatingAdmissionPolicy) -> bool:
 
 
 CONTROLLER = Controller(
-    make=PolicyStatusController,
-    queues=(
-        Queue(
-            NAME,
-            Watch(VALIDATING_ADMISSION_POLICIES, changed=only(lambda policy: not _is_checked(policy))),
-            sync=PolicyStatusController.sync,
-            workers=lambda context: context.config(ValidatingAdmissionPolicyStatusConfig).concurrent_syncs,
-        ),
+    PolicyStatusController,
+    Queue(
+        NAME,
+        Watch(VALIDATING_ADMISSION_POLICIES, changed=only(lambda policy: not _is_checked(policy))),
+        sync=PolicyStatusController.sync,
+        workers=lambda context: context.config(ValidatingAdmissionPolicyStatusConfig).concurrent_syncs,
     ),
 )

@@ -69,16 +69,11 @@ def needs_work(class_: VolumeAttributesClass) -> bool:
 
 
 CONTROLLER = Controller(
-    make=ClassProtectionController,
-    queues=(
-        Queue(
-            "vacprotection",
-            Watch(VOLUME_ATTRIBUTES_CLASSES, changed=only(needs_work)),
-            watches=(
-                freed(PERSISTENT_VOLUME_CLAIMS, classes_of_claim),
-                freed(PERSISTENT_VOLUMES, classes_of_volume),
-            ),
-            sync=ClassProtectionController.sync,
-        ),
+    ClassProtectionController,
+    Queue(
+        "vacprotection",
+        Watch(VOLUME_ATTRIBUTES_CLASSES, changed=only(needs_work)),
+        watches=(freed(PERSISTENT_VOLUME_CLAIMS, classes_of_claim), freed(PERSISTENT_VOLUMES, classes_of_volume)),
+        sync=ClassProtectionController.sync,
     ),
 )
