@@ -18,7 +18,7 @@ from kcm_cli.controllers.cronjob.metrics import CronJobMetrics
 from kcm_cli.controllers.cronjob.plan.active import missing, observed, unlisted, without
 from kcm_cli.controllers.cronjob.plan.creation import job_for, started
 from kcm_cli.controllers.cronjob.plan.history import superfluous
-from kcm_cli.controllers.cronjob.plan.schedule import REPLACE, decide, job_name, schedule_text
+from kcm_cli.controllers.cronjob.plan.schedule import REPLACE, job_name, plan, schedule_text
 from kcm_cli.controllers.cronjob.plan.times import until_next_s
 from kcm_cli.controllers.cronjob.snapshot import Snapshot
 from kcm_cli.engine import writes
@@ -63,7 +63,7 @@ class CronJobController:
         status = _without_deleted(cron_job.status, await self._delete(cron_job, finished))
         snapshot = await self._confirmed(snapshot)
         status, notices = observed(snapshot, status)
-        decision = decide(snapshot, status, self._clock.now())
+        decision = plan(snapshot, status, self._clock.now())
         for notice in (*notices, *decision.notices):
             self._recorder.emit(notice)
         error: Exception | None = None

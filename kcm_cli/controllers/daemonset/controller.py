@@ -15,7 +15,7 @@ from kcm_cli.controllers.daemonset.config import DaemonSetConfig
 from kcm_cli.controllers.daemonset.history import Historian, History
 from kcm_cli.controllers.daemonset.metrics import DaemonSetMetrics
 from kcm_cli.controllers.daemonset.placements import Placements
-from kcm_cli.controllers.daemonset.plan import decide, differs, status
+from kcm_cli.controllers.daemonset.plan import differs, plan, status
 from kcm_cli.controllers.daemonset.plan.history import surplus
 from kcm_cli.controllers.daemonset.plan.placement import by_node as pods_by_node
 from kcm_cli.controllers.daemonset.plan.placement import same_to_daemons
@@ -146,7 +146,7 @@ class DaemonSetController:
 
     async def _carry_out(self, snapshot: Snapshot, history: History, pods: Sequence[Pod]) -> Exception | None:
         daemon_set = snapshot.daemon_set
-        decision = decide(snapshot, self._clock.now())
+        decision = plan(snapshot, self._clock.now())
         for node in decision.failed:
             self._failed_pods.next(_backoff_key(daemon_set, node), self._clock.monotonic())
         for notice in decision.notices:

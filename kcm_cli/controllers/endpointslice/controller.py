@@ -13,7 +13,7 @@ from kcm_cli.api.core import NODES, PODS, SERVICES, Node, Service
 from kcm_cli.api.discovery import ENDPOINT_SLICES, IPV4, IPV6, EndpointSlice
 from kcm_cli.controllers.endpointslice.config import EndpointSliceConfig
 from kcm_cli.controllers.endpointslice.metrics import SliceMetrics
-from kcm_cli.controllers.endpointslice.plan import MANAGER, Decision, decide, stages
+from kcm_cli.controllers.endpointslice.plan import MANAGER, Decision, plan, stages
 from kcm_cli.controllers.endpointslice.plan.desired import address_types
 from kcm_cli.controllers.endpointslice.snapshot import Member, Snapshot
 from kcm_cli.controllers.endpointslice.zones import Zones
@@ -105,7 +105,7 @@ class EndpointSliceController:
     async def _bring_about(self, key: str, address_type: str, shot: Snapshot) -> list[str]:
         """Decide on one address type and write; returns what went wrong. In a namespace that is going away nothing
         is wrong."""
-        decision = decide(shot, address_type)
+        decision = plan(shot, address_type)
         self._note(key, address_type, decision)
         failure = await self._writes.run(key, Plan(stages(shot, decision.changes)))
         for notice in decision.notices:

@@ -13,7 +13,7 @@ from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
 from kcm_cli.api.endpoints import ENDPOINTS, Endpoints
 from kcm_cli.controllers.endpointslice_mirroring.config import EndpointSliceMirroringConfig
 from kcm_cli.controllers.endpointslice_mirroring.metrics import MirroringMetrics
-from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, decide, mirrorable, removal, stages
+from kcm_cli.controllers.endpointslice_mirroring.plan import MANAGER, mirrorable, plan, removal, stages
 from kcm_cli.controllers.endpointslice_mirroring.snapshot import Snapshot
 from kcm_cli.controllers.shared.slice_tracker import SliceTracker, slices
 from kcm_cli.controllers.shared.slice_writes import SliceSyncError, SliceWrites
@@ -63,7 +63,7 @@ class MirroringController:
 
     async def _mirror(self, key: str, snapshot: Snapshot) -> None:
         """Bring the slices in order. Raises SliceSyncError."""
-        decision = decide(snapshot)
+        decision = plan(snapshot)
         for notice in decision.notices:
             self._recorder.emit(notice)
         self._metrics.decided(key, decision)

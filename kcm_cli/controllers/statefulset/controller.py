@@ -12,7 +12,7 @@ from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.history import Found, History
 from kcm_cli.controllers.statefulset.metrics import StatefulSetMetrics
-from kcm_cli.controllers.statefulset.plan import Decision, decide, differs, status
+from kcm_cli.controllers.statefulset.plan import Decision, differs, plan, status
 from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
 from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
 from kcm_cli.controllers.statefulset.plan.decide import held
@@ -77,7 +77,7 @@ class StatefulSetController:
     async def _act(self, snapshot: Snapshot, now: datetime) -> Exception | None:
         """Carry the decision out and write the status; returns what failed, so that the rest is still done."""
         set_ = snapshot.set
-        decision = decide(snapshot, now, counts_unavailable=self._counts_unavailable)
+        decision = plan(snapshot, now, counts_unavailable=self._counts_unavailable)
         self._measure(snapshot, decision, now)
         error: Exception | None = None
         updated = 0

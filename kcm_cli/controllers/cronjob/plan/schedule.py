@@ -48,7 +48,7 @@ def job_name(cron_job: CronJob, time: datetime) -> str:
     return f"{cron_job.name}-{int(time.timestamp()) // 60}"
 
 
-def decide(snapshot: Snapshot, status: CronJobStatus, now: datetime) -> Decision:
+def plan(snapshot: Snapshot, status: CronJobStatus, now: datetime) -> Decision:
     """What to do about the schedule. ``status`` is that after the Jobs were looked at."""
     cron_job = snapshot.cron_job
     if cron_job.deleting:

@@ -34,7 +34,7 @@ class Decision:
     retry_s: float | None = None
 
 
-def decide(snapshot: Snapshot, now: datetime) -> Decision:
+def plan(snapshot: Snapshot, now: datetime) -> Decision:
     """The plan. Raises FormatError for a budget that is no percentage."""
     daemon_set = snapshot.daemon_set
     changes = manage(snapshot, now)

@@ -57,7 +57,7 @@ class Decision:
     distribution: str
 
 
-def decide(snapshot: Snapshot, address_type: str) -> Decision:
+def plan(snapshot: Snapshot, address_type: str) -> Decision:
     """Decide on the slices of one address type. A slice that another Service of this name owned goes."""
     service = snapshot.service
     slices = sorted(snapshot.slices, key=lambda slice_: (slice_.name, slice_.uid))

@@ -40,7 +40,7 @@ class Decision:
     efficiency: dict[GroupKey, tuple[int, int]] = field(default_factory=dict)
 
 
-def decide(snapshot: Snapshot) -> Decision:
+def plan(snapshot: Snapshot) -> Decision:
     """Decide on all slices of one Endpoints object."""
     wanted = desired(snapshot.endpoints, snapshot.max_per_subset)
     decision = Decision(notices=_notices(snapshot, wanted), skipped=wanted.skipped)

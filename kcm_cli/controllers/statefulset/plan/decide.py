@@ -115,7 +115,7 @@ class Decision:
     updating: tuple[Pod, ...] = ()
 
 
-def decide(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False) -> Decision:
+def plan(snapshot: Snapshot, now: datetime, *, counts_unavailable: bool = False) -> Decision:
     """The steps of one sync. ``counts_unavailable``: gate MaxUnavailableStatefulSet."""
     slots, condemned = _slots(snapshot), _condemned(snapshot)
     if snapshot.set.deleting:

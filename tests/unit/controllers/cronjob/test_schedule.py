@@ -6,7 +6,7 @@ import pytest
 
 from kcm_cli.api.batch import CronJob
 from kcm_cli.controllers.cronjob.plan.creation import job_for, started
-from kcm_cli.controllers.cronjob.plan.schedule import Decision, decide, job_name
+from kcm_cli.controllers.cronjob.plan.schedule import Decision, job_name, plan
 from kcm_cli.controllers.cronjob.snapshot import Snapshot
 
 NOW = datetime(2026, 1, 1, 5, 10, tzinfo=UTC)
@@ -17,7 +17,7 @@ ADVICE = "see https://kubernetes.io/docs/concepts/workloads/controllers/cron-job
 
 
 def decided(cron_job: CronJob) -> Decision:
-    return decide(Snapshot(cron_job=cron_job), cron_job.status, NOW)
+    return plan(Snapshot(cron_job=cron_job), cron_job.status, NOW)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_when_to_come_back(spec: dict[str, Any], again_s: float | None, make_cro
 def test_a_time_missed_by_a_hair_is_told(make_cron_job: MakeCronJob) -> None:
     """The deadline of 10 s has passed since the latest time by the clock, not by the seconds of the search."""
     cron_job = make_cron_job("@every 10m", last="2026-01-01T05:00:00Z", startingDeadlineSeconds=0)
-    found = decide(Snapshot(cron_job=cron_job), cron_job.status, NOW.replace(microsecond=1))
+    found = plan(Snapshot(cron_job=cron_job), cron_job.status, NOW.replace(microsecond=1))
     assert found.start is None
 
 

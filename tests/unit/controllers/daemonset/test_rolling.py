@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.controllers.daemonset.plan import decide
+from kcm_cli.controllers.daemonset.plan import plan
 from kcm_cli.controllers.daemonset.plan.budget import surge_and_unavailable
 from kcm_cli.controllers.daemonset.plan.decide import BURST
 from kcm_cli.controllers.daemonset.plan.placement import ALWAYS, NEVER
@@ -121,7 +121,7 @@ def test_a_budget_that_is_no_percentage_is_an_error():
 
 
 def actions(snapshot):
-    found = [action for stage in decide(snapshot, NOW).stages for action in stage.actions]
+    found = [action for stage in plan(snapshot, NOW).stages for action in stage.actions]
     creates = sum(isinstance(action, Create) for action in found)
     return creates, [action.name for action in found if isinstance(action, Delete)]
 
@@ -144,7 +144,7 @@ def test_a_sync_makes_so_many_pods_at_most():
 
 def test_creations_and_deletions_are_expected_together():
     snapshot = take_snapshot(set_of(), {"n1": ALWAYS, "n2": NEVER}, new("n2"))
-    first, second = decide(snapshot, NOW).stages
+    first, second = plan(snapshot, NOW).stages
     assert (first.expect.creations, first.expect.more) == (1, False)
     assert (second.expect.deletions, second.expect.more) == (("ns/n2",), True)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from kcm_cli.api.core import Pod, Service
 from kcm_cli.api.discovery import ENDPOINT_SLICES, EndpointSlice
-from kcm_cli.controllers.endpointslice.plan import Decision, decide, stages
+from kcm_cli.controllers.endpointslice.plan import Decision, plan, stages
 from kcm_cli.controllers.endpointslice.snapshot import Snapshot
 from kcm_cli.engine.writes import edited
 from kcm_cli.machinery import codec
@@ -27,7 +27,7 @@ def actions(shot: Snapshot, decision: Decision) -> list[Action]:
 
 
 def writes(shot: Snapshot, address_type: str = "IPv4") -> list[Action]:
-    return actions(shot, decide(shot, address_type))
+    return actions(shot, plan(shot, address_type))
 
 
 def verbs(found: Iterable[Action]) -> list[str]:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from kcm_cli.api.discovery import EndpointConditions
-from kcm_cli.controllers.endpointslice.plan import Efficiency, decide
+from kcm_cli.controllers.endpointslice.plan import Efficiency, plan
 from kcm_cli.controllers.endpointslice.plan.desired import address_types
 from kcm_cli.planning.actions import Create, Update
 from tests.unit.controllers.endpointslice.making import apply, many, settled, snapshot, verbs, writes
@@ -73,13 +73,13 @@ def test_pods_of_unknown_nodes_are_left_out_and_reported():
     shot = snapshot([pod("a"), pod("b", "10.0.0.2", node="nowhere")])
     (slice_,) = settled(shot)
     assert [endpoint.target_ref.name for endpoint in slice_.members] == ["a"]
-    assert decide(shot, "IPv4").problems == ("skipping Pod b for Service ns/web: Node nowhere Not Found",)
+    assert plan(shot, "IPv4").problems == ("skipping Pod b for Service ns/web: Node nowhere Not Found",)
 
 
 def test_pods_of_unknown_nodes_stay_where_all_addresses_are_published():
     shot = snapshot([pod("b", node="nowhere")], subject=service(publishNotReadyAddresses=True))
     assert len(settled(shot)[0].members) == 1
-    assert decide(shot, "IPv4").problems == ()
+    assert plan(shot, "IPv4").problems == ()
 
 
 def test_pods_with_different_ports_are_in_different_slices():
@@ -181,10 +181,10 @@ def test_annotations_and_unknown_fields_of_a_slice_survive():
 
 
 def test_figures():
-    decision = decide(snapshot(many(150)), "IPv4")
+    decision = plan(snapshot(many(150)), "IPv4")
     assert (decision.added, decision.removed) == (150, 0)
     assert list(decision.efficiency.values()) == [Efficiency(150, 2)]
     slices = settled(snapshot(many(150)))
-    decision = decide(snapshot(many(100), slices), "IPv4")
+    decision = plan(snapshot(many(100), slices), "IPv4")
     assert (decision.added, decision.removed) == (0, 50)
     assert (decision.topology, decision.distribution) == ("Disabled", "")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.controllers.endpointslice.plan import decide
+from kcm_cli.controllers.endpointslice.plan import plan
 from kcm_cli.controllers.endpointslice.plan.topology import (
     Allocation,
     exchanges,
@@ -79,7 +79,7 @@ class TestDistribution:
 
     def test_the_annotation_counts_before_the_field(self):
         subject = service(trafficDistribution="PreferClose", annotations=AUTO)
-        decision = decide(snapshot([pod("a")], subject=subject), "IPv4")
+        decision = plan(snapshot([pod("a")], subject=subject), "IPv4")
         assert (decision.topology, decision.distribution) == ("Auto", "")
         assert [notice.reason for notice in decision.notices] == ["TopologyAwareHintsDisabled"]
 
@@ -124,7 +124,7 @@ class TestTopology:
     )
     def test_reasons_for_none(self, counts, ratios, text):
         shot = snapshot(spread(*counts), subject=service(annotations=AUTO), ratios=ratios)
-        decision = decide(shot, "IPv4")
+        decision = plan(shot, "IPv4")
         (notice,) = decision.notices
         assert (notice.type, notice.reason) == ("Warning", "TopologyAwareHintsDisabled")
         assert notice.message == f"{text}, addressType: IPv4"
@@ -134,12 +134,12 @@ class TestTopology:
     def test_an_endpoint_without_zone_forbids_hints(self):
         nodes = {**NODES, "n1": node("n1")}
         shot = snapshot(spread(3, 3, 3), subject=service(annotations=AUTO), ratios=EVEN, nodes=nodes)
-        message = decide(shot, "IPv4").notices[0].message
+        message = plan(shot, "IPv4").notices[0].message
         assert message == "One or more endpoints do not have a zone specified, addressType: IPv4"
 
     def test_even_endpoints_stay_in_their_zones(self):
         shot = snapshot(spread(3, 3, 3), subject=service(annotations=AUTO), ratios=EVEN)
-        decision = decide(shot, "IPv4")
+        decision = plan(shot, "IPv4")
         assert decision.zones == {"z1": 3, "z2": 3, "z3": 3}
         (notice,) = decision.notices
         assert (notice.type, notice.reason) == ("Normal", "TopologyAwareHintsEnabled")
@@ -150,7 +150,7 @@ class TestTopology:
 
     def test_zones_with_too_many_give_to_those_with_too_few(self):
         shot = snapshot(spread(7, 1, 1), subject=service(annotations=AUTO), ratios=EVEN)
-        assert decide(shot, "IPv4").zones == {"z1": 3, "z2": 3, "z3": 3}
+        assert plan(shot, "IPv4").zones == {"z1": 3, "z2": 3, "z3": 3}
         counted = Counter(zone for zones in hints(settled(shot)).values() for zone in zones)
         assert counted == {"z1": 3, "z2": 3, "z3": 3}
 
@@ -159,12 +159,12 @@ class TestTopology:
         slices = settled(snapshot(spread(7, 1, 1), subject=subject, ratios=EVEN))
         shot = snapshot(spread(7, 1, 1), slices, subject, ratios=EVEN, hinted=True)
         assert writes(shot) == []
-        assert decide(shot, "IPv4").notices == ()
+        assert plan(shot, "IPv4").notices == ()
 
     def test_removing_the_annotation_removes_the_hints(self):
         slices = settled(snapshot(spread(3, 3, 3), subject=service(annotations=AUTO), ratios=EVEN))
         shot = snapshot(spread(3, 3, 3), slices, ratios=EVEN, hinted=True)
-        assert [notice.message for notice in decide(shot, "IPv4").notices] == [
+        assert [notice.message for notice in plan(shot, "IPv4").notices] == [
             "Topology Aware Hints has been disabled, addressType: IPv4"
         ]
         assert hints(settled(shot)) == {}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kcm_cli.controllers.endpointslice.plan import decide
+from kcm_cli.controllers.endpointslice.plan import plan
 from kcm_cli.planning.actions import Update
 from tests.unit.controllers.endpointslice.making import (
     apply,
@@ -121,7 +121,7 @@ def test_whatever_happens(history, limit, rng):
     for present, unready in history:
         pods = pods_of(present, unready)
         shot = snapshot(pods, slices, max_per_slice=limit)
-        decision = decide(shot, "IPv4")
+        decision = plan(shot, "IPv4")
         shuffled = list(pods), list(slices)
         for each in shuffled:
             rng.shuffle(each)

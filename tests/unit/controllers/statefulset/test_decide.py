@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.controllers.statefulset.plan import decide
+from kcm_cli.controllers.statefulset.plan import plan as decide
 from kcm_cli.controllers.statefulset.plan.decide import DeletePod, MakeClaims, MakePod, MendPod, OwnClaims
 from tests.unit.controllers.statefulset.conftest import DATA, NOW, UID, controlled_by, pod_of, set_of, take_snapshot
 

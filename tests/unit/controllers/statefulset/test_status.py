@@ -2,12 +2,12 @@ import msgspec
 import pytest
 
 from kcm_cli.api.apps import StatefulSetStatus
-from kcm_cli.controllers.statefulset.plan import decide, differs, status
+from kcm_cli.controllers.statefulset.plan import differs, plan, status
 from tests.unit.controllers.statefulset.conftest import NOW
 
 
 def look(snapshot, updated=0):
-    return status(snapshot, decide(snapshot, NOW), updated, NOW)
+    return status(snapshot, plan(snapshot, NOW), updated, NOW)
 
 
 def test_counts(make_set, make_pod, snapshot_of):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.controllers.statefulset.plan import decide, identity
+from kcm_cli.controllers.statefulset.plan import identity, plan
 from tests.unit.controllers.statefulset.conftest import NOW, pod_of, set_of, take_snapshot
 
 ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
@@ -15,7 +15,7 @@ def updating(make_set, make_pod, snapshot_of):
     def run(*pods, gate=False, strategy=ROLLING, policy="OrderedReady", **spec):
         made = [make_pod(n, p[1], revision=p[0], deleting=len(p) > 2) for n, p in enumerate(pods) if p is not None]
         set_ = make_set(replicas=len(pods), podManagementPolicy=policy, updateStrategy=strategy, **spec)
-        decision = decide(snapshot_of(set_, *made), NOW, counts_unavailable=gate)
+        decision = plan(snapshot_of(set_, *made), NOW, counts_unavailable=gate)
         return [pod.name for pod in decision.updating]
 
     return run
@@ -131,7 +131,7 @@ def test_never_more_than_max_unavailable_down(pods, maximum, partition):
     ]
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition, "maxUnavailable": maximum}}
     wanted = set_of(replicas=len(pods), podManagementPolicy="Parallel", updateStrategy=strategy)
-    gone = decide(take_snapshot(wanted, *made), NOW, counts_unavailable=True).updating
+    gone = plan(take_snapshot(wanted, *made), NOW, counts_unavailable=True).updating
     down = sum(state != "ready" for _, state in pods)
     assert not gone or down + len([p for p in gone if pods[int(p.name[3:])][1] == "ready"]) <= maximum
     assert all(int(pod.name[3:]) >= partition for pod in gone)
