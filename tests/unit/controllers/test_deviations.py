@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -148,7 +149,8 @@ def test_volumes_are_looked_at_again_with_a_pause_where_the_period_is_zero(play,
             pytest.fail("there is no pause: virtual time does not go on")
         await resync(controller)
 
-    monkeypatch.setattr(binder.VolumeBinder, "resync", counted)
+    (declared,) = binder.CONTROLLER.passes
+    monkeypatch.setattr(binder, "CONTROLLER", replace(binder.CONTROLLER, passes=(replace(declared, step=counted),)))
 
     async def life(world: World) -> None:
         config = PersistentVolumeBinderConfig(sync_period_s=0.0)
