@@ -3,7 +3,8 @@
 Guarantees: ``acquire`` returns only once the lease names this process; ``hold`` returns at the latest
 ``renew_deadline_s`` (plus one ``retry_period_s``) after the last renewal that worked, which is before
 anybody else may take the lease, and at once when another holder is seen or ``alive`` says no.
-``safe_until`` is never later than the moment from which others may take the lease.
+``safe_until`` is never later than the moment from which others may take the lease. ``release`` gives up, too, what a
+cancelled or unanswered request may have claimed.
 
 Not guaranteed: fencing. A write that was sent before the lease was lost may still arrive after it.
 
@@ -13,13 +14,13 @@ upstream: staging/src/k8s.io/client-go/tools/leaderelection/leaderelection.go
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.machinery.times import format_micro_time
-from kcm_cli.rest.errors import Conflict
-from kcm_cli.rest.transport import RequestError
+from kcm_cli.rest.errors import ApiError, Conflict
+from kcm_cli.rest.transport import RequestError, Unreachable
 from kcm_cli.runtime.leader.config import JITTER_FACTOR, ElectionConfig
 from kcm_cli.runtime.leader.lock import Lock
 from kcm_cli.runtime.leader.record import (
@@ -61,6 +62,8 @@ class Elector:
         self._seen_holder: str | None = None
         self._failing = _READING
         self._safe_until = float("-inf")
+        self._sent: asyncio.Future[None] | None = None
+        self._unsure = False
         self._status = metrics.gauge(
             "leader_election_master_status", "Whether this process holds the lease.", labels=("name",)
         ).labels(config.name)
@@ -125,10 +128,12 @@ class Elector:
         deadline at most). Call it once the work is over: from here on others may act."""
         self._status.set(0.0)
         self._safe_until = float("-inf")
-        if not self.leads:
+        if not self.leads and not self._unsure:
             return True
         try:
             async with asyncio.timeout(min(within_s, self._config.renew_deadline_s)):
+                if self._sent is not None:
+                    await asyncio.wait([self._sent])
                 while True:
                     try:
                         return await self._release()
@@ -225,16 +230,29 @@ class Elector:
     async def _make(self) -> None:
         record, now = self._mine(), self._clock.monotonic()
         self._failing = _CREATING
-        async with asyncio.timeout(self._config.request_timeout_s):
-            await self._lock.create(record)
+        await self._claim(self._lock.create(record))
         self._known = Observation(record, now)
 
     async def _write(self, record: Record) -> None:
         now = self._clock.monotonic()
         self._failing = _UPDATING
-        async with asyncio.timeout(self._config.request_timeout_s):
-            await self._lock.update(record)
+        await self._claim(self._lock.update(record))
         self._known = Observation(record, now)
+
+    async def _claim(self, write: Coroutine[object, object, None]) -> None:
+        """Send a claim. Where this is cancelled it goes on, and ``release`` waits for it: the server may have it."""
+        sent = self._sent = asyncio.ensure_future(write)
+        self._unsure = True
+        try:
+            async with asyncio.timeout(self._config.request_timeout_s):
+                await asyncio.shield(sent)
+        except TimeoutError:
+            sent.cancel()
+            raise
+        except (ApiError, Unreachable):
+            self._unsure = False
+            raise
+        self._unsure = False
 
     def _mine(self) -> Record:
         now = format_micro_time(self._clock.now())

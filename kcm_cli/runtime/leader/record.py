@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import View
 
+_MOST_S = 2**31 - 1
+"""The field is an int32."""
+
 
 class LeaseSpec(View, frozen=True, gc=False):
     """coordination.k8s.io/v1 LeaseSpec."""
@@ -106,7 +109,7 @@ def from_spec(spec: LeaseSpec) -> Record:
     """The record in a Lease."""
     return Record(
         spec.holder_identity or "",
-        spec.lease_duration_seconds or 0,
+        min(spec.lease_duration_seconds or 0, _MOST_S),
         spec.acquire_time or "",
         spec.renew_time or "",
         spec.lease_transitions or 0,

@@ -311,6 +311,54 @@ def test_a_release_ends_within_its_time() -> None:
     virtual.run(main())
 
 
+@pytest.mark.parametrize("after_s", [0.5, 1.5, 2.5, 3.5])
+def test_what_a_cancelled_request_may_have_claimed_is_given_up(after_s: float) -> None:
+    """The server takes its time over each request; the claim is under way, or answered, when this one is stopped."""
+
+    async def main() -> None:
+        server = LeaseServer(delay_s=1.0)
+        one = elector(server, "one")
+        acquiring = asyncio.ensure_future(one.acquire())
+        await asyncio.sleep(after_s)
+        acquiring.cancel()
+        await asyncio.wait([acquiring])
+        assert await one.release(20)
+        await asyncio.sleep(10)
+        assert server.lease is None or server.lease["spec"]["holderIdentity"] == ""
+
+    virtual.run(main())
+
+
+def test_a_claim_whose_answer_was_lost_is_given_up() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one = elector(server, "one")
+        acquiring = asyncio.ensure_future(one.acquire())
+        while server.lease is None:
+            await asyncio.sleep(0)
+        acquiring.cancel()
+        await asyncio.wait([acquiring])
+        assert await one.release()
+        assert server.lease["spec"]["holderIdentity"] == ""
+
+    virtual.run(main())
+
+
+def test_a_duration_beyond_all_measure_is_a_long_one() -> None:
+    async def main() -> None:
+        server = LeaseServer()
+        one, two = elector(server, "one"), elector(server, "two")
+        await one.acquire()
+        assert server.lease is not None
+        server.lease["spec"]["leaseDurationSeconds"] = 10**400
+        waiting = asyncio.ensure_future(two.acquire())
+        await asyncio.sleep(60)
+        assert not waiting.done()
+        waiting.cancel()
+
+    virtual.run(main())
+
+
 def lease_of(holder: str, **spec: object) -> dict:
     return {
         "metadata": {"name": "kube-controller-manager", "uid": "u1"},
