@@ -16,6 +16,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.manager.server.certificates import (
     CaBundle,
     common_name,
+    readable,
     remaining_s,
     user_of,
 )
@@ -51,10 +52,7 @@ def parse_peer(der: bytes, chain: tuple[bytes, ...] = ()) -> Peer:
 
 def _parsed(der: bytes) -> x509.Certificate:
     certificate = x509.load_der_x509_certificate(der)
-    try:
-        _ = certificate.subject, certificate.extensions  # read only now, and later without an error
-    except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
-        raise ValueError(str(error)) from error
+    readable(certificate)
     return certificate
 
 

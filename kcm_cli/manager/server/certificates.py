@@ -12,6 +12,7 @@ from functools import lru_cache
 from hashlib import sha256
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from OpenSSL import crypto
@@ -19,6 +20,8 @@ from OpenSSL import crypto
 from kcm_cli.manager.server.user import AuthenticationError, User
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+_BROKEN_HASHES = (hashes.SHA1, hashes.MD5)
+"""Go verifies no signature over these; OpenSSL does where no security level is asked for."""
 _UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 
 
@@ -39,8 +42,12 @@ class CaBundle:
             chain = context.get_verified_chain()
         except crypto.X509StoreContextError as error:
             return str(error)
-        if not all(for_clients(one.to_cryptography()) for one in chain):
+        certificates = [one.to_cryptography() for one in chain]
+        if not all(for_clients(one) for one in certificates):
             return "certificate specifies an incompatible key usage"
+        # The last one is an anchor: who signed it does not matter.
+        if any(isinstance(one.signature_hash_algorithm, _BROKEN_HASHES) for one in certificates[:-1]):
+            return "cannot verify signature: insecure algorithm"
         return ""
 
 
@@ -56,7 +63,17 @@ def _store(pem: bytes) -> crypto.X509Store:
 def parse_bundle(pem: bytes) -> CaBundle:
     """The certificates in a PEM text. Raises ValueError if there is none, or one that is broken."""
     certificates = tuple(dict.fromkeys(x509.load_pem_x509_certificates(pem)))
+    for certificate in certificates:
+        readable(certificate)
     return CaBundle(b"".join(one.public_bytes(Encoding.PEM) for one in certificates), certificates)
+
+
+def readable(certificate: x509.Certificate) -> None:
+    """Its names and extensions are parsed when they are first asked for. Raises ValueError where they cannot be."""
+    try:
+        _ = certificate.subject, certificate.extensions
+    except (x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        raise ValueError(str(error)) from error
 
 
 def for_clients(certificate: x509.Certificate) -> bool:

@@ -1,6 +1,7 @@
 """Whom a client's certificate names."""
 
 import asyncio
+import base64
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,6 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from OpenSSL import crypto
 from starlette.datastructures import Headers
 
 from kcm_cli.component.clock import LoopClock
@@ -18,7 +20,7 @@ from kcm_cli.manager.server.certificates import CaBundle, parse_bundle, user_of
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.trust import Trust, TrustState
 from kcm_cli.manager.server.user import AuthenticationError, User
-from tests.trust.cases import BETWEEN, CLIENT, LEAF, ROOT, sign
+from tests.trust.cases import BETWEEN, CLIENT, LEAF, ROOT, Signed, sign
 
 UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -82,6 +84,33 @@ def test_what_cannot_be_read_is_noticed_with_the_connection(old: bytes, new: byt
         parse_peer(odd)
     with pytest.raises(ValueError, match=r"\w"):
         parse_peer(whole, (odd,))
+
+
+@pytest.mark.parametrize(("weak", "trusted"), [("leaf", False), ("between", False), ("root", True)])
+def test_signatures_over_sha_1_vouch_for_nobody_but_an_anchor_needs_none(weak: str, trusted: bool) -> None:
+    def again(signed: Signed, issuer: Signed, name: str) -> Signed:
+        if name != weak:
+            return signed
+        certificate = crypto.X509.from_cryptography(signed.certificate)
+        with pytest.deprecated_call():  # cryptography does not do this any more
+            certificate.sign(crypto.PKey.from_cryptography_key(issuer.key), "sha1")
+        return Signed(certificate.to_cryptography(), signed.key)
+
+    new = sign(ROOT)
+    root = again(new, new, "root")
+    between = again(sign(BETWEEN, root), root, "between")
+    leaf = again(sign(replace(LEAF, usages=CLIENT), between), between, "leaf")
+    why = parse_bundle(root.pem).distrust(leaf.certificate, (between.certificate,), datetime.now(UTC))
+    assert (why == "") == trusted
+    assert trusted or "insecure algorithm" in why
+
+
+def test_a_bundle_with_a_certificate_that_cannot_be_read_is_none() -> None:
+    whole = der(sign(replace(LEAF, name="mallory1", usages=CLIENT)).certificate)
+    odd = whole.replace(*UNREADABLE["an extension twice"])
+    pem = b"-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(odd) + b"-----END CERTIFICATE-----\n"
+    with pytest.raises(ValueError, match="uplicate"):
+        parse_bundle(pem)
 
 
 def test_no_more_than_a_few_certificates_of_a_chain_are_looked_at() -> None:
