@@ -27,6 +27,7 @@ from kcm_cli.runtime.tasks import innermost
 
 log = logging.getLogger(__name__)
 
+_END_S = 1.0
 _EXPLAINED = (RunError, StartError, AccessError, NotHealthy, RequestError)
 
 
@@ -77,7 +78,13 @@ async def _process(config: Config) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, asked_to_stop)
     on_quit()
-    return await manage(config, stop, abandon=lambda why: exit_now(f"leaderelection lost: {why}"))
+    code = await manage(config, stop, abandon=lambda why: exit_now(f"leaderelection lost: {why}"))
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left and (await asyncio.wait(left, timeout=_END_S))[1]:
+        exit_now("tasks do not end")  # the loop would wait for them
+    return code
 
 
 def exit_now(why: str) -> None:

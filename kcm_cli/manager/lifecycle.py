@@ -51,6 +51,8 @@ from kcm_cli.runtime.tasks import Stopped, Tasks, innermost, unless
 log = logging.getLogger(__name__)
 
 _SERVER_END_S = 3.0
+_TASKS_END_S = 3.0
+"""For what is still there after the work has ended, or has been given up."""
 _LEAST_RELEASE_S = 2.0
 """A release may take so long even where the controllers have used up the time of the stop."""
 _FLUSH_S = 1.0
@@ -133,7 +135,7 @@ class Manager:
             pass  # before the election
         finally:
             notify(STOPPING)
-            await self._tasks.stop()
+            await self._tasks.stop(_TASKS_END_S)
             await self._close(server, serving)
         if self._failure is not None:
             raise self._failure
@@ -177,9 +179,10 @@ class Manager:
             await self._work(main, lambda lock: True)
             return
         migration = Election(generic.leader_migration.leader_name or DEFAULT_NAME, elections)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._work(main, lambda lock: lock is Lock.MAIN))
-            group.create_task(self._later(migration))
+        # Where one of them fails the other one ends in order: its lease is not given up under its controllers.
+        locked = self._tasks.start("main lock", self._work(main, lambda lock: lock is Lock.MAIN))
+        migrated = self._tasks.start("migration lock", self._later(migration))
+        await asyncio.wait([locked, migrated])
 
     async def _later(self, migration: Election) -> None:
         """Acquires the main lock first, to avoid a split between the two locks."""

@@ -10,6 +10,8 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 T = TypeVar("T")
+_END_S = 3.0
+"""What runs there and does not end when it is cancelled ends with its thread."""
 
 
 class LoopThread:
@@ -53,5 +55,5 @@ async def _cancel_others() -> None:
     for task in others:
         task.cancel()
     if others:
-        await asyncio.wait(others)
+        await asyncio.wait(others, timeout=_END_S)
     await asyncio.get_running_loop().shutdown_asyncgens()

@@ -4,10 +4,14 @@ A task that ends with an error is reported to ``on_error``; it is never silently
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
+_LEAST_S = 0.1
+"""What is cancelled has so long to end, whatever those before it took."""
 
 
 class Stopped(Exception):
@@ -50,13 +54,20 @@ class Tasks:
         task.add_done_callback(self._ended)
         return task
 
-    async def stop(self) -> None:
-        """Cancel all tasks, last started first, and wait for each; those, too, that another one starts meanwhile."""
+    async def stop(self, within_s: float | None = None) -> None:
+        """Cancel all tasks, last started first, and wait for each; those, too, that another one starts meanwhile.
+
+        ``within_s``: what does not end in that time, all in all, is left and logged.
+        """
+        loop = asyncio.get_running_loop()
+        until = None if within_s is None else loop.time() + within_s
         while self._tasks:
             task = self._tasks[-1]
             task.cancel()
-            await asyncio.wait([task])
-            if task in self._tasks:  # it had ended before, and its end was not reported yet
+            done, _ = await asyncio.wait([task], timeout=None if until is None else max(_LEAST_S, until - loop.time()))
+            if not done:
+                log.error("Task does not end", extra={"fields": {"task": task.get_name()}})
+            if task in self._tasks:  # it had ended before, and its end was not reported yet; or it does not end
                 self._tasks.remove(task)
 
     def _ended(self, task: asyncio.Task[None]) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 
+from kcm_cli.component import virtual
 from kcm_cli.runtime.tasks import Tasks, innermost
 
 
@@ -36,3 +37,37 @@ def test_one_that_has_just_ended_holds_nothing_up() -> None:
         assert ended.done()
 
     asyncio.run(main())
+
+
+def test_one_that_does_not_end_is_left_after_a_time() -> None:
+    async def main() -> None:
+        ended = list[str]()
+
+        async def stubborn() -> None:
+            while True:
+                try:
+                    await asyncio.sleep(100)
+                except asyncio.CancelledError:
+                    if ended:
+                        raise
+                    ended.append("cancelled")
+
+        async def ordinary() -> None:
+            try:
+                await asyncio.sleep(100)
+            finally:
+                ended.append("ordinary")
+
+        tasks = Tasks(lambda name, error: None)
+        tasks.start("ordinary", ordinary())
+        left = tasks.start("stubborn", stubborn())
+        await asyncio.sleep(1)
+        started = asyncio.get_running_loop().time()
+        await tasks.stop(2)
+        assert asyncio.get_running_loop().time() - started < 3
+        assert ended == ["cancelled", "ordinary"]
+        assert not left.done()
+        left.cancel()
+        await asyncio.wait([left])
+
+    virtual.run(main())
