@@ -7,12 +7,31 @@ upstream: pkg/controller/nodeipam/ipam/range_allocator.go
 
 from collections.abc import Iterator, Sequence
 
-from kcm_cli.api.core import Node
+import msgspec
+
+from kcm_cli.api.core import NODES, Node
+from kcm_cli.api.resource import Resource
 from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, Unreadable, overlap
 from kcm_cli.controllers.node_ipam.ranges import Ranges
 from kcm_cli.machinery.addresses import Network, parse_cidr
+from kcm_cli.machinery.meta import Object, View
 
 Assigned = tuple[Network, ...]
+
+
+class RangesSpec(View, frozen=True, gc=False):
+    """Of a NodeSpec, the ranges alone."""
+
+    pod_cidrs: tuple[str, ...] = msgspec.field(default=(), name="podCIDRs")
+
+
+class NodeRanges(Object, frozen=True, gc=False, kw_only=True):
+    """A node of which nothing is read but its ranges, so that nothing else in it can hide them."""
+
+    spec: RangesSpec = RangesSpec()
+
+
+NODE_RANGES = Resource(NODES.gvr, NODES.kind, NodeRanges, namespaced=False)
 
 
 class RangeAllocator:
@@ -27,7 +46,7 @@ class RangeAllocator:
                 if overlap(service, network):
                     one.occupy(service)
 
-    def occupy(self, node: Node) -> None:
+    def occupy(self, node: Node | NodeRanges) -> None:
         """Take what a node has. Raises CIDRError for what is none of the cluster's."""
         for one, cidr in self._parts(node):
             try:
@@ -69,7 +88,7 @@ class RangeAllocator:
                 raise CIDRError(f"failed to allocate cidr from cluster cidr at idx:{index}: {error}") from error
         return tuple(taken)
 
-    def _parts(self, node: Node) -> Iterator[tuple[CIDRSet, Network]]:
+    def _parts(self, node: Node | NodeRanges) -> Iterator[tuple[CIDRSet, Network]]:
         for index, text in enumerate(node.spec.pod_cidrs):
             parsed = parse_cidr(text)
             if parsed is None:

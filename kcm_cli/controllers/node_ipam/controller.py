@@ -10,7 +10,7 @@ import logging
 
 from kcm_cli.api.core import NODES, Node
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
-from kcm_cli.controllers.node_ipam.allocator import RangeAllocator
+from kcm_cli.controllers.node_ipam.allocator import NODE_RANGES, NodeRanges, RangeAllocator
 from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, Unreadable
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
 from kcm_cli.controllers.node_ipam.metrics import RangeMetrics
@@ -20,7 +20,7 @@ from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
 from kcm_cli.engine.descriptor import StartError
 from kcm_cli.machinery.addresses import Network
 from kcm_cli.planning.actions import STRATEGIC_MERGE, EventRef, Notice
-from kcm_cli.rest.listing import Listed, list_all
+from kcm_cli.rest.listing import Listed, list_readable
 from kcm_cli.rest.transport import RequestError
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,10 @@ class NodeIPAMController:
 
         Addresses that cannot be read are nobody's: upstream ends for those, too.
         """
-        for node in (await self._all_nodes()).items:
+        found = await self._all_nodes()
+        for unknown in found.unknown:
+            log.error("Range of a node is left out", extra={"fields": {"node": unknown.key, "err": unknown.why}})
+        for node in found.items:
             try:
                 self._allocator.occupy(node)
             except Unreadable as error:
@@ -62,12 +65,12 @@ class NodeIPAMController:
             except CIDRError as error:
                 raise StartError(f"node-ipam-controller: {error}") from error
 
-    async def _all_nodes(self) -> Listed[Node]:
+    async def _all_nodes(self) -> Listed[NodeRanges]:
         """As the server has them now: a cache may not know yet what the manager before this one has given out."""
         deadline = self._clock.monotonic() + LIST_LIMIT_S
         while True:
             try:
-                return await list_all(self._client, NODES)
+                return await list_readable(self._client, NODE_RANGES)
             except RequestError as error:
                 log.error("Failed to list all nodes", extra={"fields": {"err": str(error)}})
                 if self._clock.monotonic() + LIST_PAUSE_S > deadline:

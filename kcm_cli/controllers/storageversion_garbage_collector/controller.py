@@ -13,7 +13,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.planning.actions import Delete
 from kcm_cli.rest.errors import NotFound
-from kcm_cli.rest.listing import list_all
+from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.transport import RequestError
 from kcm_cli.runtime.informer import Scope
 
@@ -29,11 +29,12 @@ class StorageVersionCollector:
         self._leases = context.cache(LEASES)
 
     async def sync_lease(self, key: str) -> None:
-        """A server is gone: its entries go everywhere. Raises the first error, after all have been tried."""
+        """A server is gone: its entries go everywhere but from what cannot be decoded. Raises the first error, after
+        all have been tried."""
         if await self._lease(key) is not None:
             return
         errors: list[Exception] = []
-        for versions in (await list_all(self._client, STORAGE_VERSIONS)).items:
+        for versions in (await list_readable(self._client, STORAGE_VERSIONS)).items:
             try:
                 await self._clean(versions, {key})
             except RequestError as error:

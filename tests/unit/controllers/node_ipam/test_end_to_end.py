@@ -195,6 +195,22 @@ def test_a_range_that_cannot_be_read_costs_the_other_nodes_nothing(play):
     alone(life, play)
 
 
+def test_a_node_that_cannot_be_decoded_keeps_its_range_and_stops_nobody(play):
+    def spoilt(request: Request, response: Response) -> Response:
+        body = response.body.replace(b'"10.0.0.0/24"]', b'"10.0.0.0/24"],"taints":7')
+        return replace(response, body=body.replace(b'["10.0.1.0/24"]', b"7"))
+
+    async def life(world: World) -> None:
+        await add(world, "a", "10.0.0.0/24")
+        await add(world, "odd", "10.0.1.0/24")
+        await add(world, "b")
+        async with running(world, transport=Rewriting(world.server.transport(), spoilt)):
+            await world.wait(5)
+            assert (await given(world))["b"] not in ([], ["10.0.0.0/24"])
+
+    alone(life, play)
+
+
 @pytest.mark.parametrize("cidrs", [["172.16.0.0/24"], ["10.0.0.0/24", "fd00::/64"]])
 def test_a_node_with_addresses_of_another_cluster_ends_the_manager(play, cidrs):
     async def life(world: World) -> None:

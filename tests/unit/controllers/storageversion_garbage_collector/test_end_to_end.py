@@ -1,14 +1,15 @@
 """The controller in a whole sandbox, on virtual time: what servers wrote goes with them."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kcm_cli.planning.actions import MERGE
-from kcm_cli.rest.transport import Request, Transport
+from kcm_cli.rest.transport import Request, Response, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
-from tests.unit.controllers.faults import Refusing
+from tests.unit.controllers.faults import Refusing, Rewriting
 from tests.unit.controllers.own_group import serve
 from tests.unit.sandbox.nodes.world import World, resource
 
@@ -46,6 +47,23 @@ async def servers(world: World) -> dict[str, list[str]]:
     return {
         item["metadata"]["name"]: [one["apiServerID"] for one in item["status"]["storageVersions"]] for item in found
     }
+
+
+def test_one_that_cannot_be_decoded_keeps_the_others_from_nothing(play):
+    def spoilt(request: Request, response: Response) -> Response:
+        return replace(response, body=response.body.replace(b'"odd"', b"7"))
+
+    async def life(world: World) -> None:
+        await prepare(world)
+        await add(world, "x", "a", "b")
+        await add(world, "z", "odd")
+        async with running(world, Rewriting(world.server.transport(), spoilt)):
+            await world.wait(5)
+            await world.client.delete(LEASES, SYSTEM, "a")
+            await world.wait(5)
+            assert (await servers(world))["x"] == ["b"]
+
+    play(life)
 
 
 def test_entries_go_with_the_lease_of_their_server(play):
