@@ -18,7 +18,7 @@ from kcm_cli.component.clock import Clock, LoopClock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest import kubeconfig, plugins
 from kcm_cli.rest.credentials import ANONYMOUS, Credentials, Fixed, Renewing, basic, bearer, from_file, read_token
-from kcm_cli.rest.errors import AccessError, KubeconfigError, NotInCluster
+from kcm_cli.rest.errors import AccessError, KubeconfigError, NotInCluster, TLSFilesError
 from kcm_cli.rest.metrics import NO_PLUGIN_METRICS, PluginMetrics
 from kcm_cli.rest.proxies import environment_proxy
 from kcm_cli.rest.tls import TLSFiles
@@ -133,7 +133,10 @@ async def _from_kubeconfig(
 def _known_to_plugins(access: Access, cluster: kubeconfig.Cluster) -> Doc:
     """client.authentication.k8s.io Cluster."""
     files = access.tls or TLSFiles()
-    ca_data = files.ca_data or (files.ca_file.read_bytes() if files.ca_file is not None else b"")
+    try:
+        ca_data = files.ca_data or (files.ca_file.read_bytes() if files.ca_file is not None else b"")
+    except OSError as error:
+        raise TLSFilesError(f"cannot read CA file {files.ca_file}: {error.strerror}", ca="read_error") from error
     config = next((one.extension for one in cluster.extensions or () if one.name == _PLUGIN_CONFIG), None)
     optional: Doc = {
         "tls-server-name": cluster.tls_server_name,

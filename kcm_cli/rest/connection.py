@@ -135,7 +135,12 @@ class Connection(asyncio.Protocol):
             raise Lost(answered=False)
         self._incoming = incoming = Incoming(self, asyncio.get_running_loop().create_future())
         self._whole, self._bodiless, self._until_close = whole, bodiless, False
-        self._transport.write(data)
+        try:
+            self._transport.write(data)
+        except RuntimeError as error:  # uvloop's, of one that is closed and has not told yet
+            self._incoming = None
+            self.close()
+            raise Lost(answered=False) from error
         return incoming
 
     def _finish(self, failure: Exception | None = None) -> None:

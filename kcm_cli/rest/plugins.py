@@ -302,7 +302,10 @@ def _decode(out: bytes) -> ExecCredential:
     """JSON, or YAML where it does not begin with a brace."""
     if out.lstrip().startswith(b"{"):
         return codec.decode(out, ExecCredential)
-    doc: Any = yaml.load(out.decode(), yaml.BaseLoader)
+    text = out.decode()
+    if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+        raise codec.ShapeError("it has aliases")  # a few lines of them are gigabytes
+    doc: Any = yaml.load(text, yaml.BaseLoader)
     if not isinstance(doc, dict):
         raise codec.ShapeError("it is no document")
     return codec.decode(codec.encode(doc), ExecCredential)

@@ -69,6 +69,8 @@ class EventWriter:
                 decision = correlator.decide(event, self._clock.monotonic())
                 if decision is not None:
                     await self._deliver(event, decision)
+            except Exception as error:  # an Event is never worth the process
+                log.error("Unable to write event", extra=_fields(event, error), exc_info=error)
             finally:
                 lane.task_done()
 

@@ -228,6 +228,7 @@ PRINTED = {
     "words": ("print('no document')", "decoding stdout"),
     "bytes": ("import sys; sys.stdout.buffer.write(b'\\xff\\x00')", "decoding stdout"),
     "null": ("print('null')", "decoding stdout"),
+    "aliases": ("print('a: &a [x]\\nb: &b [*a, *a]\\nc: [*b, *b]')", "it has aliases"),
     "another version": (
         'print(\'{"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential"}\')',
         f"configured to use API version {V1}, plugin returned version client.authentication.k8s.io/v1beta1",

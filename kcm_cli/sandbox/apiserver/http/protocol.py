@@ -135,7 +135,7 @@ class HttpConnection(asyncio.Protocol):
         self._rest += data
         seen = self._tail + data
         self._tail = seen[-3:]
-        if b"\r\n\r\n" in seen or b"\n\n" in seen:
+        if b"\n\r\n" in seen or b"\n\n" in seen:  # a lone newline ends a line, too
             rest, self._rest = bytes(self._rest), bytearray()
             self._feed(rest)
 

@@ -120,6 +120,17 @@ def test_an_answer_that_cannot_be_read_is_tried_again() -> None:
     assert len(played(html, NOTICE).events) == 1
 
 
+def test_an_event_that_cannot_be_written_at_all_costs_the_next_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(number: int, carried_out: bool) -> Response | None:
+        if number == 0:
+            raise RuntimeError("a bug")
+        return None
+
+    server = played(broken, NOTICE, Notice(POD, "Normal", "Other", "m"))
+    assert [event["reason"] for event in server.events.values()] == ["Other"]
+    assert "a bug" in caplog.text
+
+
 def test_what_the_server_refuses_is_not_tried_again_but_counted() -> None:
     server = played(forbidden, NOTICE, NOTICE)
     assert server.seen == ["POST", "PATCH", "POST"]

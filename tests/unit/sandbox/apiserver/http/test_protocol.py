@@ -164,6 +164,16 @@ def test_a_head_that_comes_in_parts_is_read() -> None:
     run(talk)
 
 
+def test_a_head_whose_last_line_ends_in_a_lone_newline_is_read() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _: HttpServer, __: Echo) -> None:
+        for part in (HEAD, b"a: b", b"\n\r", b"\n"):
+            writer.write(part)
+            await asyncio.sleep(0.01)
+        assert (await answer(reader))[0] in (200, 400)  # whether the parser takes it: nobody waits for more
+
+    run(talk)
+
+
 def test_clients_that_do_not_go_on_are_closed_and_streams_are_not() -> None:
     limits = Limits(4, head_s=0.2, idle_s=0.2, sweep_s=0.05)
 
