@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
@@ -12,19 +13,47 @@ TOKEN = "admin-token"
 READY_S = 300
 
 
+@dataclass
+class RealServer:
+    """A kube-apiserver that can be killed and started again, on an etcd that stays."""
+
+    url: str
+    words: list[str]
+    log: Path
+    processes: Processes
+
+    def start(self) -> None:
+        """Until it is ready."""
+        self.processes.start(*self.words, log=self.log)
+        _ready(self.url, self.log)
+
+    def kill(self) -> None:
+        """kill -9."""
+        process = self.processes.running.pop()
+        process.kill()
+        process.wait()
+
+
 @contextmanager
 def real_server(assets: Path, folder: Path, *flags: str) -> Iterator[str]:
     """The URL of a kube-apiserver on an etcd of its own. ``assets``: the folder of both programs; ``folder`` gets
     the keys of a cluster (ca.crt, sa.key, ...); ``flags``: more of kube-apiserver's."""
+    with restartable_server(assets, folder, *flags) as server:
+        yield server.url
+
+
+@contextmanager
+def restartable_server(assets: Path, folder: Path, *flags: str) -> Iterator[RealServer]:
+    """The same, to be killed."""
     Certificates.load(None, EPOCH).write(folder)
     (folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
     port, client, peer = free_port(), free_port(), free_port()
-    url = f"https://127.0.0.1:{port}"
     with Processes() as below, Processes() as processes:  # the API server does not end without its etcd
         below.start(*_etcd(assets, folder, client, peer), log=folder / "etcd.log")
-        processes.start(*_api_server(assets, folder, port, client), *flags, log=folder / "log")
-        _ready(url, folder / "log")
-        yield url
+        words = [*_api_server(assets, folder, port, client), *flags]
+        server = RealServer(f"https://127.0.0.1:{port}", words, folder / "log", processes)
+        server.start()
+        yield server
 
 
 @contextmanager

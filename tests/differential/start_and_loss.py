@@ -17,10 +17,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from tests.link import Link
 from tests.processes import KCM, Processes, ask, free_port, until
-from tests.servers import TOKEN, real_server
+from tests.servers import TOKEN, RealServer, restartable_server
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -33,6 +36,12 @@ contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
 current-context: x
 """
 LONG_S = 60.0
+DEPLOYMENTS_SCALED = 20
+PATIENT = (
+    *("--leader-elect-lease-duration=90s", "--leader-elect-renew-deadline=60s"),
+    "--authorization-always-allow-paths=/healthz,/debug/*",
+)
+"""So that a slow start of the API server costs nobody the lease, and that profiles are shown."""
 
 
 @dataclass
@@ -69,27 +78,31 @@ class Bench:
     """One program, and the API server that it works with."""
 
     program: tuple[str, ...]
-    url: str
+    server: RealServer
     link: Link
     folder: Path
     processes: Processes
     options: argparse.Namespace
     made: int = field(default=0)
 
-    def start(self) -> Manager:
-        """A manager that reaches the API server over the link."""
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    def start(self, *more: str) -> Manager:
+        """A manager that reaches the API server over the link. ``more``: of its flags."""
         self.made += 1
         config, port = self.folder / "kubeconfig", free_port()
         config.write_text(KUBECONFIG.format(url=self.link.url, token=TOKEN))
-        flags = [f"--kubeconfig={config}", f"--secure-port={port}", "--leader-elect-resource-lock=leases"]
+        flags = [f"--kubeconfig={config}", f"--secure-port={port}", "--leader-elect-resource-lock=leases", *more]
         logs = Path(self.options.logs) if self.options.logs else self.folder
         log = logs / f"{Path(self.program[0]).name}-{self.made}.log"
         return Manager(self.processes.start(*self.program, *flags, log=log), port)
 
-    def leader(self) -> Manager:
+    def leader(self, *more: str) -> Manager:
         self.link.join()
         self.free()
-        manager = self.start()
+        manager = self.start(*more)
         until(manager.leads, LONG_S)
         return manager
 
@@ -99,15 +112,37 @@ class Bench:
 
     def works(self) -> bool:
         """Whether a new Deployment gets its ReplicaSet."""
+        name = self.deployment()
+        sets = f"{self.url}/apis/apps/v1/namespaces/default/replicasets?labelSelector=app%3D{name}"
+        until(lambda: ask(sets, token=TOKEN).doc["items"], LONG_S)
+        return True
+
+    def deployment(self) -> str:
+        """Create one, of a replica; its name, and that of its label ``app``."""
         name = f"d{time.monotonic_ns()}"
         labels = {"app": name}
         spec = {"replicas": 1, "selector": {"matchLabels": labels}}
         spec["template"] = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
         assert ask(self.url + DEPLOYMENTS, token=TOKEN, method="POST", body=body).status == 201
-        sets = f"{self.url}/apis/apps/v1/namespaces/default/replicasets?labelSelector=app%3D{name}"
-        until(lambda: ask(sets, token=TOKEN).doc["items"], LONG_S)
-        return True
+        return name
+
+    def scale(self, name: str, replicas: int) -> None:
+        """Ask for so many replicas."""
+        path = f"{self.url}{DEPLOYMENTS}/{name}/scale"
+        body = ask(path, token=TOKEN).doc
+        body["spec"]["replicas"] = replicas
+        del body["metadata"]["resourceVersion"]
+        assert ask(path, token=TOKEN, method="PUT", body=body).status == 200
+
+    def pods(self, name: str) -> int:
+        """How many there are of a Deployment."""
+        pods = f"{self.url}/api/v1/namespaces/default/pods?labelSelector=app%3D{name}"
+        return len(ask(pods, token=TOKEN).doc["items"])
+
+    def lease(self) -> dict[str, Any]:
+        """What the lease says."""
+        return dict(ask(self.url + LEASE, token=TOKEN).doc["spec"])
 
 
 def early(bench: Bench) -> str:
@@ -140,6 +175,41 @@ def restarts(bench: Bench) -> str:
     started = time.monotonic()
     bench.works()
     return f"leads throughout, a Deployment has its ReplicaSet after {time.monotonic() - started:.1f} s"
+
+
+def killed(bench: Bench) -> str:
+    """API server killed (-9) and started again, again and again, Deployments scaled meanwhile"""
+    manager = bench.leader(*PATIENT)
+    names, holder = [bench.deployment() for _ in range(DEPLOYMENTS_SCALED)], bench.lease()["holderIdentity"]
+    until(lambda: all(bench.pods(name) for name in names), LONG_S)
+    before, slowest_s = _size(manager), 0.0
+    for turn in range(bench.options.restarts):
+        wanted = turn % 3 + 2
+        for name in names[: DEPLOYMENTS_SCALED // 2]:
+            bench.scale(name, wanted)
+        bench.server.kill()  # while the manager is at it
+        bench.server.start()
+        started = time.monotonic()
+        for name in names[DEPLOYMENTS_SCALED // 2 :]:
+            bench.scale(name, wanted)
+        until(lambda wanted=wanted: all(bench.pods(name) == wanted for name in names), LONG_S)
+        slowest_s = max(slowest_s, time.monotonic() - started)
+        if turn == 1:
+            before = _size(manager)
+        if manager.process.poll() is not None:
+            return f"exit {manager.process.returncode} after {turn + 1} times"
+    lease, after = bench.lease(), _size(manager)
+    kept = "lease kept" if lease["holderIdentity"] == holder else "lease lost"
+    until(bench.works, LONG_S)
+    grown = f"{before[0]} to {after[0]} MiB, {before[1]} to {after[1]} descriptors, {before[2]} to {after[2]} tasks"
+    return f"{kept}, all pods there at most {slowest_s:.1f} s after it is ready; {grown}"
+
+
+def _size(manager: Manager) -> tuple[int, int, int]:
+    """Resident MiB, open descriptors, and tasks (goroutines)."""
+    process = psutil.Process(manager.process.pid)
+    profile = ask(f"https://127.0.0.1:{manager.port}/debug/pprof/goroutine?debug=1").text
+    return process.memory_info().rss >> 20, process.num_fds(), int(profile.split("total ", 1)[1].split()[0])
 
 
 def dead(bench: Bench) -> str:
@@ -215,17 +285,17 @@ def term_leading_hanging(bench: Bench) -> str:
 
 
 ROWS: tuple[Callable[[Bench], str], ...] = (
-    early, restarts, dead, hangs, stolen, term_before, term_hanging, term_standby, term_leading, term_dead,
+    early, restarts, killed, dead, hangs, stolen, term_before, term_hanging, term_standby, term_leading, term_dead,
     term_leading_hanging,
 )  # fmt: skip
 
 
 @contextmanager
-def bench(program: tuple[str, ...], url: str, folder: Path, options: argparse.Namespace) -> Iterator[Bench]:
+def bench(program: tuple[str, ...], server: RealServer, folder: Path, options: argparse.Namespace) -> Iterator[Bench]:
     """A program on a link of its own."""
-    with Link(int(url.rpartition(":")[2])) as link, Processes() as processes:
+    with Link(int(server.url.rpartition(":")[2])) as link, Processes() as processes:
         try:
-            yield Bench(program, url, link, folder, processes, options)
+            yield Bench(program, server, link, folder, processes, options)
         finally:
             for process in processes.running:
                 process.kill()
@@ -247,13 +317,13 @@ def main() -> int:
     print(f"| | {' | '.join(programs)} |\n| --- |{' --- |' * len(programs)}", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with real_server(Path(os.environ["KUBEBUILDER_ASSETS"]), folder) as url:
+        with restartable_server(Path(os.environ["KUBEBUILDER_ASSETS"]), folder) as server:
             for row in ROWS:
                 if options.rows and row.__name__ not in options.rows:
                     continue
                 cells = []
                 for program in programs.values():
-                    with bench(program, url, folder, options) as one:
+                    with bench(program, server, folder, options) as one:
                         try:
                             cells.append(row(one))
                         except AssertionError as error:
