@@ -177,8 +177,11 @@ class Informer(Generic[T]):
         several servers had at some time)."""
         if isinstance(error, Unreadable):
             self._spoilt += 1
+        expired = isinstance(error, errors.Expired | errors.Gone)
+        if expired and self.last_version:
+            self._backoff.reset()  # the server is there: what kept this one waiting before is over
         too_large = isinstance(error, errors.ApiError) and error.has_cause(_TOO_LARGE)
-        if too_large or self._spoilt >= PATIENCE or isinstance(error, errors.Expired | errors.Gone):
+        if too_large or self._spoilt >= PATIENCE or expired:
             self.last_version = ""
             self._latest = True
 

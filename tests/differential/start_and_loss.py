@@ -192,7 +192,7 @@ def killed(bench: Bench) -> str:
         started = time.monotonic()
         for name in names[DEPLOYMENTS_SCALED // 2 :]:
             bench.scale(name, wanted)
-        until(lambda wanted=wanted: all(bench.pods(name) == wanted for name in names), LONG_S)
+        until(lambda wanted=wanted: all(bench.pods(name) == wanted for name in names), 2 * LONG_S)
         slowest_s = max(slowest_s, time.monotonic() - started)
         if turn == 1:
             before = _size(manager)

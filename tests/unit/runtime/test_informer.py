@@ -74,6 +74,7 @@ class Server:
     watches: list[Any]
     pages: list[Response] = field(default_factory=list)
     asked: list[dict[str, str]] = field(default_factory=list)
+    at: list[float] = field(default_factory=list)
 
     async def send(self, request: Request) -> Response:
         self.asked.append({"verb": "list", **dict(request.query)})
@@ -82,6 +83,7 @@ class Server:
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[Stream]:
         self.asked.append({"verb": "watch", **dict(request.query)})
+        self.at.append(asyncio.get_running_loop().time())
         step = self.watches.pop(0) if self.watches else [HOLD]
         if isinstance(step, TransportError):
             raise step
@@ -217,6 +219,15 @@ def test_410_on_the_watch_of_the_initial_set_does_not_give_up_watch_lists() -> N
     seen = follow(server)
     assert seen.told == ["+ a@1", "~ a@7"]
     assert [asked["verb"] for asked in server.asked] == ["watch", "watch"]
+
+
+def test_a_server_that_is_there_again_and_forgot_is_asked_at_once() -> None:
+    """It was away for so long that the waiting had grown to a minute."""
+    first = [added("a", 1), bookmark(5, last=True), TransportError("cut")]
+    server = Server([first, *[TransportError("refused")] * 8, [expired()], [bookmark(9, last=True), HOLD]])
+    assert follow(server, 600).told == ["+ a@1", "- a@1"]
+    assert server.at[-2] - server.at[-3] > 29
+    assert server.at[-1] - server.at[-2] < 5
 
 
 def test_a_busy_server_is_asked_for_the_same_again() -> None:
