@@ -20,7 +20,7 @@ from kcm_cli.controllers.job.gangs import Gangs
 from kcm_cli.controllers.job.metrics import JobMetrics
 from kcm_cli.controllers.job.orphans import Orphans
 from kcm_cli.controllers.job.plan import names, spec
-from kcm_cli.controllers.job.plan.assess import Assessment, assess
+from kcm_cli.controllers.job.plan.assess import Assessment, assess, with_uncounted
 from kcm_cli.controllers.job.plan.backoff import FRESH, Backoff
 from kcm_cli.controllers.job.plan.facts import has_finalizer
 from kcm_cli.controllers.job.plan.features import Features
@@ -166,7 +166,7 @@ class JobController:
         """Store what has ended, let these pods go, and store what follows from that."""
         job = assessment.job
         tracking = track(assessment, made.status, made.verdict, now)
-        if tracking.status != job.status:
+        if tracking.status != with_uncounted(job.status):
             job = await self._store(job, tracking.status)
             self._remember(job.key, assessment.backoff)
             for notice in made.notices:

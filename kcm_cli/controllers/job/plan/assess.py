@@ -104,8 +104,12 @@ def _started(job: Job, now: datetime) -> JobStatus:
     start = status.start_time
     if start is None and not spec.is_suspended(job):
         start = format_time(now)
-    uncounted = status.uncounted_terminated_pods or NO_UNCOUNTED
-    return msgspec.structs.replace(status, start_time=start, uncounted_terminated_pods=uncounted)
+    return msgspec.structs.replace(with_uncounted(status), start_time=start)
+
+
+def with_uncounted(status: JobStatus) -> JobStatus:
+    """The same status: where nothing is said of pods to count, there are none."""
+    return msgspec.structs.replace(status, uncounted_terminated_pods=status.uncounted_terminated_pods or NO_UNCOUNTED)
 
 
 def _newly_ended(facts: Sequence[Facts], uncounted: Uncounted) -> tuple[list[Facts], list[Facts]]:
