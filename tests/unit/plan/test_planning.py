@@ -18,6 +18,9 @@ from kcm_cli.plan import (
     Target,
     plan,
 )
+from kcm_cli.planning.actions import MERGE
+from kcm_cli.sandbox.nodes.shape import CAPACITY
+from kcm_cli.sandbox.views import NODES
 from tests.simulation.workload import deployment
 from tests.simulation.world import NAMESPACE, World
 from tests.unit.plan.clusters import settled, snapshot_of
@@ -71,11 +74,20 @@ def test_a_removed_node_s_pods_are_collected_and_made_again() -> None:
 
 
 def test_more_than_the_nodes_take_stays_pending() -> None:
-    answer = planned(Scale(WEB, 400))
+    async def story(world: World) -> None:
+        await world.clock.sleep(5)
+        for name in ("node-1", "node-2", "node-3"):
+            body = {"metadata": {"annotations": {CAPACITY: "pods=10"}}}
+            await world.client.patch(NODES, "", name, body, content_type=MERGE)
+        await world.create("apps/v1/deployments", deployment("web", 5))
+        await world.clock.sleep(120)
+
+    small = snapshot_of(story)
+    answer = plan(small, (Scale(WEB, 36),))
     (problem,) = [one for one in answer.problems if one.kind == "pending"]
     assert str(problem.about) == "Deployment sim/web"
     assert "Too many pods" in problem.text
-    room = planned(Scale(WEB, 400), AddNode("node-1"))
+    room = plan(small, (Scale(WEB, 36), AddNode("node-1")))
     assert [one for one in room.problems if one.kind == "pending"] == []
 
 

@@ -33,8 +33,8 @@ async def pod(api: Api, name: str, *containers: str, **spec: Any) -> None:
         ("one/proxy", {}, 400, "address not allowed"),
         ("https:one:x/proxy", {}, 400, "address not allowed"),
         ("a:b:c:d/proxy", {}, 400, 'invalid pod request "a:b:c:d"'),
-        ("bound/log", {}, 501, "needs a kubelet"),
-        ("bound/exec", {}, 501, "needs a kubelet"),
+        ("bound/log", {}, 400, 'container "a" in pod "bound" is waiting to start: ContainerCreating'),
+        ("bound/exec", {}, 400, 'container not found ("a")'),
     ],
 )
 def test_what_needs_no_kubelet(served: Any, path: str, query: dict[str, str], status: int, told: str) -> None:
