@@ -1,4 +1,4 @@
-"""What authentication and authorization of the secure port's clients can be told."""
+"""Options of authentication and authorization of the secure port's clients."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the client of the API server can be told."""
+"""Options of the client of the API server."""
 
 from dataclasses import dataclass
 from typing import ClassVar

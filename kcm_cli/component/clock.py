@@ -13,7 +13,7 @@ from typing import Protocol
 
 
 def in_real_time() -> AbstractContextManager[None]:
-    """For a block that waits for what is outside of this loop: time that is being moved forward waits, too."""
+    """Blocks jumps of virtual time while external work is awaited."""
     hold: Callable[[], AbstractContextManager[None]] | None = getattr(asyncio.get_running_loop(), "hold", None)
     return hold() if hold is not None else nullcontext()
 

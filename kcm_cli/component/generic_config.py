@@ -1,4 +1,4 @@
-"""What the manager as a whole can be told: the generic, debugging and cloud sections."""
+"""Options of the manager as a whole: the generic, debugging and cloud sections."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -238,7 +238,7 @@ class DeprecatedConfig:
 
 @dataclass(frozen=True, slots=True)
 class ManagerConfig:
-    """What the process is told by flags alone."""
+    """Options that are flags alone."""
 
     SECTION: ClassVar[str] = "Generic"
 

@@ -1,4 +1,4 @@
-"""What leader election and leader migration can be told."""
+"""Options of leader election and leader migration."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

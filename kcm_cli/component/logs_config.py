@@ -1,4 +1,4 @@
-"""What logging can be told."""
+"""Options of logging."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

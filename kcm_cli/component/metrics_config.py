@@ -1,4 +1,4 @@
-"""What /metrics can be told."""
+"""Options of /metrics."""
 
 import re
 from collections.abc import Iterator

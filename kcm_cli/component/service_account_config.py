@@ -1,4 +1,4 @@
-"""What the service account token controller can be told, and the root CA, which the root CA publisher hands out too."""
+"""Options of the service account token controller, and the root CA, which the root CA publisher hands out too."""
 
 from dataclasses import dataclass
 from typing import ClassVar

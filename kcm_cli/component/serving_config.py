@@ -1,4 +1,4 @@
-"""What the HTTPS server can be told."""
+"""Options of the HTTPS server."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -50,7 +50,7 @@ class TlsProtocol(asyncio.BufferedProtocol):
     """Between a socket's transport and the protocol that is made once the handshake is done.
 
     buffer: what is read into, shared by all connections of a loop (otherwise each read would take 256 KiB for a
-    moment, and the heap would not shrink after a flood). handshakes: those of the loop. failed: told why a handshake
+    moment, and the heap would not shrink after a flood). handshakes: those of the loop. failed: called when a handshake
     did not succeed.
     """
 

@@ -50,7 +50,7 @@ States = Callable[[], Iterable[CacheState]]
 
 
 class InformerCollector:
-    """The families of one manager, over the caches that it was told of."""
+    """The families of one manager, over the caches that are registered."""
 
     def __init__(self, registry: Registry) -> None:
         self._sources: list[States] = []

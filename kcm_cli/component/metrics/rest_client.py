@@ -138,7 +138,7 @@ class TransportMetrics:
     resolutions: Family[Histogram]
 
     def opened(self, session: object) -> None:
-        """A session was made; it counts as long as somebody has it."""
+        """A session was created; it counts as long as it is referenced."""
         self.created.inc()
         self.entries.inc()
         weakref.finalize(session, self.entries.dec).atexit = False

@@ -1,4 +1,4 @@
-"""What the certificatesigningrequest-signing-controller can be told."""
+"""Options of the certificatesigningrequest-signing-controller."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the cronjob-controller can be told."""
+"""Options of the cronjob-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What the daemonset-controller can be told."""
+"""Options of the daemonset-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

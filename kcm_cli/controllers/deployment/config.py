@@ -1,4 +1,4 @@
-"""What the deployment-controller can be told."""
+"""Options of the deployment-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

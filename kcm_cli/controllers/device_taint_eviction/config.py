@@ -1,4 +1,4 @@
-"""What the device-taint-eviction-controller can be told."""
+"""Options of the device-taint-eviction-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

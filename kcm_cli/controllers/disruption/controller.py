@@ -30,7 +30,7 @@ from kcm_cli.rest.transport import RequestError, TransportError
 
 _FAILURES = (ScaleUnknown, NoMatch, ValueError, RequestError)
 _PASSING = (TransportError, InternalError, ServerTimeout, ServiceUnavailable, Timeout, TooManyRequests)
-"""Failures that no change of an object will tell the end of."""
+"""Transient failures: retried, since no event will requeue the key."""
 _ALWAYS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
 
 

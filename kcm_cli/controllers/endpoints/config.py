@@ -1,4 +1,4 @@
-"""What the endpoints-controller can be told."""
+"""Options of the endpoints-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What the endpointslice-controller can be told."""
+"""Options of the endpointslice-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

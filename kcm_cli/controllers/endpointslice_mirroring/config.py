@@ -1,4 +1,4 @@
-"""What the endpointslice-mirroring-controller can be told."""
+"""Options of the endpointslice-mirroring-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

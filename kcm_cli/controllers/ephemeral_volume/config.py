@@ -1,4 +1,4 @@
-"""What the ephemeral-volume-controller can be told."""
+"""Options of the ephemeral-volume-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

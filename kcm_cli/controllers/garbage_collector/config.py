@@ -1,4 +1,4 @@
-"""What the garbage-collector-controller can be told."""
+"""Options of the garbage-collector-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

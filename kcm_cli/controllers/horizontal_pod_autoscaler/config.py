@@ -1,4 +1,4 @@
-"""What the horizontal-pod-autoscaler-controller can be told."""
+"""Options of the horizontal-pod-autoscaler-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

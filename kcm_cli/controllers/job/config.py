@@ -1,4 +1,4 @@
-"""What the job-controller can be told."""
+"""Options of the job-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What the legacy-serviceaccount-token-cleaner-controller can be told."""
+"""Options of the legacy-serviceaccount-token-cleaner-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

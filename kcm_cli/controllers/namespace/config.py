@@ -1,4 +1,4 @@
-"""What the namespace-controller can be told."""
+"""Options of the namespace-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

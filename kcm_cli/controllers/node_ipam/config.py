@@ -1,4 +1,4 @@
-"""What the node-ipam-controller can be told."""
+"""Options of the node-ipam-controller."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the node-lifecycle-controller can be told."""
+"""Options of the node-lifecycle-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

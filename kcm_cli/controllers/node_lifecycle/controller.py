@@ -256,7 +256,7 @@ class NodeLifecycleController:
         self._queue_of(node).remove(node.name)
 
     async def _try_reachable(self, node: Node) -> None:
-        """The same where nobody catches errors; a taint that stays is looked at again with the node's health."""
+        """The same, but API errors are logged; a taint that stays is checked again with the node's health."""
         try:
             await self._reachable(node)
         except RequestError as error:

@@ -1,4 +1,4 @@
-"""What the persistentvolume-attach-detach-controller can be told."""
+"""Options of the persistentvolume-attach-detach-controller."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

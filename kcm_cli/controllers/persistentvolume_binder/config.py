@@ -1,4 +1,4 @@
-"""What the persistentvolume-binder-controller can be told."""
+"""Options of the persistentvolume-binder-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -66,7 +66,7 @@ class Recycler:
             raise RecycleError(f"failed to recycle volume: {problem}")
 
     async def _create(self, wanted: RecyclerPod) -> Object:
-        """One of this name that is there already is somebody's try who has died, or no recycler at all."""
+        """A pod of that name is left over from a crashed attempt, or unrelated."""
         namespace, name = wanted.namespace, wanted.name
         try:
             return await create_object(self._client, Create(PODS, namespace, wanted.doc))

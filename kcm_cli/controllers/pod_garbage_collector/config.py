@@ -1,4 +1,4 @@
-"""What the pod-garbage-collector-controller can be told."""
+"""Options of the pod-garbage-collector-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What the replicaset-controller can be told."""
+"""Options of the replicaset-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

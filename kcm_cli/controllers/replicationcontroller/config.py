@@ -1,4 +1,4 @@
-"""What the replicationcontroller-controller can be told."""
+"""Options of the replicationcontroller-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

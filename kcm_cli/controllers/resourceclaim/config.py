@@ -1,4 +1,4 @@
-"""What the resourceclaim-controller can be told."""
+"""Options of the resourceclaim-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What the resourcequota-controller can be told."""
+"""Options of the resourcequota-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

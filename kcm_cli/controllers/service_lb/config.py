@@ -1,4 +1,4 @@
-"""What the service-lb-controller can be told."""
+"""Options of the service-lb-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -14,7 +14,7 @@ class DeletionAges:
     def __init__(self, registry: Registry) -> None:
         self._ages = registry.histogram(
             "replicaset_controller_sorting_deletion_age_ratio",
-            "How many times as old as the youngest ready pod a ready pod was that scaling down chose.",
+            "Age of the ready pods chosen for deletion, relative to the youngest ready pod.",
             exponential_buckets(0.25, 2, 6),
         ).labels()
 

@@ -1,4 +1,4 @@
-"""What the statefulset-controller can be told."""
+"""Options of the statefulset-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

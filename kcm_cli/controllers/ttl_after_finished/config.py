@@ -1,4 +1,4 @@
-"""What the ttl-after-finished-controller can be told."""
+"""Options of the ttl-after-finished-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What the validatingadmissionpolicy-status-controller can be told."""
+"""Options of the validatingadmissionpolicy-status-controller."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -58,7 +58,7 @@ def provisioned_name(claim: PersistentVolumeClaim) -> str:
 
 
 def volume_pointer(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Changes:
-    """The volume points to the claim; one that did not, not even by name, says that a controller set that."""
+    """Sets claimRef; if it was absent, marks it bound by the controller."""
     changes: dict[Path, Value] = {}
     ref = volume.spec.claim_ref
     if ref is None or not points_to(volume, claim) or ref.uid != claim.uid:

@@ -58,7 +58,7 @@ class Agent:
 
 
 class Agents:
-    """All simulated kubelets, as nodes. ``changed`` is told of a node that came up, failed or recovered.
+    """All simulated kubelets, as nodes. ``changed`` is called for a node that came up, failed or recovered.
 
     ranged: nodes have pod addresses of their own; otherwise they wait until a controller has given them some.
     """
@@ -161,7 +161,7 @@ class Agents:
         return max(self._heartbeat_s, shared_s)
 
     async def _register(self, agent: Agent, node: SimulatedNode) -> None:
-        """What a Node that somebody else made still lacks."""
+        """What a Node that another client created still lacks."""
         metadata: Doc = {}
         missing = {k: v for k, v in shape.labels(agent.name, agent.number).items() if k not in node.labels}
         if missing:

@@ -214,7 +214,7 @@ class Kubelets:
             return
         if is_terminal(pod):
             if life is not None:
-                self._forget(key, life)  # somebody else has said that it ended
+                self._forget(key, life)  # another client has reported that it ended
             await self._bury(pod)
             return
         if life is None and not pod.deleting:

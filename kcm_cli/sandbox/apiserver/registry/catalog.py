@@ -46,7 +46,7 @@ class ScalePaths:
 class Served:
     """A resource with what the request path needs at hand.
 
-    storage: where its objects are kept. warning: what every request is told. selectable, scale, table: of a custom
+    storage: where its objects are kept. warning: what every answer warns of. selectable, scale, table: of a custom
     resource, the fields that selectors may name, where its Scale comes from, and its columns. same: its objects are
     stored as this resource shows them, wherever that is. closed: none may be created any more.
     """
@@ -203,7 +203,7 @@ class Catalog:
             callback()
 
     def add_aggregated(self, group: Group, served: Iterable[Served]) -> None:
-        """Serve one more group, whose requests somebody else answers."""
+        """Serve one more group, whose requests another server answers."""
         self._builtin_groups = (*self._builtin_groups, group)
         for one in served:
             self._insert(one)

@@ -1,4 +1,4 @@
-"""The ``authorizer`` of expressions: asks whether somebody may do something.
+"""The ``authorizer`` of expressions: asks whether a user may do something.
 
 upstream: staging/src/k8s.io/apiserver/pkg/cel/library/authz.go
 """

@@ -1,4 +1,4 @@
-"""The two rounds of mutation: whoever was asked before somebody else changed the object may be asked once more.
+"""The two rounds of mutation: a plugin that ran before another one changed the object may run once more.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/{webhook,policy}/mutating/reinvocationcontext.go
 """
