@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 # Compiled modules are kept: a process that finds none takes 0.5 s more to start, and the tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sandbox test lint types style unit e2e bench compare simulate kills fuzz hostile upstream lock docs clean
+.PHONY: sandbox test lint types style unit e2e bench compare simulate perturb kills fuzz hostile upstream lock docs clean
 
 sandbox: $(READY) ## a local control plane with the manager on it
 	$(BIN)/kcm sandbox $(ARGS)
@@ -42,6 +42,10 @@ SEEDS ?= 200
 
 simulate: $(READY) ## random work under random faults on virtual time; a failing seed replays: --seed N
 	$(BIN)/python -m tests.simulation.run --seeds $(SEEDS)
+
+perturb: $(READY) ## every write of every controller, each time with one thing gone wrong; then operators with known bugs
+	$(BIN)/python -m tests.simulation.perturb $(ARGS)
+	$(BIN)/python -m tests.perturb.run --runs 100
 
 KILLS ?= 200
 

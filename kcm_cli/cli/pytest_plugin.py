@@ -7,7 +7,6 @@ import importlib
 import logging
 import os
 import secrets
-import sys
 from collections.abc import Generator, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -17,9 +16,30 @@ import pytest
 if TYPE_CHECKING:
     from kcm_cli.plan.testing import TwinOf
     from kcm_cli.testing import HostOptions, Sandbox
+    from kcm_cli.testing.perturb.trial import Trial
 
-_READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config")
-"""Modules that look at KUBECONFIG once and for all."""
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("kcm", "Kubernetes operators")
+    group.addoption(
+        "--kcm-perturb",
+        nargs="?",
+        const="",
+        metavar="KINDS",
+        help="run tests with the fixture kcm_operator again and again, with one thing gone wrong each time: "
+        "crash,lost,conflict,stale,missed (by default all)",
+    )
+    group.addoption("--kcm-perturb-max", type=int, default=100, metavar="N", help="at N points of each test at most")
+    group.addoption("--kcm-replay", action="append", default=[], metavar="ID", help="at this point only")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("kcm_perturb") is not None or config.getoption("kcm_replay"):
+        _testing()
+        # imported here: pytest loads this module in every project
+        from kcm_cli.testing.perturb.plugin import Perturbing
+
+        config.pluginmanager.register(Perturbing(config), "kcm-perturb")
 
 
 @pytest.fixture(scope="session")
@@ -33,11 +53,8 @@ def kcm_options() -> "HostOptions":
 def kcm_sandbox(kcm_options: "HostOptions", pytestconfig: pytest.Config) -> "Iterator[Sandbox]":
     """A fresh cluster for this session. KUBECONFIG names it, so that clients find it by themselves."""
     _show_fields(pytestconfig)
-    with _testing().Sandbox(kcm_options) as sandbox, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KUBECONFIG", sandbox.kubeconfig)
-        for name in _READ_AT_IMPORT:
-            if name in sys.modules:
-                patch.setattr(sys.modules[name], "KUBE_CONFIG_DEFAULT_LOCATION", sandbox.kubeconfig)
+    testing = _testing()
+    with testing.Sandbox(kcm_options) as sandbox, testing.pointing_to(sandbox.kubeconfig):
         yield sandbox
 
 
@@ -64,6 +81,19 @@ def kcm_reset(kcm_sandbox: "Sandbox") -> Iterator[None]:
     before = kcm_sandbox.snapshot()
     yield
     kcm_sandbox.reset(before)
+
+
+@pytest.fixture
+def kcm_operator(request: pytest.FixtureRequest, kcm_sandbox: "Sandbox") -> "Iterator[Trial]":
+    """Starts the operator under test, as ``kcm_operator(main)``; ``--kcm-perturb`` lets things go wrong for it."""
+    from kcm_cli.testing.perturb.plugin import trial_of  # imported here: pytest loads this module everywhere
+
+    named = "kcm_namespace" in request.fixturenames
+    trial = trial_of(request.node, kcm_sandbox, request.getfixturevalue("kcm_namespace") if named else "")
+    try:
+        yield trial
+    finally:
+        trial.stop()
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import Request, RequestError
 from kcm_cli.runtime.tasks import innermost
-from kcm_cli.sandbox import snapshots
+from kcm_cli.sandbox import snapshots, wall_clock
 from kcm_cli.sandbox.apiserver.entry.entrance import Interceptor
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
 from kcm_cli.sandbox.apiserver.entry.faults import Injected
@@ -36,6 +36,7 @@ from kcm_cli.sandbox.cluster import Cluster
 from kcm_cli.sandbox.manifests import Manifest, apply
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands
 from kcm_cli.sandbox.nodes.script import PREFIX, READY_DELAY
+from kcm_cli.sandbox.operators import Identity, Operator, Program
 from kcm_cli.sandbox.report import report
 from kcm_cli.sandbox.run import Sandbox, SandboxOptions
 from kcm_cli.sandbox.snapshots import Snapshot
@@ -104,6 +105,16 @@ class HostedSandbox:
         self.url = ""
 
     @property
+    def running(self) -> Sandbox:
+        """What runs on the thread; to be used there only (``call``)."""
+        return self._sandbox
+
+    @property
+    def loop(self) -> WarpLoop:
+        """The loop of the thread."""
+        return self._loop
+
+    @property
     def clock(self) -> LoopClock:
         """The cluster's clock."""
         return self._clock
@@ -151,6 +162,7 @@ class HostedSandbox:
         Returns when all that was due in that time has happened inside of the cluster.
         """
         self._check()
+        wall_clock.adapt()
         self._loop.advance(seconds, patience_s=patience)
 
     async def advance_async(self, seconds: float, *, patience: float = PATIENCE_S) -> None:
@@ -214,11 +226,9 @@ class HostedSandbox:
         ``groups=["system:masters"]`` may do everything. namespace: the default one of its context.
         """
         self._check()
-        path = self._folder / f"user-{next(self._numbers)}.kubeconfig"
-        token = secrets.token_urlsafe(24)
-        self.call(self._add_token(token, User(name, groups=tuple(groups))))
-        self._sandbox.write_user_kubeconfig(path, name, token, namespace)
-        return str(path)
+        identity = self.new_identity(name, groups, namespace=namespace)
+        identity.renew()
+        return identity.kubeconfig
 
     def add_service_account(self, name: str, namespace: str = "default") -> str:
         """The path of a new kubeconfig of a service account, which is made where it is missing. Raises NotFound for
@@ -228,6 +238,38 @@ class HostedSandbox:
         token = self.call(self._account_token(name, namespace))
         self._sandbox.write_user_kubeconfig(path, name, token, namespace)
         return str(path)
+
+    def new_identity(self, name: str, groups: Iterable[str], *, namespace: str = "") -> Identity:
+        """A user whose token can be taken away and renewed; see ``add_user``."""
+        self._check()
+        path, user = self._folder / f"user-{next(self._numbers)}.kubeconfig", User(name, groups=tuple(groups))
+
+        def write() -> str:
+            token = secrets.token_urlsafe(24)
+            self.call(self._add_token(token, user))
+            self._sandbox.write_user_kubeconfig(path, name, token, namespace)
+            return token
+
+        return Identity(self, str(path), write)
+
+    # -- operators
+
+    def operator(
+        self, program: Program, *, user: str = "operator", groups: Iterable[str] = ("system:masters",)
+    ) -> Operator:
+        """An operator to be started on this cluster, as in ``with sandbox.operator(main):``.
+
+        program: ``async def main(kubeconfig)``, which lives in the cluster's time; ``def main(kubeconfig, stop)``, or a
+        command, which live in real time (``sandbox.operators``). groups: of its user.
+        """
+        return Operator(self, program, user=user, groups=tuple(groups))
+
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
+        """A loop for another thread on which time is the cluster's: ``asyncio.Runner(loop_factory=…)``."""
+        loop = self._loop.follower()
+        loop.wall_zero = self.call(self._wall_zero())
+        wall_clock.adapt()
+        return loop
 
     # -- what is asked, and what goes wrong
 
@@ -501,6 +543,9 @@ class HostedSandbox:
 
     async def _say(self, say: Callable[[Given], None]) -> None:
         say(self._sandbox.api.inside.given)
+
+    async def _wall_zero(self) -> datetime:
+        return wall_clock.zero_of(self._clock.now(), self._clock.monotonic())
 
     async def _now(self) -> datetime:
         return self._clock.now()

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
+from kcm_cli.sandbox.following import FollowingLoop, Time
+
 PATIENCE_S = 0.0
 """Nothing that belongs to the cluster needs real time, so that an hour takes what the work in it takes."""
 STALLED_S = 30.0
@@ -24,6 +26,8 @@ REST_S = 1.0
 
 
 _NAMED = 20
+_LOOK_S = 0.0005
+"""How often others are looked at that are not at rest; what they send is seen at once."""
 
 
 class Stalled(Exception):
@@ -49,7 +53,8 @@ class _WarpSelector(selectors.DefaultSelector):
 
     def __init__(self) -> None:
         super().__init__()
-        self.offset_s = 0.0
+        self.shared = Time()
+        self.loop: asyncio.AbstractEventLoop | None = None
         self.journey: _Journey | None = None
         self.holds = 0
 
@@ -62,6 +67,11 @@ class _WarpSelector(selectors.DefaultSelector):
             return ready
         if self.holds:
             return super().select(timeout)
+        if not self.shared.at_rest(self.loop):
+            return super().select(_LOOK_S if timeout is None else min(_LOOK_S, timeout))
+        ready = super().select(0)  # what a follower has sent before it came to rest
+        if ready:
+            return ready
         if journey.left_s <= 0 or journey.since_rest_s >= REST_S:
             journey.since_rest_s = 0.0
             ready = super().select(journey.patience_s)
@@ -71,10 +81,10 @@ class _WarpSelector(selectors.DefaultSelector):
             self.journey = None
             journey.done.set_result(None)
             return []
-        jump_s = journey.left_s if timeout is None else min(timeout, journey.left_s)
+        jump_s = min(journey.left_s, self.shared.left_s(), float("inf") if timeout is None else timeout)
         journey.left_s -= jump_s
         journey.since_rest_s += jump_s
-        self.offset_s += jump_s
+        self.shared.moved(jump_s, last=journey.left_s <= 0)
         return []
 
 
@@ -85,9 +95,14 @@ class WarpLoop(asyncio.SelectorEventLoop):
         self._warp = _WarpSelector()
         self._turn = threading.Lock()
         super().__init__(self._warp)
+        self._warp.loop = self
 
     def time(self) -> float:
-        return super().time() + self._warp.offset_s
+        return super().time() + self._warp.shared.offset_s
+
+    def follower(self) -> FollowingLoop:
+        """A new loop, for another thread, that lives in the time of this one."""
+        return FollowingLoop(self._warp.shared)
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:

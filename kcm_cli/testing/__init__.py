@@ -14,6 +14,7 @@ from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
 from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest
 from kcm_cli.sandbox.hosted import HostOptions, Injection, Recording, SandboxError
 from kcm_cli.sandbox.manifests import Manifest, ManifestError
+from kcm_cli.sandbox.operators import Operator, OperatorError, Program, pointing_to
 from kcm_cli.sandbox.snapshots import Snapshot
 from kcm_cli.sandbox.streams.inside import Asked, Output
 from kcm_cli.testing.sandbox import AsyncSandbox, Sandbox
@@ -28,9 +29,13 @@ __all__ = [
     "Injection",
     "Manifest",
     "ManifestError",
+    "Operator",
+    "OperatorError",
+    "Program",
     "RecordedRequest",
     "Recording",
     "Sandbox",
     "SandboxError",
     "Snapshot",
+    "pointing_to",
 ]

@@ -20,6 +20,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.component.surroundings import DEFAULTS
 from kcm_cli.component.virtual import run
 from kcm_cli.engine.context import Common
+from kcm_cli.engine.door import Interceptor
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_controllers import known_of
@@ -86,13 +87,15 @@ class World:
         self,
         faults: Sequence[Fault] = (),
         only: tuple[str, ...] = (),
+        interceptor: Interceptor | None = None,
         through: Callable[[Transport], Transport] = lambda transport: transport,
         metrics: Registry | None = None,
     ) -> "asyncio.Task[None]":
         """Start a manager that sees these faults; cancel the task to kill it, as SIGKILL does.
 
         ``only``: the aliases of the controllers to run, if not all (long times are cheap without periodic ones).
-        ``through``: what stands between it and the server. ``metrics``: where it counts.
+        ``interceptor``: stands between its controllers' writes and the server. ``through``: what stands between it and
+        the server. ``metrics``: where it counts.
         """
         rng = random.Random(self.rng.random())
         self.server.api.faults.clear()
@@ -113,6 +116,7 @@ class World:
                 metrics=metrics or Registry(),
                 configs=config.by_type() | {type(default): default for default in DEFAULTS},
             ),
+            interceptor=interceptor,
         )
         return asyncio.ensure_future(run_controllers(context, asyncio.Event()))
 

@@ -53,7 +53,8 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=_NAM
     ``start_s``, ``for_s``: it begins so many seconds after it was added, and lasts so long (0: until it is removed).
 
     status     of refuse, with ``message``. retry_after_s: of throttle. delay_s: seconds, or from and to.
-    revision   of stale; by default the one at the time when it begins.
+    revision   of stale; by default the one at the time when it begins. Of expire: watches from it or later are not hit,
+               as if the server had compacted its history up to there.
     """
 
     kind: Kind

@@ -163,7 +163,7 @@ class Faults:
             watch.end("broken")
         elif kind == "cut" and one.fires():
             self._cut(one, watch)
-        elif kind == "expire" and (already or _version(watch.asked.request) not in _OLD) and one.fires():
+        elif kind == "expire" and (already or _is_older(watch.asked.request, one.fault.revision)) and one.fires():
             self._note(one, watch.asked)
             watch.end("expired")
 
@@ -226,6 +226,12 @@ def _refusal(fault: Fault, asked: Asked) -> Exception:
     if fault.kind == "throttle":
         error.headers["retry-after"] = str(fault.retry_after_s)
     return error
+
+
+def _is_older(request: Request, revision: int) -> bool:
+    """Whether a watch goes on from a version, one before the revision if that is not 0."""
+    version = _version(request)
+    return version not in _OLD and (not revision or (version.isdecimal() and int(version) < revision))
 
 
 def _version(request: Request) -> str:

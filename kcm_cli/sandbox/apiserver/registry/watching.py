@@ -62,7 +62,8 @@ class RunningWatch:
 
     def hold(self, revision: int | None) -> None:
         """Show nothing after a revision; None: everything."""
-        self._watcher.hold(revision)
+        if not self.ending:  # what was not shown before the end is not shown any more
+            self._watcher.hold(revision)
 
 
 class Watching:

@@ -72,6 +72,8 @@ class Store:
         self._recent = Recent(KEPT_DOCUMENTS)
         self._collections: dict[GVR, _Collection] = {}
         self._journal = journal
+        self.observers: list[Callable[[GVR, Event], None]] = []
+        """Called with every write, whatever its resource."""
         self.revision = 1
         self._start = 1
         if journal is not None:
@@ -237,6 +239,8 @@ class Store:
         collection.log.append(event)
         for listener in collection.listeners:
             listener(event)
+        for observer in self.observers:
+            observer(gvr, event)
         return stored
 
     def _version(self, namespace: str, name: str, doc: Doc) -> Stored:

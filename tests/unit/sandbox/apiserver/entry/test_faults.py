@@ -182,6 +182,16 @@ def test_watches_from_a_version_and_open_ones_expire(certificates: Certificates)
         assert seen == ["ADDED a", "ERROR 410"]
         await operator.watch(seen, resourceVersion="5")
         assert seen[2:] == ["ERROR 410"]
+        faults.clear()
+        faults.add(Fault("expire", revision=server.store.revision, **OURS))
+        await operator.watch(seen, resourceVersion=str(server.store.revision - 1))
+        assert seen.pop() == "ERROR 410"
+        newest = asyncio.ensure_future(operator.watch(seen, resourceVersion=str(server.store.revision)))
+        await asyncio.sleep(1)
+        assert not newest.done()
+        newest.cancel()
+        faults.clear()
+        faults.add(Fault("expire", **OURS))
         fresh = asyncio.ensure_future(operator.watch(seen, resourceVersion="0"))
         await asyncio.sleep(1)
         assert seen[3:] == ["ADDED a"]

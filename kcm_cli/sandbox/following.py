@@ -1,0 +1,184 @@
+"""An event loop on another thread that lives in the time of a WarpLoop: what runs on it goes along when time is moved.
+
+The leading loop jumps only when all loops are at rest: none has anything ready, no byte is on its way between them, no
+thread works for one of them (``run_in_executor``, ``asyncio.to_thread``). It never jumps past a timer of any of them:
+callbacks of all loops run in the order of their times.
+
+Not covered: threads that nobody awaits, other processes, and what a loop asks of other machines.
+"""
+
+import asyncio
+import select
+import selectors
+import sys
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from kcm_cli.component.clock import RealClock
+
+_OUT_OF_QUEUE = 0x5411
+"""SIOCOUTQ of Linux: how many bytes of a socket its peer's kernel has not taken yet."""
+_REAL = RealClock()
+_MOST_S = 0.2
+"""So much real time at most is given to bytes that nobody takes."""
+
+
+def unsent(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether bytes that a loop has written are still on their way to their reader."""
+    transports: Any = getattr(loop, "_transports", {})
+    for transport in list(transports.values()):
+        taken = transport.get_extra_info("socket")
+        if taken is not None and taken.fileno() >= 0 and _queued(taken.fileno()):
+            return True
+    return False
+
+
+def _queued(fd: int) -> int:
+    if not sys.platform.startswith("linux"):
+        return 0
+    import fcntl  # imported here: there is none on Windows
+
+    try:
+        return int.from_bytes(fcntl.ioctl(fd, _OUT_OF_QUEUE, b"\0\0\0\0"), sys.byteorder)
+    except OSError:
+        return 0
+
+
+class Time:
+    """How far time has been moved forward, in seconds; and who follows."""
+
+    def __init__(self) -> None:
+        self.offset_s = 0.0
+        self._unsent_since = 0.0
+        self._followers: list[FollowingLoop] = []
+
+    def join(self, loop: "FollowingLoop") -> None:
+        """From now on time waits for this loop."""
+        self._followers.append(loop)
+
+    def leave(self, loop: "FollowingLoop") -> None:
+        """Time does not wait for it any more."""
+        if loop in self._followers:
+            self._followers.remove(loop)
+
+    def at_rest(self, lead: asyncio.AbstractEventLoop | None) -> bool:
+        """Whether no follower has anything to do, and nothing is on its way between them and who leads them."""
+        followers = list(self._followers)
+        if not all(one.at_rest() for one in followers):
+            self._unsent_since = 0.0
+            return False
+        if not followers or lead is None or not any(unsent(one) for one in (lead, *followers)):
+            self._unsent_since = 0.0
+            return True
+        now = _REAL.monotonic()
+        self._unsent_since = self._unsent_since or now
+        return now - self._unsent_since > _MOST_S
+
+    def left_s(self) -> float:
+        """Seconds to the next timer of a follower."""
+        return min((one.left_s() for one in list(self._followers)), default=float("inf"))
+
+    def moved(self, seconds: float, *, last: bool) -> None:
+        """Move on, and wake the followers that have something to do; the last time all of them."""
+        self.offset_s += seconds
+        for one in list(self._followers):
+            if last or one.left_s() <= 0:
+                one.wake()
+
+
+class _Selector(selectors.DefaultSelector):
+    """Says when it waits, and until when."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+        self.waiting = False
+        self.until: float | None = None
+        self.now: Callable[[], float] = lambda: 0.0
+        self._own = select.poll()
+        self._own.register(self.fileno(), select.POLLIN)
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if ready or (timeout is not None and timeout <= 0):
+            return ready
+        with self.lock:
+            self.until = None if timeout is None else self.now() + timeout
+            self.waiting = True
+        try:
+            return super().select(timeout)
+        finally:
+            with self.lock:
+                self.waiting = False
+
+    def idle(self) -> bool:
+        """Whether it waits and there is nothing that would wake it. Called from another thread."""
+        with self.lock:
+            if not self.waiting:
+                return False
+        try:
+            return not self._own.poll(0)
+        except OSError:  # closed
+            return True
+
+
+class FollowingLoop(asyncio.SelectorEventLoop):
+    """See the module."""
+
+    def __init__(self, time: Time) -> None:
+        self._shared = time
+        self._holds = 0
+        self.wall_zero: datetime | None = None
+        """What the cluster's wall clock showed when the loop's time was 0."""
+        self._waiter = _Selector()
+        super().__init__(self._waiter)
+        self._waiter.now = self.time
+        time.join(self)
+
+    def time(self) -> float:
+        return super().time() + self._shared.offset_s
+
+    def at_rest(self) -> bool:
+        """Whether it waits for time or for others."""
+        return not self.is_running() or (not self._holds and self._waiter.idle())
+
+    def left_s(self) -> float:
+        """Seconds to its next timer."""
+        until = self._waiter.until
+        return float("inf") if until is None or not self.is_running() else max(0.0, until - self.time())
+
+    def wake(self) -> None:
+        """Look at the time. Called from another thread."""
+        with self._waiter.lock:
+            self._waiter.waiting = False
+        try:
+            self.call_soon_threadsafe(lambda: None)
+        except RuntimeError:  # closed
+            self._shared.leave(self)
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> "asyncio.Future[Any]":  # type: ignore[override]  # typeshed's has a TypeVarTuple
+        self._holds += 1
+        try:
+            future = super().run_in_executor(executor, func, *args)
+        except BaseException:
+            self._holds -= 1
+            raise
+        future.add_done_callback(self._release)
+        return future
+
+    def _release(self, _: object) -> None:
+        self._holds -= 1
+
+    def forsake(self) -> None:
+        """Time is moved without this loop from now on: what ends on it has real time for that. Called from another
+        thread."""
+        self._shared.leave(self)
+        alone = Time()
+        alone.offset_s = self._shared.offset_s
+        self._shared = alone
+
+    def close(self) -> None:
+        self._shared.leave(self)
+        super().close()

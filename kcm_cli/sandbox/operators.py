@@ -1,0 +1,273 @@
+"""Operators under test: started on a sandbox, killed, and started anew.
+
+An operator is one of
+    async def main(kubeconfig)          runs on a loop of its own that lives in the cluster's time
+    def main(kubeconfig, stop)          runs on a thread, in real time; ``stop`` is a threading.Event
+    ["./operator", "--flag"]            runs as a process, in real time; KUBECONFIG names its kubeconfig
+Each start has credentials of its own. ``kill`` takes them first, so that nothing is written by what is dying.
+"""
+
+import asyncio
+import contextlib
+import inspect
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
+from kcm_cli.sandbox.following import FollowingLoop
+
+if TYPE_CHECKING:
+    from kcm_cli.sandbox.hosted import HostedSandbox
+
+Program = Callable[[str], Awaitable[object]] | Callable[[str, threading.Event], object] | Sequence[str]
+"""See the module."""
+READ_AT_IMPORT = ("kubernetes.config.kube_config", "kubernetes_asyncio.config.kube_config")
+"""Modules that look at KUBECONFIG once and for all."""
+STOP_S, KILL_S = 10.0, 1.0
+"""How long one that is asked to end may take; one that was killed reaches nothing anyway."""
+
+
+class OperatorError(Exception):
+    """The operator has ended by itself, or does not stop."""
+
+
+class _Run(Protocol):
+    """One run of an operator."""
+
+    def alive(self) -> bool: ...
+    def error(self) -> str: ...
+    def stop(self, *, at_once: bool) -> None: ...
+
+
+class Operator:
+    """An operator on a sandbox. Used in a ``with`` statement, or with ``start`` and ``stop``.
+
+    ``virtual``: whether it lives in the cluster's time. ``kubeconfig``: of the present run. ``user``: who it is.
+    """
+
+    def __init__(
+        self,
+        sandbox: "HostedSandbox",
+        program: Program,
+        *,
+        user: str = "operator",
+        groups: Sequence[str] = ("system:masters",),
+        namespace: str = "",
+    ) -> None:
+        self._sandbox = sandbox
+        self._program = program
+        self._identity = sandbox.new_identity(user, groups, namespace=namespace)
+        self._run: _Run | None = None
+        self._env = contextlib.ExitStack()
+        self.user = user
+        self.virtual = inspect.iscoroutinefunction(inspect.unwrap(program)) if callable(program) else False
+
+    @property
+    def kubeconfig(self) -> str:
+        return self._identity.kubeconfig
+
+    def start(self) -> None:
+        """Run it. Raises OSError for a command that cannot be run."""
+        if self._run is not None:
+            raise OperatorError("the operator runs already")
+        self._identity.renew()
+        program = self._program
+        if not callable(program):
+            self._run = _Process(program, self.kubeconfig)
+            return
+        self._env.enter_context(pointing_to(self.kubeconfig))
+        if self.virtual:
+            self._run = _Task(program, self.kubeconfig, self._sandbox.new_event_loop)
+        else:
+            self._run = _Thread(program, self.kubeconfig)
+
+    def kill(self) -> None:
+        """End it as a crash does: from this moment on nothing that it does reaches the server. May be called twice."""
+        self.disconnect()
+        self._end(at_once=True)
+
+    def disconnect(self) -> None:
+        """Cut it off from the server."""
+        self._identity.cut_off()
+
+    def stop(self) -> None:
+        """Ask it to end, and wait. May be called twice. Raises OperatorError where it does not."""
+        self._end(at_once=False)
+        self._identity.cut_off()
+
+    def restart(self) -> None:
+        """Kill it, and start it anew."""
+        self.kill()
+        self.start()
+
+    def cutting(self) -> Fault:
+        """The fault that cuts this run of it off from the server."""
+        return self._identity.cutting()
+
+    def check(self) -> None:
+        """Raises OperatorError where it has ended by itself, with what it said last."""
+        if self._run is not None and not self._run.alive():
+            raise OperatorError(f"the operator has ended: {self._run.error()}")
+
+    def _end(self, *, at_once: bool) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            try:
+                run.stop(at_once=at_once)
+            finally:
+                self._env.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class Identity:
+    """A user whose bearer token can be taken away and renewed; the kubeconfig stays where it is."""
+
+    def __init__(self, sandbox: "HostedSandbox", kubeconfig: str, write: Callable[[], str]) -> None:
+        self._sandbox = sandbox
+        self._write = write
+        self._token = ""
+        self.kubeconfig = kubeconfig
+
+    def renew(self) -> None:
+        """Have a new token, and write it into the kubeconfig."""
+        self._token = self._write()
+
+    def cut_off(self) -> None:
+        """Break the connections of the token, and all that come."""
+        if self._token:
+            self._sandbox.inject(self.cutting())
+            self._token = ""
+
+    def cutting(self) -> Fault:
+        """The fault that cuts it off."""
+        return Fault("away", token=self._token)
+
+
+@contextlib.contextmanager
+def pointing_to(kubeconfig: str) -> Iterator[None]:
+    """In the block KUBECONFIG, and what clients have read of it, is this path."""
+    before = os.environ.get("KUBECONFIG")
+    modules = [sys.modules[name] for name in READ_AT_IMPORT if name in sys.modules]
+    read = [(module, module.KUBE_CONFIG_DEFAULT_LOCATION) for module in modules]
+    os.environ["KUBECONFIG"] = kubeconfig
+    for module in modules:
+        setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", kubeconfig)  # noqa: B010 - no attribute that types know
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("KUBECONFIG", None)
+        else:
+            os.environ["KUBECONFIG"] = before
+        for module, value in read:
+            setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", value)  # noqa: B010
+
+
+class _Thread:
+    """A function that ends when its event is set."""
+
+    def __init__(self, program: Any, kubeconfig: str) -> None:
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+
+        def work() -> None:
+            try:
+                program(kubeconfig, self._stop)
+            except BaseException as error:  # noqa: BLE001 - told to whoever asks
+                self._error = error
+
+        self._thread = threading.Thread(target=work, name="operator under test", daemon=True)
+        self._thread.start()
+
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def error(self) -> str:
+        return repr(self._error) if self._error is not None else "it has returned"
+
+    def stop(self, *, at_once: bool) -> None:
+        """What was killed may go on for a while: it reaches nothing."""
+        self._stop.set()
+        self._thread.join(0.0 if at_once else STOP_S)
+        if not at_once and self._thread.is_alive():
+            raise OperatorError(f"the operator did not stop within {STOP_S:g} s")
+
+
+class _Task:
+    """A coroutine on a loop and thread of its own."""
+
+    def __init__(self, program: Any, kubeconfig: str, new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+        self._error: BaseException | None = None
+        self._main: asyncio.Task[object] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        begun = threading.Event()
+
+        async def main() -> None:
+            self._loop, self._main = asyncio.get_running_loop(), asyncio.current_task()
+            begun.set()
+            await program(kubeconfig)
+
+        def work() -> None:
+            try:
+                with asyncio.Runner(loop_factory=new_loop) as runner:
+                    runner.run(main())
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - told to whoever asks
+                self._error = error
+            finally:
+                begun.set()
+
+        self._thread = threading.Thread(target=work, name="operator under test", daemon=True)
+        self._thread.start()
+        begun.wait()
+
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def error(self) -> str:
+        return repr(self._error) if self._error is not None else "it has returned"
+
+    def stop(self, *, at_once: bool) -> None:
+        if self._loop is not None and self._main is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._main.cancel)
+        if at_once and isinstance(self._loop, FollowingLoop):
+            self._loop.forsake()
+        self._thread.join(KILL_S if at_once else STOP_S)
+        if not at_once and self._thread.is_alive():
+            raise OperatorError(f"the operator did not stop within {STOP_S:g} s")
+
+
+class _Process:
+    """A command; what it prints goes where the test's output goes."""
+
+    def __init__(self, command: Sequence[str], kubeconfig: str) -> None:
+        environment = {**os.environ, "KUBECONFIG": kubeconfig}
+        self._process = subprocess.Popen(list(command), env=environment, start_new_session=True)
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def error(self) -> str:
+        return f"exit code {self._process.returncode}"
+
+    def stop(self, *, at_once: bool) -> None:
+        if at_once:
+            self._process.kill()
+        else:
+            self._process.terminate()
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise OperatorError(f"the operator did not stop within {STOP_S:g} s of SIGTERM") from None

@@ -1,0 +1,74 @@
+"""All runs of a scenario: two references, then one for each point."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kcm_cli.sandbox.hosted import HostedSandbox
+from kcm_cli.testing.perturb.points import KINDS, Point, points_of
+from kcm_cli.testing.perturb.trial import Perturbed, Record, Trial, references
+
+Scenario = Callable[[Trial], None]
+"""Starts operators, changes what is in the cluster, and calls ``settle`` after each change."""
+MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an operator did not stand."""
+
+    point: Point
+    story: str
+
+
+def perturb(
+    sandbox: HostedSandbox,
+    scenario: Scenario,
+    *,
+    kinds: Sequence[str] = KINDS,
+    most: int = MOST,
+    only: Sequence[Point] = (),
+    enough: int = 0,
+) -> list[Finding]:
+    """Run a scenario at all of its points (``only``: at these); what was found, ``enough`` of it at most.
+
+    Between the runs the cluster is reset to what it was at first. Raises what the references raise.
+    """
+    found: list[Finding] = []
+    for finding in each(sandbox, scenario, kinds=kinds, most=most, only=only):
+        if isinstance(finding, Finding):
+            found.append(finding)
+            if enough and len(found) >= enough:
+                break
+    return found
+
+
+def each(
+    sandbox: HostedSandbox,
+    scenario: Scenario,
+    *,
+    kinds: Sequence[str] = KINDS,
+    most: int = MOST,
+    only: Sequence[Point] = (),
+) -> Iterator[Finding | Point]:
+    """The same, run by run: a point that was stood, or a finding."""
+    base = sandbox.snapshot()
+
+    def run(point: Point | None, reference: Record | None) -> Record:
+        trial = Trial(sandbox, base, "", point, reference)
+        try:
+            scenario(trial)
+            trial.finish()
+            return trial.record
+        finally:
+            trial.stop()
+            sandbox.reset(base)
+
+    reference = references(lambda: run(None, None))
+    chosen = list(only) or points_of(reference.writes, reference.conflicting, reference.seen, kinds, most)
+    for point in chosen:
+        try:
+            run(point, reference)
+        except Perturbed as error:
+            yield Finding(point, str(error))
+        else:
+            yield point

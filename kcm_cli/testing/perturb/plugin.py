@@ -1,0 +1,129 @@
+"""``pytest --kcm-perturb``: each test with the fixture ``kcm_operator`` is run at each of its points, too."""
+
+from collections.abc import Generator, Iterator, Sequence
+
+import pytest
+
+from kcm_cli.sandbox.hosted import HostedSandbox
+from kcm_cli.sandbox.snapshots import Snapshot
+from kcm_cli.testing.perturb.points import Point, kinds_of, point_of, points_of
+from kcm_cli.testing.perturb.trial import Perturbed, Record, Trial, reference_of
+
+FIXTURE = "kcm_operator"
+_POINT = pytest.StashKey[Point | None]()
+_REFERENCE = pytest.StashKey[Record | None]()
+_BASE = pytest.StashKey[Snapshot]()
+_TRIAL = pytest.StashKey[Trial]()
+
+
+def trial_of(node: pytest.Item, sandbox: HostedSandbox, namespace: str) -> Trial:
+    """The trial of a test's run; without ``--kcm-perturb`` one in which nothing goes wrong."""
+    stash = node.stash
+    base = stash.get(_BASE, None) or sandbox.snapshot()
+    trial = Trial(sandbox, base, namespace, stash.get(_POINT, None), stash.get(_REFERENCE, None))
+    stash[_TRIAL] = trial
+    return trial
+
+
+class Perturbing:
+    """Registered where the option is given."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Raises UsageError."""
+        if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
+            raise pytest.UsageError("--kcm-perturb runs in one process: leave -n out")
+        try:
+            self._kinds = kinds_of(config.getoption("kcm_perturb") or "")
+            self._only = [point_of(text) for text in config.getoption("kcm_replay")]
+        except ValueError as error:
+            raise pytest.UsageError(f"--kcm-perturb: {error}") from None
+        self._most: int = config.getoption("kcm_perturb_max")
+        self._stood = 0
+        self._found: list[str] = []
+
+    @pytest.fixture(autouse=True)
+    def _kcm_base(self, request: pytest.FixtureRequest) -> Iterator[None]:
+        """What was there before the test is there again after it."""
+        if FIXTURE not in request.fixturenames:
+            yield
+            return
+        sandbox: HostedSandbox = request.getfixturevalue("kcm_sandbox")
+        base = request.node.stash[_BASE] = sandbox.snapshot()
+        yield
+        sandbox.reset(base)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        if not isinstance(item, pytest.Function) or FIXTURE not in item.fixturenames:
+            return None
+        first = self._run(item, item.name, None, None)
+        second = self._run(item, f"{item.name}[again]", None, None) if first is not None else None
+        if first is not None and second is not None and set(first.writes) != set(second.writes):
+            first, second = second, self._run(item, f"{item.name}[once more]", None, None)
+        if first is not None and second is not None:
+            reference = reference_of(first, second)
+            for point in self._only or self._points(reference):
+                self._run(item, f"{item.name}[{point}]", point, reference)
+        item.session._setupstate.teardown_exact(nextitem)
+        return True
+
+    def _points(self, reference: Record) -> Sequence[Point]:
+        return points_of(reference.writes, reference.conflicting, reference.seen, self._kinds, self._most)
+
+    def _run(self, item: pytest.Function, name: str, point: Point | None, reference: Record | None) -> Record | None:
+        """One run, as a test of its own; what it was like, where it has passed."""
+        one, sibling = _clone(item, name), _clone(item, item.name)
+        one.stash[_POINT], one.stash[_REFERENCE] = point, reference
+        hook = item.ihook
+        hook.pytest_runtest_logstart(nodeid=one.nodeid, location=one.location)
+        # imported here: pytest has no public name for it
+        from _pytest.runner import runtestprotocol
+
+        reports = runtestprotocol(one, nextitem=sibling, log=True)
+        hook.pytest_runtest_logfinish(nodeid=one.nodeid, location=one.location)
+        passed = all(report.passed for report in reports) and _TRIAL in one.stash
+        if point is not None:
+            self._stood += passed
+            if any(report.failed for report in reports):
+                self._found.append(str(point))
+        return one.stash[_TRIAL].record if passed else None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        try:
+            result = yield
+            if _TRIAL in item.stash:
+                item.stash[_TRIAL].finish()
+        except Perturbed:
+            raise
+        except Exception as error:
+            if item.stash.get(_POINT, None) is None:
+                raise
+            raise Perturbed(item.stash[_TRIAL].story([f"{type(error).__name__}: {error}"])) from error
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if call.excinfo is not None and isinstance(call.excinfo.value, Perturbed):
+            report.longrepr = str(call.excinfo.value)
+        return report
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        line = f"kcm-perturb: {self._stood} points stood, {len(self._found)} not"
+        terminalreporter.write_line("\n".join([line, *(f"  --kcm-replay '{point}'" for point in self._found)]))
+
+
+def _clone(item: pytest.Function, name: str) -> pytest.Function:
+    made = pytest.Function.from_parent(
+        item.parent,
+        name=name,
+        callspec=getattr(item, "callspec", None),
+        fixtureinfo=item._fixtureinfo,
+        originalname=item.originalname,
+    )
+    made.own_markers = list(item.own_markers)
+    found: pytest.Function = made
+    return found

@@ -1,0 +1,82 @@
+"""Points: where something goes wrong, named so that another run finds them again."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+KINDS = ("crash", "lost", "conflict", "stale", "missed")
+_TOLD = {
+    "crash": "crashed after {}",
+    "lost": "lost the answer to {}",
+    "conflict": "was refused {} with a conflict",
+    "stale": "saw nothing from {} on for a while",
+    "missed": "missed {} and all that followed, then had to list anew",
+}
+_OLD = "crashed after {}, and was started anew on a server that had not seen that yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """The n-th time that something is done to an object. ``verb``: of a write, or ADDED, MODIFIED, DELETED."""
+
+    verb: str
+    resource: str
+    name: str
+    nth: int
+
+    def __str__(self) -> str:
+        return f"{self.verb}:{self.resource}:{self.name}#{self.nth}"
+
+    def told(self) -> str:
+        """For people: ``update 2 of widgets/status web``."""
+        count = f" {self.nth}" if self.nth > 1 else ""
+        return f"{self.verb}{count} of {self.resource} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What goes wrong at a spot; its text is what ``--kcm-replay`` takes."""
+
+    kind: str
+    spot: Spot
+
+    def __str__(self) -> str:
+        return f"{self.kind}@{self.spot}"
+
+    def told(self) -> str:
+        """For people: ``crashed after update of widgets/status web``."""
+        told = _OLD if self.kind == "stale" and self.spot.verb.islower() else _TOLD[self.kind]
+        return told.format(self.spot.told())
+
+
+def point_of(text: str) -> Point:
+    """Read a point's text. Raises ValueError."""
+    kind, at, spot = text.partition("@")
+    parts, hashed, nth = spot.rpartition("#")
+    words = parts.split(":")
+    if kind not in KINDS or not at or not hashed or len(words) != 3 or not nth.isdigit():
+        raise ValueError(f"{text!r} is no point: write it as a report has it, like crash@update:widgets:web#1")
+    return Point(kind, Spot(words[0], words[1], words[2], int(nth)))
+
+
+def kinds_of(text: str) -> tuple[str, ...]:
+    """Read a list of kinds. Raises ValueError."""
+    chosen = tuple(word for word in text.split(",") if word)
+    if wrong := [word for word in chosen if word not in KINDS]:
+        raise ValueError(f"{', '.join(wrong)}: choose from {', '.join(KINDS)}")
+    return chosen or KINDS
+
+
+def points_of(
+    writes: Iterable[Spot], conflicting: Iterable[Spot], seen: Iterable[Spot], kinds: Sequence[str], most: int
+) -> list[Point]:
+    """All points of these kinds; of more than ``most``, as many that lie evenly among them.
+
+    writes: of the operator; conflicting: those of them that a conflict can meet; seen: changes that its watches show.
+    """
+    sources = {"crash": list(writes), "conflict": list(conflicting), "stale": list(seen)}
+    sources |= {"lost": sources["crash"], "missed": sources["stale"]}
+    sources["stale"] = [*sources["stale"], *sources["crash"]]
+    found = [Point(kind, spot) for kind in kinds for spot in sources[kind]]
+    if most <= 0 or len(found) <= most:
+        return found
+    return [found[index * len(found) // most] for index in range(most)]

@@ -1,0 +1,176 @@
+"""What a cluster is like, without what differs from run to run: times, uids, addresses, random names."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kcm_cli.machinery import codec
+from kcm_cli.sandbox.apiserver.store import Store
+from kcm_cli.sandbox.snapshots import Snapshot
+
+State = dict[str, list[Any]]
+"""Objects by resource and name (``configmaps web``); several where names are generated (``pods web-*``)."""
+UNCOMPARED = frozenset(
+    {"events", "leases", "nodes", "csinodes", "endpoints", "endpointslices", "ipaddresses", "podmetrics"}
+)
+_DROPPED = frozenset(
+    {
+        "uid",
+        "resourceVersion",
+        "generation",
+        "observedGeneration",
+        "managedFields",
+        "creationTimestamp",
+        "selfLink",
+        "nodeName",
+        "hostIP",
+        "hostIPs",
+        "podIP",
+        "podIPs",
+        "clusterIP",
+        "clusterIPs",
+        "nodePort",
+        "containerID",
+        "imageID",
+        "volumeName",
+        "restartCount",
+        "volume.kubernetes.io/selected-node",
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+    }
+)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+_UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_RANDOM = re.compile(f"{_UID.pattern}|[0-9a-f]{{40,}}")
+"""What names have of uids, and of hashes over what differs from run to run."""
+GONE = "(gone)"
+_ANY = object()
+
+
+def state_of(store: Store, base: Snapshot, namespace: str) -> State:
+    """What has changed since a snapshot. namespace: of the test, whose name differs from run to run."""
+    found: State = defaultdict(list)
+    for gvr in {*store.sizes(), *base.objects}:
+        if gvr.plural in UNCOMPARED:
+            continue
+        before = base.objects.get(gvr, {})
+        resource = f"{gvr.plural}.{gvr.group}" if gvr.group else gvr.plural
+        for stored in store.list(gvr):
+            known = before.get(stored.key)
+            if known is None or known.revision != stored.revision:
+                doc: Any = stored.doc
+                found[f"{resource} {name_of(doc, stored.namespace, namespace)}"].append(plain(doc, namespace))
+        for key, stored in before.items():
+            if store.get(gvr, stored.namespace, stored.name) is None:
+                found[f"{resource} {key.replace(namespace, 'NAMESPACE') if namespace else key}"].append(GONE)
+    for several in found.values():
+        several.sort(key=codec.encode_sorted)
+    return dict(found)
+
+
+def name_of(doc: Any, space: str, namespace: str) -> str:
+    """How an object is called in all runs. namespace: that of the test, which goes without saying."""
+    metadata = doc.get("metadata") or {}
+    generated = metadata.get("generateName")
+    name = f"{generated}*" if generated else _RANDOM.sub("*", str(metadata.get("name", "")))
+    name = name.replace(namespace, "NAMESPACE") if namespace else name
+    return f"{space}/{name}" if space not in ("", namespace) else name
+
+
+def plain(value: Any, namespace: str) -> Any:
+    """A value without what differs from run to run."""
+    if isinstance(value, dict):
+        if "generateName" in value and "name" in value:
+            value = {**value, "name": "*"}
+        return {key: plain(one, namespace) for key, one in value.items() if key not in _DROPPED}
+    if isinstance(value, list):
+        return [plain(one, namespace) for one in value]
+    if isinstance(value, str):
+        text = value.replace(namespace, "NAMESPACE") if namespace else value
+        return _RANDOM.sub("UID", _TIME.sub("TIME", text))
+    return value
+
+
+def masked(first: State, second: State) -> State:
+    """What both have in common; what differs stands for anything."""
+    return {key: _common(first.get(key, _ANY), second.get(key, _ANY)) for key in {*first, *second}}
+
+
+def _common(one: Any, other: Any) -> Any:
+    if one is _ANY or other is _ANY or type(one) is not type(other):
+        return _ANY
+    if isinstance(one, dict):
+        return {key: _common(one.get(key, _ANY), other.get(key, _ANY)) for key in {*one, *other}}
+    if isinstance(one, list) and len(one) == len(other):
+        return [_common(*pair) for pair in zip(one, other, strict=True)]
+    return one if one == other else _ANY
+
+
+def differences(reference: State, state: State) -> Iterator[str]:
+    """What is not as it was without perturbation, for people; the first few of each object."""
+    for key in sorted({*reference, *state}):
+        wanted, found = reference.get(key, []), state.get(key, [])
+        if wanted is _ANY:
+            continue
+        if len(wanted) != len(found):
+            yield _count(key, wanted, found)
+        elif GONE in found or GONE in wanted:
+            if found != wanted:
+                yield f"{key} {'is gone' if GONE in found else 'is still there'}"
+        else:
+            pairs = zip(wanted, found, strict=True)
+            yield from [f"{key}: {one}" for pair in pairs for one in _unlike(*pair, "")][:_TOLD]
+
+
+_TOLD = 5
+
+
+def _count(key: str, wanted: list[Any], found: list[Any]) -> str:
+    if not found:
+        return f"{key} {'is still there' if GONE in wanted else 'is missing'}"
+    if not wanted:
+        return f"{key} {'is gone' if GONE in found else 'was never deleted, or should not be there'}"
+    return f"{key}: there are {len(found)}, not {len(wanted)}"
+
+
+def _unlike(wanted: Any, found: Any, path: str) -> Iterator[str]:
+    if wanted is _ANY:
+        return
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for key in {*wanted, *found}:
+            if key not in wanted:
+                yield f"{path}{key} is {_short(found[key])}, and was not set"
+            elif key not in found:
+                if wanted[key] is not _ANY:
+                    yield f"{path}{key} is not set, and was {_short(wanted[key])}"
+            else:
+                yield from _unlike(wanted[key], found[key], f"{path}{key}.")
+    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        for index, pair in enumerate(zip(wanted, found, strict=True)):
+            yield from _unlike(*pair, f"{path}{index}.")
+    elif wanted != found:
+        yield f"{path.rstrip('.')} is {_short(found)}, and was {_short(wanted)}"
+
+
+def _short(value: Any) -> str:
+    text = repr(_shown(value))
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shown(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_shown(one) for one in value]
+    return "anything" if value is _ANY else value
+
+
+_WIDTH = 120
+
+
+def counts_above(reference: Mapping[str, int], found: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
+    """Keys that are counted more often than in the reference, with both counts."""
+    for key in sorted(found):
+        if found[key] > reference.get(key, 0):
+            yield key, found[key], reference.get(key, 0)

@@ -1,0 +1,446 @@
+"""One run of a scenario with an operator: a reference, or one in which something goes wrong at a point."""
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from kcm_cli.api.resource import GVR
+from kcm_cli.machinery import codec
+from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver import refusals
+from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed
+from kcm_cli.sandbox.apiserver.entry.fault import Fault
+from kcm_cli.sandbox.apiserver.store import Event
+from kcm_cli.sandbox.apiserver.types import ApiError, Dropped
+from kcm_cli.sandbox.hosted import HostedSandbox
+from kcm_cli.sandbox.operators import Operator, OperatorError, Program
+from kcm_cli.sandbox.snapshots import Snapshot
+from kcm_cli.testing.perturb.points import Point, Spot
+from kcm_cli.testing.perturb.states import UNCOMPARED, State, counts_above, differences, masked, name_of, state_of
+
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+BLIND_S = 30.0
+"""How long, in the cluster's time, an operator sees nothing new."""
+QUIET_S = 600.0
+_IDLE_S, _LIMIT_S = 70.0, 1800.0
+"""In the cluster's time: a reference has settled after so long without a change; nothing settles after so long."""
+_REAL_IDLE_S, _REAL_LIMIT_S, _REAL_STEP_S = 1.5, 15.0, 0.05
+"""The same of operators that live in real time."""
+_START_S, _POLLS_S = 10.0, 1.0
+"""In real time: how long an operator may take to open a watch, and one that only asks now and then."""
+_EXTRA_WRITES = 5
+_STARTS, _QUIET_STEPS = 20, 10
+_TOLD = 40
+
+
+class Perturbed(AssertionError):
+    """An operator did not stand a perturbation; the text is the story."""
+
+
+@dataclass(slots=True)
+class Record:
+    """What a run was like."""
+
+    writes: list[Spot] = field(default_factory=list)
+    conflicting: list[Spot] = field(default_factory=list)
+    seen: list[Spot] = field(default_factory=list)
+    checkpoints: list[State] = field(default_factory=list)
+    written: Counter[str] = field(default_factory=Counter)
+    made: Counter[str] = field(default_factory=Counter)
+    late: Counter[str] = field(default_factory=Counter)
+
+
+def reference_of(first: Record, second: Record) -> Record:
+    """What two runs without perturbation have in common. Points are those of the first that the second has, too."""
+    merged = Record(
+        made=first.made | second.made, late=first.late | second.late, written=first.written | second.written
+    )
+    merged.writes = _common(first.writes, second.writes)
+    merged.conflicting = _common(first.conflicting, second.conflicting)
+    merged.seen = _common(first.seen, second.seen)
+    merged.checkpoints = [masked(*pair) for pair in zip(first.checkpoints, second.checkpoints, strict=False)]
+    return merged
+
+
+def references(run: Callable[[], Record]) -> Record:
+    """Run without perturbation until two runs have done the same, four times at most; what the last two share."""
+    first, second = run(), run()
+    for _ in range(2):
+        if set(first.writes) == set(second.writes):
+            break
+        first, second = second, run()
+    return reference_of(first, second)
+
+
+def _common(first: Sequence[Spot], second: Sequence[Spot]) -> list[Spot]:
+    known = set(second)
+    return [spot for spot in first if spot in known]
+
+
+class Trial:
+    """See the module. ``operator`` starts the operator, ``settle`` waits until it has done its work, ``finish`` judges.
+
+    base: what was there before. namespace: of the scenario, whose name differs from run to run.
+    """
+
+    def __init__(
+        self,
+        sandbox: HostedSandbox,
+        base: Snapshot,
+        namespace: str = "",
+        point: Point | None = None,
+        reference: Record | None = None,
+    ) -> None:
+        self.sandbox = sandbox
+        self.namespace = namespace
+        self.point = point
+        self.record = Record()
+        self.fired = False
+        self._base = base
+        self._reference = reference
+        self._operators: list[Operator] = []
+        self._users: set[str] = set()
+        self._watched: set[tuple[str, str]] = set()
+        self._arrived: Counter[tuple[str, str, str]] = Counter()
+        self._events: Counter[tuple[str, str, str]] = Counter()
+        self._unclaimed: set[int] = set()
+        self._activity = 0
+        self._quiet = False
+        self._story: list[str] = []
+        self._restart: threading.Thread | None = None
+        self._starts = 0
+        self._finished = False
+        self._polls = False
+        self._timers: list[asyncio.TimerHandle] = []
+        self._store = sandbox.running.store
+        sandbox.call(self._attach())
+
+    # -- for the scenario
+
+    def operator(
+        self, program: Program, *, user: str = "operator", groups: Sequence[str] = ("system:masters",)
+    ) -> Operator:
+        """Start the operator under test. Call it once for each operator; their users need different names."""
+        one = self.sandbox.operator(program, user=user, groups=groups)
+        self._users.add(user)
+        one.start()
+        self._operators.append(one)
+        self._await_watch(user)
+        return one
+
+    def _await_watch(self, user: str) -> None:
+        """Let it get ready: it has a watch open, or has had some time for that."""
+        deadline = time.monotonic() + _START_S
+        while time.monotonic() < deadline and not self.sandbox.call(self._watches(user)):
+            if self._polls and time.monotonic() > deadline - _START_S + _POLLS_S:
+                return
+            if self._virtual:
+                self.sandbox.advance(0.1)
+            time.sleep(_REAL_STEP_S / 10)
+
+    async def _watches(self, user: str) -> bool:
+        return any(watch.asked.user.name == user for watch in self.sandbox.running.api.open_watches())
+
+    def __call__(
+        self, program: Program, *, user: str = "operator", groups: Sequence[str] = ("system:masters",)
+    ) -> Operator:
+        """The same as ``operator``."""
+        return self.operator(program, user=user, groups=groups)
+
+    def settle(self) -> None:
+        """Let time pass until the operator has done its work.
+
+        In a reference that is when nothing has changed for a while; under perturbation when the cluster is as it was
+        then. Raises Perturbed where it does not get there, OperatorError for an operator that ends in a reference.
+        """
+        if self._reference is None:
+            self._rest()
+            self.record.checkpoints.append(self._state())
+            return
+        index = len(self.record.checkpoints)
+        wanted = self._reference.checkpoints[min(index, len(self._reference.checkpoints) - 1)]
+        passed = 0.0
+        while wrong := list(differences(wanted, self._state())):
+            if passed >= self._limit_s:
+                raise Perturbed(self.story([f"it was not as it should be after {self._told(passed)}:", *wrong]))
+            passed += self._step(passed)
+        self.record.checkpoints.append(self._state())
+
+    def finish(self) -> None:
+        """Judge the run. Raises Perturbed."""
+        if self._finished:
+            return
+        self._finished = True
+        self.settle()
+        self._joined()
+        self._quiet = True
+        if self._virtual:
+            self.sandbox.advance(QUIET_S)
+        else:
+            for _ in range(_QUIET_STEPS):
+                self.sandbox.advance(QUIET_S / _QUIET_STEPS)
+                time.sleep(_REAL_STEP_S)
+        self.record.checkpoints.append(self._state())
+        if self._reference is not None and (wrong := list(self._faults(self._reference))):
+            raise Perturbed(self.story(wrong))
+
+    def stop(self) -> None:
+        """End the operators. May be called at any time, twice."""
+        self._joined()
+        for one in self._operators:
+            one.kill()
+        self.sandbox.call(self._detach())
+
+    def story(self, wrong: Sequence[str]) -> str:
+        """What happened, for people."""
+        point = self.point
+        head = f"the operator {point.told()}; then:" if point else "without perturbation:"
+        lines = [head, *(f"  {line}" for line in wrong)]
+        if point is not None and not self.fired:
+            lines.append("  (the point did not come up in this run)")
+        lines.append("what the operator did:")
+        hidden = len(self._story) - _TOLD
+        lines += [f"  {line}" for line in self._story[:_TOLD]]
+        if hidden > 0:
+            lines.append(f"  … and {hidden} more")
+        if point is not None:
+            lines.append(f"again: pytest --kcm-perturb --kcm-replay '{point}'")
+        return "\n".join(lines)
+
+    # -- time
+
+    @property
+    def _virtual(self) -> bool:
+        return all(one.virtual for one in self._operators)
+
+    @property
+    def _limit_s(self) -> float:
+        return _LIMIT_S if self._virtual else _REAL_LIMIT_S
+
+    def _told(self, passed: float) -> str:
+        return f"{passed:.0f} s of the cluster's time" if self._virtual else f"{passed:.0f} s"
+
+    def _rest(self) -> None:
+        """Wait until nothing changes any more."""
+        passed = still = 0.0
+        while still < (_IDLE_S if self._virtual else _REAL_IDLE_S) and passed < self._limit_s:
+            before = self._activity
+            took = self._step(min(passed, 9.0))
+            passed += took
+            still = still + took if before == self._activity else 0.0
+
+    def _step(self, passed: float) -> float:
+        """Let some time pass; how much, in the operators' time."""
+        self._joined()
+        self._revive()
+        if not self._virtual:
+            start = time.monotonic()
+            time.sleep(_REAL_STEP_S)
+            self.sandbox.advance(1.0)
+            return time.monotonic() - start
+        seconds = 1.0 if passed < 10 else 10.0 if passed < 200 else 60.0
+        self.sandbox.advance(seconds)
+        return seconds
+
+    def _joined(self) -> None:
+        if self._restart is not None:
+            self._restart.join()
+            self._restart = None
+
+    def _revive(self) -> None:
+        """Start what has ended by itself, as a kubelet would."""
+        for one in self._operators:
+            try:
+                one.check()
+            except OperatorError as error:
+                self._starts += 1
+                if self._reference is None or self._starts > _STARTS:
+                    raise
+                self._story.append(f"({error}; it was started anew)")
+                one.restart()
+
+    # -- the verdict
+
+    def _state(self) -> State:
+        return self.sandbox.call(self._state_now())
+
+    async def _state_now(self) -> State:
+        return state_of(self._store, self._base, self.namespace)
+
+    def _faults(self, reference: Record) -> list[str]:
+        wanted = reference.checkpoints[-1] if reference.checkpoints else {}
+        wrong = list(differences(wanted, self._state()))
+        for key, count, once in counts_above(reference.made, self.record.made):
+            wrong.append(f"{key} was made {count} times, and {once} without")
+        for key, count, once in counts_above(reference.written, self.record.written):
+            if count > 3 * once + _EXTRA_WRITES:
+                wrong.append(f"{count} times {key}, and {once} without")
+        for key, count, once in counts_above(reference.late, self.record.late):
+            wrong.append(
+                f"it was not quiet: {count} times {key} in ten minutes in which nothing happened, and {once} without"
+            )
+        return wrong
+
+    # -- on the sandbox's thread
+
+    async def _attach(self) -> None:
+        self.sandbox.running.api.interceptors.append(self._intercept)
+        self._store.observers.append(self._observe)
+
+    async def _detach(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        api = self.sandbox.running.api
+        if self._intercept in api.interceptors:
+            api.interceptors.remove(self._intercept)
+            self._store.observers.remove(self._observe)
+
+    async def _intercept(self, asked: Asked, proceed: Proceed) -> Answer:
+        info = asked.info
+        if asked.user.name not in self._users or not info.is_resource:
+            return await proceed(asked.request, None)
+        self._polls = True
+        if self._reference is None and not self._virtual:
+            self._activity += 1  # it is at work, even if it only looks
+        if info.verb == "watch":
+            self._watched.add((info.group, info.plural))
+        if info.verb not in _WRITES or info.plural in UNCOMPARED:
+            return await proceed(asked.request, None)
+        spot = self._arrival(asked)
+        hit = self.point is not None and not self.fired and self.point.spot == spot
+        kind = self.point.kind if self.point is not None and hit else ""
+        self._activity += 1
+        if kind == "conflict":
+            self.fired = True
+            self._story.append(f"{spot.told()}: 409, PERTURBED")
+            raise refusals.conflict(info.group, info.plural, info.name, _OUTDATED)
+        before = self._store.revision
+        try:
+            answer = await proceed(asked.request, None)
+        except ApiError as error:
+            self._story.append(f"{spot.told()}: {error.code}")
+            raise
+        except Dropped:  # from a run that was killed
+            self._arrived[spot.verb, spot.resource, spot.name] -= 1
+            raise
+        self._answered(asked, spot, answer)
+        if kind in ("crash", "lost", "stale"):
+            self.fired = True
+            self._story[-1] += f", PERTURBED ({kind})"
+            if kind != "lost":
+                self._crash(asked.user.name)
+            if kind == "stale":
+                fault = Fault("stale", user=asked.user.name, revision=before, for_s=BLIND_S)
+                self.sandbox.running.api.faults.add(fault)
+            raise Dropped(effect=True)
+        return answer
+
+    def _arrival(self, asked: Asked) -> Spot:
+        info = asked.info
+        resource = f"{info.plural}.{info.group}" if info.group else info.plural
+        resource = f"{resource}/{info.subresource}" if info.subresource else resource
+        key = info.verb, resource, self._name(asked)
+        self._arrived[key] += 1
+        return Spot(*key, self._arrived[key])
+
+    def _name(self, asked: Asked) -> str:
+        info = asked.info
+        if info.verb == "create" and not info.name:
+            try:
+                doc: Any = codec.decode_doc(asked.request.body)
+            except codec.DecodeError:
+                doc = {}
+        else:
+            served = self.sandbox.running.api.catalog.find(info.group, info.version, info.plural)
+            stored = self._store.get(served.storage, info.namespace, info.name) if served is not None else None
+            doc = stored.doc if stored is not None else {"metadata": {"name": info.name}}
+        return name_of(doc if isinstance(doc, dict) else {}, info.namespace, self.namespace)
+
+    def _answered(self, asked: Asked, spot: Spot, answer: Answer) -> None:
+        self._story.append(f"{spot.told()}: {answer.status}")
+        if answer.status >= 400:
+            return
+        self.record.writes.append(spot)
+        if asked.info.verb in ("update", "patch") and b'"resourceVersion"' in asked.request.body:
+            self.record.conflicting.append(spot)
+        if self._effective(answer):
+            key = f"{spot.verb} of {spot.resource} {spot.name}"
+            self.record.written[key] += 1
+            if self._quiet:
+                self.record.late[key] += 1
+
+    def _effective(self, answer: Answer) -> bool:
+        """Whether it has changed something; what cannot be read counts as a change."""
+        if not isinstance(answer, Response):
+            return True
+        try:
+            doc: Any = codec.decode_doc(answer.body)
+            revision = int(doc["metadata"]["resourceVersion"])
+        except (codec.DecodeError, LookupError, TypeError, ValueError):
+            return True
+        known = revision in self._unclaimed
+        self._unclaimed.discard(revision)
+        return known
+
+    def _observe(self, gvr: GVR, event: Event) -> None:
+        self._unclaimed.add(event.revision)
+        if gvr.plural in UNCOMPARED:
+            return
+        self._activity += 1
+        stored = event.stored
+        resource = f"{gvr.plural}.{gvr.group}" if gvr.group else gvr.plural
+        name = name_of(stored.doc, stored.namespace, self.namespace)
+        if event.type == "ADDED" and "*" not in name:
+            self.record.made[f"{resource} {name}"] += 1
+        if (gvr.group, gvr.plural) not in self._watched or self._quiet:
+            return
+        key = event.type, resource, name
+        self._events[key] += 1
+        spot = Spot(*key, self._events[key])
+        self.record.seen.append(spot)
+        point = self.point
+        if point is not None and not self.fired and point.spot == spot and point.kind in ("stale", "missed"):
+            self.fired = True
+            self._story.append(f"({spot.told()}: not seen by it, PERTURBED)")
+            for user in self._users:
+                self._blind(user, gvr, event.revision - 1)
+
+    def _blind(self, user: str, gvr: GVR, revision: int) -> None:
+        faults = self.sandbox.running.api.faults
+        if self.point is not None and self.point.kind == "stale":
+            faults.add(Fault("stale", user=user, revision=revision, for_s=BLIND_S))
+            return
+        resource = f"{gvr.plural}.{gvr.group}" if gvr.group else gvr.plural
+        stale = faults.add(Fault("stale", user=user, resources=(resource,), revision=revision))
+
+        def see() -> None:
+            faults.add(Fault("expire", user=user, resources=(resource,), revision=self._store.revision))
+            faults.remove(stale.number)
+            self._story.append("(its watch was told 410)")
+
+        self._timers.append(self.sandbox.clock.call_later(BLIND_S, see))
+
+    def _crash(self, user: str) -> None:
+        one = next(each for each in self._operators if each.user == user)
+        self.sandbox.running.api.faults.add(one.cutting())
+        holding = ExitStack()
+        holding.enter_context(self.sandbox.loop.hold())
+
+        def restart() -> None:
+            try:
+                one.restart()
+                self._story.append("(it was started anew)")
+            finally:
+                self.sandbox.loop.call_soon_threadsafe(holding.close)
+
+        thread = threading.Thread(target=restart, name="restart of the operator", daemon=True)
+        thread.start()
+        self._restart = thread  # whoever joins it may do so now
+
+
+_OUTDATED = "the object has been modified; please apply your changes to the latest version and try again"

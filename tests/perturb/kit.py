@@ -1,0 +1,100 @@
+"""What the operators of this folder share: a kind of their own, a scenario, and how each client is made."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import kubernetes
+import yaml
+
+from kcm_cli.testing import HostOptions, Program
+from kcm_cli.testing.perturb.trial import Trial
+
+Tree = dict[str, Any]
+GROUP, PLURAL, SPACE = "example.com", "widgets", "default"
+DEFINITION: Tree = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"{PLURAL}.{GROUP}"},
+    "spec": {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {"kind": "Widget", "plural": PLURAL, "singular": "widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+OPTIONS = HostOptions(nodes=0, controllers=False, manifests=(DEFINITION,))
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operator with a bug, or without. ``make(True)`` has the bug."""
+
+    name: str
+    client: str
+    bug: str
+    make: Callable[[bool], Program]
+    steps: Sequence[Callable[["User"], None]]
+
+    def scenario(self, buggy: bool) -> Callable[[Trial], None]:
+        def play(trial: Trial) -> None:
+            trial.operator(self.make(buggy))
+            user = User(trial)
+            for step in self.steps:
+                step(user)
+                trial.settle()
+
+        return play
+
+
+class User:
+    """Somebody who has wishes."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        client = core(trial.sandbox.kubeconfig)
+        self.core, self.custom = client, kubernetes.client.CustomObjectsApi(client.api_client)
+
+    def wants(self, name: str, **spec: Any) -> None:
+        widget = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
+        self._trial.sandbox.apply(widget)
+
+    def drops(self, name: str) -> None:
+        self.custom.delete_namespaced_custom_object(GROUP, "v1", SPACE, PLURAL, name)
+
+
+def core(kubeconfig: str) -> kubernetes.client.CoreV1Api:
+    """A client without retries of its own."""
+    configuration = kubernetes.client.Configuration()
+    with open(kubeconfig, encoding="utf-8") as file:
+        kubernetes.config.load_kube_config_from_dict(yaml.safe_load(file), client_configuration=configuration)
+    configuration.retries = False
+    return kubernetes.client.CoreV1Api(kubernetes.client.ApiClient(configuration))
+
+
+def config_map(name: str, **data: str) -> Tree:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def starts(user: User) -> None:
+    user.wants("web", text="a")
+
+
+def changes(user: User) -> None:
+    user.wants("web", text="b")
+
+
+def ends(user: User) -> None:
+    user.drops("web")
+
+
+def adds_another(user: User) -> None:
+    user.wants("api", text="c")

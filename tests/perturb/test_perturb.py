@@ -1,0 +1,107 @@
+"""Perturbation finds bugs, and no others; the whole set is run by ``python -m tests.perturb.run``."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kcm_cli.testing import Sandbox
+from kcm_cli.testing.perturb.campaign import perturb
+from kcm_cli.testing.perturb.points import Point, Spot, kinds_of, point_of, points_of
+from kcm_cli.testing.perturb.states import differences, masked
+from tests.perturb.kit import OPTIONS
+from tests.perturb.run import CASES
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox(OPTIONS) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", ["only-added", "counts-from-memory"])
+def test_a_bug_is_found_and_told_and_its_mending_stands(sandbox: Sandbox, name: str) -> None:
+    found = perturb(sandbox, CASES[name].scenario(True), enough=1)
+    assert found, name
+    assert found[0].story.startswith("the operator ")
+    assert f"--kcm-replay '{found[0].point}'" in found[0].story
+    assert perturb(sandbox, CASES[name].scenario(False), only=[found[0].point]) == []
+
+
+def test_points_are_read_as_they_are_written() -> None:
+    point = Point("crash", Spot("update", "widgets.example.com/status", "ns/web-*", 2))
+    assert point_of(str(point)) == point
+    assert point.told() == "crashed after update 2 of widgets.example.com/status ns/web-*"
+    for wrong in ("", "crash", "crash@a:b#1", "burn@a:b:c#1", "crash@a:b:c#x"):
+        with pytest.raises(ValueError, match="is no point"):
+            point_of(wrong)
+    assert kinds_of("") == ("crash", "lost", "conflict", "stale", "missed")
+    assert kinds_of("lost,crash") == ("lost", "crash")
+    with pytest.raises(ValueError, match="choose from crash"):
+        kinds_of("lost,found")
+
+
+def test_of_many_points_those_are_taken_that_lie_evenly_among_them() -> None:
+    spots = [Spot("create", "pods", str(number), 1) for number in range(10)]
+    assert [one.spot.name for one in points_of(spots, [], [], ("crash",), 5)] == ["0", "2", "4", "6", "8"]
+    assert len(points_of(spots, spots[:1], spots[:2], kinds_of(""), 0)) == 10 + 10 + 1 + 12 + 2
+
+
+def test_what_differs_in_the_references_stands_for_anything() -> None:
+    first = {"a x": [{"k": 1, "l": [1], "m": "s"}], "a y": [{}]}
+    second = {"a x": [{"k": 2, "l": [1], "m": "s"}]}
+    reference = masked(first, second)
+    assert list(differences(reference, {"a x": [{"k": 3, "l": [1], "m": "s"}]})) == []
+    assert list(differences(reference, {"a x": [{"k": 3, "l": [2], "m": "s"}]})) == ["a x: l.0 is 2, and was 1"]
+    assert list(differences(reference, {})) == ["a x is missing"]
+    assert list(differences(reference, {**first, "b z": [{}]})) == ["b z was never deleted, or should not be there"]
+
+
+OPERATOR = """
+import threading
+import kubernetes
+import pytest
+from kcm_cli.testing import HostOptions
+
+@pytest.fixture(scope="session")
+def kcm_options():
+    return HostOptions(nodes=0, controllers=False)
+
+def operator(kubeconfig, stop):
+    core = kubernetes.client.CoreV1Api(kubernetes.config.new_client_from_config(kubeconfig))
+    while not stop.wait(0.02):
+        try:
+            for found in core.list_namespaced_config_map(NAMESPACE[0], label_selector="copy=yes").items:
+                name = "copy-of-" + found.metadata.name
+                metadata = {"generateName": name} if BUGGY else {"name": name}
+                if not any(one.metadata.name.startswith(name) for one in KNOWN) or not BUGGY:
+                    KNOWN.append(core.create_namespaced_config_map(NAMESPACE[0], {"metadata": metadata}))
+        except Exception:
+            continue
+
+NAMESPACE, KNOWN = [], []
+
+def test_copies(kcm_operator, kcm_sandbox, kcm_namespace):
+    NAMESPACE[:], KNOWN[:] = [kcm_namespace], []
+    kcm_operator(operator)
+    metadata = {"name": "a", "labels": {"copy": "yes"}}
+    kcm_sandbox.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, namespace=kcm_namespace)
+    kcm_operator.settle()
+"""
+
+
+def run(folder: Path, *words: str, buggy: bool = True) -> str:
+    (folder / "test_it.py").write_text(OPERATOR.replace("BUGGY", str(buggy)))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False).stdout
+
+
+def test_each_point_is_a_test_of_its_own_and_is_told(tmp_path: Path) -> None:
+    """The plugin in a pytest of its own, on an operator whose answer is lost."""
+    told = run(tmp_path, "--kcm-perturb=lost", "-rf")
+    point = "lost@create:configmaps:copy-of-a*#1"
+    assert f"FAILED test_it.py::test_copies[{point}]" in told, told
+    assert "configmaps copy-of-a*: there are 2, not 1" in told
+    assert f"again: pytest --kcm-perturb --kcm-replay '{point}'" in told
+    assert "kcm-perturb: 0 points stood, 1 not" in told

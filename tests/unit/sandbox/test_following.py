@@ -1,0 +1,125 @@
+"""A loop on another thread lives in the time of a sandbox: in order, and never ahead of what is on its way."""
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from kcm_cli.sandbox.following import FollowingLoop
+from kcm_cli.sandbox.warp import Stalled, WarpLoop
+
+
+@pytest.fixture
+def loop() -> Iterator[WarpLoop]:
+    made = WarpLoop()
+    thread = threading.Thread(target=made.run_forever, daemon=True)
+    thread.start()
+    yield made
+    made.call_soon_threadsafe(made.stop)
+    thread.join()
+    made.close()
+
+
+@contextlib.contextmanager
+def followed(loop: WarpLoop, work: Coroutine[Any, Any, None]) -> Iterator[FollowingLoop]:
+    """Runs on a loop that follows, until the block ends."""
+    follower = loop.follower()
+    task: list[asyncio.Task[None]] = []
+    begun = threading.Event()
+
+    async def main() -> None:
+        task.append(asyncio.ensure_future(work))
+        begun.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task[0]
+
+    def run() -> None:
+        follower.run_until_complete(main())
+        follower.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    begun.wait()
+    yield follower
+    with contextlib.suppress(RuntimeError):
+        follower.call_soon_threadsafe(task[0].cancel)
+    thread.join()
+
+
+def test_timers_of_both_loops_run_in_the_order_of_their_times(loop: WarpLoop) -> None:
+    seen: list[str] = []
+
+    async def ticks(name: str, first: float) -> None:
+        await asyncio.sleep(first)
+        while True:
+            seen.append(name)
+            await asyncio.sleep(10)
+
+    asyncio.run_coroutine_threadsafe(ticks("lead", 5), loop)
+    with followed(loop, ticks("follower", 10)):
+        loop.advance(3600)
+    assert 358 <= seen.count("follower") <= 360
+    assert not any(a == b for a, b in zip(seen[1:], seen[2:], strict=False))
+
+
+def test_time_waits_for_answers_and_for_threads(loop: WarpLoop) -> None:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    taken: list[float] = []
+
+    async def answer() -> None:
+        with theirs:
+            while data := await loop.sock_recv(theirs, 10):
+                await asyncio.to_thread(time.sleep, 0.001)
+                await loop.sock_sendall(theirs, data)
+
+    async def ask() -> None:
+        own = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(60)
+            before = own.time()
+            await own.sock_sendall(ours, b"x")
+            await own.sock_recv(ours, 10)
+            await asyncio.to_thread(time.sleep, 0.001)
+            taken.append(own.time() - before)
+
+    answering = asyncio.run_coroutine_threadsafe(answer(), loop)
+    with followed(loop, ask()):
+        loop.advance(50 * 60 + 30)
+    ours.close()
+    answering.result(10)
+    assert len(taken) == 50
+    assert max(taken) < 60  # none of the other's minutes
+
+
+def test_a_follower_that_has_ended_holds_nothing_up(loop: WarpLoop) -> None:
+    with followed(loop, asyncio.sleep(5)):
+        loop.advance(10)
+    loop.advance(3600)
+
+
+def test_one_that_never_rests_is_told(loop: WarpLoop) -> None:
+    async def busy() -> None:
+        while True:
+            await asyncio.sleep(0)
+
+    with followed(loop, busy()), pytest.raises(Stalled):
+        loop.advance(10, stalled_s=0.2)
+
+
+def test_a_follower_that_was_not_awake_sees_real_time_after_a_journey(loop: WarpLoop) -> None:
+    done = threading.Event()
+
+    async def later() -> None:
+        await asyncio.sleep(100)
+        done.set()
+
+    with followed(loop, later()):
+        loop.advance(99.9)
+        assert done.wait(10)
