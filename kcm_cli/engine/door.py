@@ -119,7 +119,7 @@ class Door(Client):
             super().update(resource, namespace, name, doc, subresource=subresource), resource, namespace, name
         )
 
-    async def patch(
+    async def patch(  # noqa: PLR0913  # an address, a patch and its options
         self,
         resource: Resource[T],
         namespace: str,
@@ -136,7 +136,7 @@ class Door(Client):
         )
         return await _noted(work, resource, namespace, name)
 
-    async def delete(
+    async def delete(  # noqa: PLR0913  # an address and DeleteOptions
         self,
         resource: Resource[Any],
         namespace: str,

@@ -37,7 +37,6 @@ async def manage(
     *,
     abandon: Callable[[str], None],
     clock: Clock | None = None,
-    rng: random.Random | None = None,
     watched: Callable[[Observability], None] | None = None,
     place: Place | None = None,
 ) -> int:
@@ -48,7 +47,7 @@ async def manage(
     """
     log.info("Starting", extra={"fields": {"version": GIT_VERSION}})
     try:
-        rng = rng or random.Random(os.urandom(16))
+        rng = random.Random(os.urandom(16))
         manager = Manager(config, stop, abandon, clock or LoopClock(), rng, place or Place())
         if watched is not None:
             watched(manager.observability)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from kcm_cli.machinery import labels
 from kcm_cli.machinery.errors import FormatError
@@ -68,6 +69,7 @@ def plan(
     shown = Shown(options.namespace, selector, snapshot, {id(one): one for run in runs for one in run}.values())
     found = [differences(one, other, shown) for one, other in runs]
     audit = _audit(base, shown) if is_audit else ()
+    without = partial(simulate_without_images, snapshot, config, options.seeds[0], changes, options)
     return Answer(
         api_version=API_VERSION,
         kind="Plan",
@@ -77,7 +79,7 @@ def plan(
         seeds=len(runs),
         problems=_problems(runs, shown),
         assumed=tuple(f"image {image}, which no node has, can be pulled" for image in changed.images),
-        risks=_risks(snapshot, config, runs[0], changes, options, shown, progress),
+        risks=_risks(runs[0] if changes else None, shown, progress, without),
         timeline=() if is_audit else _timeline(base, changed, shown),
         differences=tuple(found[0]),
         nodes=tuple(_fills(base, changed)),
@@ -91,20 +93,17 @@ def plan(
 
 
 def _risks(
-    snapshot: Snapshot,
-    config: Config,
-    run: tuple[Outcome, Outcome],
-    changes: Sequence[Change],
-    options: Options,
+    run: tuple[Outcome, Outcome] | None,
     shown: Shown,
     progress: Progress,
+    without_images: Callable[[Sequence[str]], Outcome],
 ) -> tuple[Risk, ...]:
-    """What goes wrong if the images that no node has cannot be pulled."""
-    images = run[1].images
-    if not images or not changes:
+    """What goes wrong if the images that no node has cannot be pulled. run: None where nothing is changed."""
+    images = run[1].images if run is not None else ()
+    if run is None or not images:
         return ()
     progress("running it without the images that no node has")
-    failed = simulate_without_images(snapshot, config, options.seeds[0], changes, options, images)
+    failed = without_images(images)
     known = {(one.kind, one.about) for outcome in run for one in outcome.problems}
     found = [
         Problem(one.kind, one.about, one.text, False, 1)

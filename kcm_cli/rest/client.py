@@ -115,7 +115,7 @@ class Client:
         path = object_path(resource, namespace, name, subresource)
         return read_named(resource, await self._call(Request("GET", path, (), self._accept_json)), name, subresource)
 
-    async def list_page(
+    async def list_page(  # noqa: PLR0913  # the parameters of a list, as ListOptions has them
         self,
         resource: Resource[Any],
         namespace: str = "",
@@ -191,7 +191,7 @@ class Client:
         answer = await self._call(Request("PUT", path, (), self._json_body, body))
         return read_object(resource, answer, name, subresource)
 
-    async def patch(
+    async def patch(  # noqa: PLR0913  # an address, a patch and its options
         self,
         resource: Resource[T],
         namespace: str,
@@ -208,7 +208,7 @@ class Client:
         answer = await self._call(Request("PATCH", path, query, self._bodies[content_type], data))
         return read_object(resource, answer, name, subresource)
 
-    async def delete(
+    async def delete(  # noqa: PLR0913  # an address and DeleteOptions
         self,
         resource: Resource[Any],
         namespace: str,

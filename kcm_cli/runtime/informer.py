@@ -21,7 +21,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
@@ -90,11 +90,22 @@ class Scope:
     metadata_only: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class InformerOptions:
+    """What all informers of a process have in common.
+
+    in_process: the server is in this process, so watches stay open for long and need no bookmarks: opening and
+    marking them is most of what happens in a quiet cluster.
+    """
+
+    object_errors: ObjectErrors = field(default_factory=ObjectErrors)
+    in_process: bool = False
+
+
 class Informer(Generic[T]):
     """Keeps ``store`` equal to the server's objects and tells the listeners. ``progress``: how far it has come.
 
-    ``in_process``: the server is in this process, so watches stay open for long and need no bookmarks: opening and
-    marking them is most of what happens in a quiet cluster. ``handling``: seconds that it takes to store a change and
+    ``handling``: seconds that it takes to store a change and
     tell the listeners.
     """
 
@@ -105,9 +116,9 @@ class Informer(Generic[T]):
         clock: Clock,
         rng: random.Random,
         scope: Scope | None = None,
-        object_errors: ObjectErrors | None = None,
-        in_process: bool = False,
+        options: InformerOptions | None = None,
     ) -> None:
+        options = options or InformerOptions()
         self.resource = resource
         self.scope = scope or Scope()
         self.store: Store[T] = Store()
@@ -120,8 +131,8 @@ class Informer(Generic[T]):
         self._rng = rng
         self._listeners: list[Listener[T]] = []
         self._watch_list = True
-        self._object_errors = object_errors or ObjectErrors()
-        self._in_process = in_process
+        self._object_errors = options.object_errors
+        self._in_process = options.in_process
         self._spoilt = 0
         self._latest = False
         self._backoff = Backoff(BackoffPolicy(), rng)

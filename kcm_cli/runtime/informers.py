@@ -8,7 +8,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.listing import Listed, list_all
-from kcm_cli.runtime.informer import AnyInformer, Informer, Scope
+from kcm_cli.runtime.informer import AnyInformer, Informer, InformerOptions, Scope
 from kcm_cli.runtime.object_errors import ObjectErrors
 from kcm_cli.runtime.tasks import Tasks
 
@@ -31,12 +31,11 @@ class Informers:
         object_errors: ObjectErrors | None = None,
         in_process: bool = False,
     ) -> None:
-        self._object_errors = object_errors or ObjectErrors()
+        self._options = InformerOptions(object_errors or ObjectErrors(), in_process)
         self._client = client
         self._clock = clock
         self._rng = rng
         self._resync_s = resync_s
-        self._in_process = in_process
         self._informers: dict[tuple[GVR, Scope], AnyInformer] = {}
         self._running: set[tuple[GVR, Scope]] = set()
 
@@ -45,8 +44,7 @@ class Informers:
         scope = scope or Scope()
         informer = self._informers.get((resource.gvr, scope))
         if informer is None:
-            errors, near = self._object_errors, self._in_process
-            informer = Informer(resource, self._client, self._clock, self._rng, scope, errors, in_process=near)
+            informer = Informer(resource, self._client, self._clock, self._rng, scope, self._options)
             self._informers[(resource.gvr, scope)] = informer
         return cast(Informer[T], informer)
 

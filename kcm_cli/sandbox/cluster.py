@@ -18,6 +18,7 @@ from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes import HEARTBEAT_S
+from kcm_cli.sandbox.nodes.agents import Means
 from kcm_cli.sandbox.nodes.nodes import Nodes
 from kcm_cli.sandbox.scheduler.listers import listers
 from kcm_cli.sandbox.scheduler.scheduler import Scheduler
@@ -57,7 +58,7 @@ class Cluster:
         names = EventNames(clock, EVENT_OFFSET_NS)
         self.events = Events(kubelet, names, clock)
         heartbeat_s, ranged = self._options.heartbeat_s, self._options.ranged
-        self.nodes = Nodes(kubelet, self._informers, self.events, clock, rng, heartbeat_s, ranged=ranged)
+        self.nodes = Nodes(Means(kubelet, self.events, clock, rng), self._informers, heartbeat_s, ranged=ranged)
         scheduler = self._client("kube-scheduler")
         driver = self._client("csi-driver")
         self.storage = StorageDriver(driver, self._informers, self.events, clock)

@@ -34,6 +34,7 @@ from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.tasks import Tasks
 from kcm_cli.sandbox.apiserver.assembly import assemble
 from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.apiserver.settings import Settings
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import User
 from kcm_cli.sandbox.cluster import EVENT_OFFSET_NS
@@ -54,6 +55,7 @@ LATENCY_S = 0.002, 0.006
 START_S, MARGIN_S = 5.0, 2.0
 """How much of a twin's time its caches are given to fill, and what its autoscalers' first look may take."""
 _CA_PUBLISHER, _CA_CONFIG_MAP, _CA_KEY = "root-ca-certificate-publisher-controller", "kube-root-ca.crt", "ca.crt"
+_SETTINGS = Settings(ratchets=True)
 _GROUPS = ("system:masters", "system:authenticated")
 
 
@@ -73,7 +75,9 @@ class Twin:
         self.metrics = FrozenMetrics(self.store, self.clock)
         self._config = config
         certificates = _certificates(snapshot.taken_at)
-        self._api = assemble(self.store, self.clock, self._rng(), certificates, address="127.0.0.1:6443", ratchets=True)
+        self._api = assemble(
+            self.store, self.clock, self._rng(), certificates, address="127.0.0.1:6443", settings=_SETTINGS
+        )
         for name, version in self.metrics.groups:
             self._api.aggregate(Discoverable(name, version))
         self.client = self._client(USER, USER)

@@ -26,16 +26,15 @@ def assemble(
     *,
     address: str,
     settings: Settings = DEFAULTS,
-    ratchets: bool = False,
 ) -> ApiServer:
-    """address: host:port by which the server calls itself. ratchets: see Core."""
+    """address: host:port by which the server calls itself."""
     security = Security.assemble(store, clock, rng, certificates, settings, address)
     catalog, schemas = Catalog(), Schemas()
     calls = WebhookCalls(store)
     users = UserDefined(store, Reviewer(calls, rng), security.authorizer, catalog, schemas)
     status = OwnStatus(store, catalog, Patching(schemas), clock)
-    admission = Admission(store, clock, rng, security.authorizer, status, users, settings.disabled_plugins)
+    admission = Admission(store, clock, rng, status, users, settings.disabled_plugins)
     deps = Dependencies(
-        store, clock, rng, security, catalog, schemas, admission, calls, settings.service_ranges, ratchets
+        store, clock, rng, security, catalog, schemas, admission, calls, settings.service_ranges, settings.ratchets
     )
     return ApiServer(deps)

@@ -29,7 +29,7 @@ class Settings:
     enough: RBAC, AlwaysAllow, AlwaysDeny. issuers: of service account tokens; the first one's name is in new tokens.
     audiences: of such tokens; the issuers by default. token_keys: PEM, private, public or certificates, whose tokens
     are good; by default the key that signs. disabled_plugins: admission plugins by upstream's names. service_ranges:
-    CIDRs of Services, one for each family, the cluster's default family first.
+    CIDRs of Services, one for each family, the cluster's default family first. ratchets: see ``registry.core.Core``.
     """
 
     tokens: Mapping[str, User] = field(default_factory=dict)
@@ -41,6 +41,7 @@ class Settings:
     token_keys: tuple[bytes, ...] = ()
     disabled_plugins: frozenset[str] = frozenset()
     service_ranges: tuple[str, ...] = (SERVICE_RANGE,)
+    ratchets: bool = False
 
 
 DEFAULTS = Settings()

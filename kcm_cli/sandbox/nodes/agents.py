@@ -9,6 +9,7 @@ upstream: pkg/kubelet/kubelet_node_status.go, staging/src/k8s.io/component-helpe
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from kcm_cli.api.core import Taint
 from kcm_cli.component.clock import Clock
@@ -57,6 +58,16 @@ class Agent:
         self.addresses = Addresses(network, shape.spare_network(self.number))
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What simulated nodes act with."""
+
+    client: Client
+    events: Events
+    clock: Clock
+    rng: random.Random
+
+
 class Agents:
     """All simulated kubelets, as nodes. ``changed`` is called for a node that came up, failed or recovered.
 
@@ -65,11 +76,8 @@ class Agents:
 
     def __init__(
         self,
-        client: Client,
+        means: Means,
         nodes: Informer[SimulatedNode],
-        events: Events,
-        clock: Clock,
-        rng: random.Random,
         changed: Callable[[str], None],
         heartbeat_s: float = HEARTBEAT_S,
         *,
@@ -77,14 +85,12 @@ class Agents:
     ) -> None:
         self._heartbeat_s = heartbeat_s
         self._ranged = ranged
-        self._client = client
+        self._client, self._events = means.client, means.events
+        self._clock, self._rng = means.clock, means.rng
         self._nodes = nodes
-        self._events = events
-        self._clock = clock
-        self._rng = rng
         self._changed = changed
         self._agents: dict[str, Agent] = {}
-        self._queue = WorkQueue("nodes", clock)
+        self._queue = WorkQueue("nodes", self._clock)
         nodes.listen(on_add=self._seen, on_update=lambda _, node: self._seen(node), on_delete=self._gone)
 
     def alive(self, name: str) -> Agent | None:

@@ -30,7 +30,7 @@ from kcm_cli.sandbox.nodes.resizing import Pending, differs, with_granted
 from kcm_cli.sandbox.nodes.restore import restore
 from kcm_cli.sandbox.nodes.rules import Rules
 from kcm_cli.sandbox.nodes.script import PodScript, Role
-from kcm_cli.sandbox.nodes.status import Place, rejected, render
+from kcm_cli.sandbox.nodes.status import Known, Place, rejected, render
 from kcm_cli.sandbox.nodes.telling import notices
 from kcm_cli.sandbox.views import (
     BY_NODE,
@@ -319,7 +319,9 @@ class Kubelets:
 
     async def _report(self, pod: SimulatedPod, life: Life, now: float) -> None:
         shown = with_granted(pod, life.granted)
-        status, conditions = render(shown, life.script, life.state, life.place, now, life.conditions, life.pending)
+        status, conditions = render(
+            shown, life.script, life.state, life.place, now, Known(life.conditions, life.pending)
+        )
         if status == life.reported and not _contradicted(pod, life):
             return
         answer = await self._write(pod, _without_rest(status, life.reported or {}))

@@ -1,15 +1,11 @@
 """The simulated nodes of a sandbox: one entry point for all of them."""
 
 import asyncio
-import random
 
-from kcm_cli.component.clock import Clock
-from kcm_cli.rest.client import Client
 from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.runtime.informers import Informers
-from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes import HEARTBEAT_S, commands, shape
-from kcm_cli.sandbox.nodes.agents import Agents
+from kcm_cli.sandbox.nodes.agents import Agents, Means
 from kcm_cli.sandbox.nodes.kubelet import Kubelets, Ruled
 from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.nodes.obstacles import Obstacles
@@ -22,21 +18,19 @@ class Nodes:
 
     def __init__(
         self,
-        client: Client,
+        means: Means,
         informers: Informers,
-        events: Events,
-        clock: Clock,
-        rng: random.Random,
         heartbeat_s: float = HEARTBEAT_S,
         *,
         ranged: bool = True,
     ) -> None:
         """ranged: nodes bring their pod addresses along."""
+        client, clock = means.client, means.clock
         self._client = client
         self._ranged = ranged
         self._informer = informers.get(NODES)
-        self._kubelets = Kubelets(client, informers.get(PODS), self._informer, events, clock)
-        self._agents = Agents(client, self._informer, events, clock, rng, self._changed, heartbeat_s, ranged=ranged)
+        self._kubelets = Kubelets(client, informers.get(PODS), self._informer, means.events, clock)
+        self._agents = Agents(means, self._informer, self._changed, heartbeat_s, ranged=ranged)
         self._kubelets.agents = self._agents
         self.rules = Rules(informers.get(CONFIG_MAP_KEYS), self._kubelets.rules_changed)
         self._kubelets.behaviour = Ruled(self.rules)

@@ -29,16 +29,23 @@ class Place:
     host_ip: str
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a pod from before: the conditions reported, and what it waits for."""
+
+    conditions: Sequence[Condition | Reported] = ()
+    pending: Pending | None = None
+
+
 def render(
     pod: SimulatedPod,
     script: PodScript,
     state: PodState,
     place: Place,
     now: float,
-    old: Sequence[Condition | Reported],
-    pending: Pending | None = None,
+    known: Known,
 ) -> tuple[Doc, tuple[Reported, ...]]:
-    """The status to report at ``now``, and its conditions; ``old`` are those reported before."""
+    """The status to report at ``now``, and its conditions."""
     done = finished(script, state)
     initial = initialized(script, state, now)
     spec = pod.spec
@@ -48,7 +55,9 @@ def render(
         for container, current in zip(script.containers, state.containers, strict=True)
     ]
     phase = _phase(script, state, now, done=done)
-    conditions = kubelet_conditions(pod, reports, phase, sandbox=_has_sandbox(state, done), old=old, now=now)
+    conditions = kubelet_conditions(
+        pod, reports, phase, sandbox=_has_sandbox(state, done), old=known.conditions, now=now
+    )
     inits, regular = len(spec.init_containers), len(spec.init_containers) + len(spec.containers)
     doc: Doc = {
         "observedGeneration": pod.metadata.generation,
@@ -56,7 +65,7 @@ def render(
         "startTime": instant(state.accepted_at),
         "hostIP": place.host_ip,
         "hostIPs": [{"ip": place.host_ip}],
-        "conditions": [*_pending(pod, pending, done), *(condition.doc() for condition in conditions)],
+        "conditions": [*_pending(pod, known.pending, done), *(condition.doc() for condition in conditions)],
         "containerStatuses": _by_name(reports[inits:regular]),
     }
     if inits:

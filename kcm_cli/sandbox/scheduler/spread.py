@@ -84,7 +84,7 @@ def spread_scores(info: PodInfo, state: ClusterState, feasible: Sequence[NodeInf
     ignored = {n.name for n in feasible if own and not _labelled(n, constraints)}
     raw: dict[str, float] = {node.name: 0.0 for node in feasible if node.name not in ignored}
     for constraint in constraints:
-        _add_scores(raw, info, state, feasible, constraints, constraint, own=own)
+        _add_scores(raw, info, state, feasible, constraints if own else (), constraint)
     return _normalized({name: round_half_up(score) for name, score in raw.items()}, ignored)
 
 
@@ -93,10 +93,8 @@ def _add_scores(
     info: PodInfo,
     state: ClusterState,
     feasible: Sequence[NodeInfo],
-    constraints: Sequence[_Constraint],
+    required: Sequence[_Constraint],
     constraint: _Constraint,
-    *,
-    own: bool,
 ) -> None:
     key = constraint.key
     scored = [node for node in feasible if node.name in raw]
@@ -111,7 +109,7 @@ def _add_scores(
     counts = dict.fromkeys(domains, 0)
     for node in state.all():
         value = node.labels.get(key)
-        if value not in counts or (own and not _labelled(node, constraints)):
+        if value not in counts or not _labelled(node, required):
             continue
         if constraint.includes(info, node):
             counts[value] += constraint.counts.get(node.name, 0)

@@ -17,7 +17,7 @@ from kcm_cli.component.metrics import Registry
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, TransportError
-from kcm_cli.runtime.informer import CHUNK, Informer
+from kcm_cli.runtime.informer import CHUNK, Informer, InformerOptions
 from kcm_cli.runtime.object_errors import ObjectErrors
 
 JSON = {"content-type": "application/json"}
@@ -137,7 +137,8 @@ def follow(
     async def main() -> Seen:
         clock = LoopClock()
         client = Client(server, limiter=Unlimited(), user_agent="test", clock=clock)
-        informer = Informer(PODS, client, clock, random.Random(1), None, errors)
+        options = InformerOptions(errors or ObjectErrors())
+        informer = Informer(PODS, client, clock, random.Random(1), None, options)
         told: list[str] = []
 
         def fail(obj: Pod) -> None:

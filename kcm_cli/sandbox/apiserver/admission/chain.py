@@ -28,7 +28,6 @@ from kcm_cli.sandbox.apiserver.admission.pod_security.admission import (
 from kcm_cli.sandbox.apiserver.admission.quota.admission import ResourceQuotas
 from kcm_cli.sandbox.apiserver.admission.service_account import ServiceAccounts
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
-from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.security.bindings import GROUP as RBAC
 from kcm_cli.sandbox.apiserver.security.escalation import EscalationGuard
 from kcm_cli.sandbox.apiserver.store import Store
@@ -98,11 +97,11 @@ class Admission:
         store: Store,
         clock: Clock,
         rng: random.Random,
-        authorizer: Authorizer,
         status: OwnStatus,
         users: UserDefined,
         disabled: Collection[str] = (),
     ) -> None:
+        authorizer = users.authorizer
         self._lifecycle = NamespaceLifecycle(store)
         self._limits = LimitRanger(store)
         self._accounts = ServiceAccounts(store, clock, rng)

@@ -1,5 +1,6 @@
 """What the registry asks of this package: patches, and who owns which field."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
@@ -12,6 +13,15 @@ from kcm_cli.sandbox.apiserver.schema import Schemas, Target, target_of
 from kcm_cli.sandbox.apiserver.schema.bodies import WARN
 from kcm_cli.sandbox.apiserver.schema.decode import Normalizers
 from kcm_cli.sandbox.apiserver.types import ResourceInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A configuration that a field manager applies. ``force``: it takes fields from other managers."""
+
+    doc: Doc
+    manager: str
+    force: bool = False
 
 
 class Patching:
@@ -67,9 +77,7 @@ class Patching:
         resource: ResourceInfo,
         subresource: str,
         live: Doc | None,
-        applied: Doc,
-        manager: str,
-        force: bool,
+        applied: Applied,
         now: datetime,
     ) -> Doc:
         """The live object (None: none yet) with the configuration applied, normalised, managedFields set.
@@ -79,9 +87,9 @@ class Patching:
         does.
         """
         place = self._place(resource, subresource)
-        doc, managed = self._server_side.apply(place, live, applied, manager, force=force, now=now)
+        doc, managed = self._server_side.apply(place, live, applied.doc, applied.manager, force=applied.force, now=now)
         fresh = cast("Doc", patches.copy(doc))
-        fresh = self._schemas.finish_applied(target_of(resource), fresh, described(applied))
+        fresh = self._schemas.finish_applied(target_of(resource), fresh, described(applied.doc))
         if managed:
             cast("Doc", fresh["metadata"])["managedFields"] = managed
         return fresh

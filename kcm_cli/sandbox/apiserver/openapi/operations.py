@@ -304,7 +304,7 @@ def _subresource(sub: Subresource, names: Names, parent: Kind, path: str, defini
     own = sub.kind != parent.kind
     kind = Kind(sub.group or parent.group, sub.version or parent.version, sub.kind) if own else parent
     path = f"{path}/{sub.name}"
-    suffix = sub.name[:1].upper() + sub.name[1:]
+    suffix = _capitalized(sub.name)
     if sub.name in _CONNECTED:
         yield from _connections(sub, names, kind, path, suffix)
         return
@@ -316,14 +316,17 @@ def _subresource(sub: Subresource, names: Names, parent: Kind, path: str, defini
         )  # fmt: skip
         return
     for verb in sorted(sub.verbs):
-        operation = _sub_operation(verb, sub, names, kind, path, suffix, body)
+        operation = _sub_operation(verb, sub, names, kind, path, body)
         if operation is not None:
             yield operation
 
 
-def _sub_operation(
-    verb: str, sub: Subresource, names: Names, kind: Kind, path: str, suffix: str, body: str
-) -> Operation | None:
+def _capitalized(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def _sub_operation(verb: str, sub: Subresource, names: Names, kind: Kind, path: str, body: str) -> Operation | None:
+    suffix = _capitalized(sub.name)
     said = f"{sub.name} of {names.kind}"
     match verb:
         case "get":

@@ -7,6 +7,7 @@ import asyncio
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.apply.patching import Applied
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.next_tick import NextTick
 from kcm_cli.sandbox.apiserver.store import Event, Stored
@@ -52,7 +53,7 @@ class FlowSchemaStatus:
         wanted: Tree = {"apiVersion": served.info.api_version, "kind": served.info.kind, "metadata": {"name": name}}
         wanted["status"] = {"conditions": [condition]}
         live = current.copy()
-        doc = core.patching.apply(served.info, "status", live, wanted, _MANAGER, True, core.clock.now())
+        doc = core.patching.apply(served.info, "status", live, Applied(wanted, _MANAGER, force=True), core.clock.now())
         core.store.update(FLOW_SCHEMAS, "", name, doc)
 
     def _condition(self, current: Stored) -> Tree:

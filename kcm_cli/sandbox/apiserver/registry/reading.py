@@ -147,15 +147,15 @@ def select(core: Core, call: Call, options: ListOptions) -> tuple[Sequence[Store
             found = store.get(call.hub.storage, namespace, chosen.name)
             items = [found] if found is not None and chosen.matches(found) else []
             return items, Page(str(store.revision))
-        return _paged(core, call, chosen, namespace, start, at, limit)
+        return _paged(core, call, chosen, namespace, (start, at), limit)
     except Compacted as error:
         raise _expired(options, start, prefix) from error
 
 
 def _paged(
-    core: Core, call: Call, chosen: Selection, namespace: str, start: str, at: int | None, limit: int
+    core: Core, call: Call, chosen: Selection, namespace: str, position: tuple[str, int | None], limit: int
 ) -> tuple[list[Stored], Page]:
-    store, gvr = core.store, call.hub.storage
+    store, gvr, (start, at) = core.store, call.hub.storage, position
     revision = store.revision if at is None else at
     scan = store.scan(gvr, namespace, start=start, at=at)
     if limit <= 0:

@@ -11,6 +11,7 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply import scale_owners
+from kcm_cli.sandbox.apiserver.apply.patching import Applied
 from kcm_cli.sandbox.apiserver.refusals import conflict, internal, invalid_kind
 from kcm_cli.sandbox.apiserver.registry import objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -89,7 +90,8 @@ class Scaling:
             if call.resource.custom:
                 raise _unapplicable(call, current)
             now = core.clock.now()
-            scale: Tree = core.patching.apply(_SCALES, SCALE, current, applied, options.manager, options.force, now)
+            wanted = Applied(applied, options.manager, options.force)
+            scale: Tree = core.patching.apply(_SCALES, SCALE, current, wanted, now)
             return self._same(call, scale)
 
         return await self._write(call, options, make)

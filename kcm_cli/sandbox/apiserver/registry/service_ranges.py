@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.times import format_time
+from kcm_cli.sandbox.apiserver.apply.patching import Applied
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.own_objects import create
 from kcm_cli.sandbox.apiserver.security.bootstrap import service_cidr
@@ -48,7 +49,7 @@ class DefaultRange:
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(now), "message": _MESSAGE}
         wanted: Tree = {"apiVersion": served.info.api_version, "kind": served.info.kind, "metadata": {"name": _NAME}}
         wanted["status"] = {"conditions": [ready]}
-        doc = core.patching.apply(served.info, "status", current.copy(), wanted, _MANAGER, True, now)
+        doc = core.patching.apply(served.info, "status", current.copy(), Applied(wanted, _MANAGER, force=True), now)
         core.store.update(SERVICE_CIDRS, "", _NAME, doc)
 
 

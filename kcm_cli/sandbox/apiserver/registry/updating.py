@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
+from kcm_cli.sandbox.apiserver.apply.patching import Applied
 from kcm_cli.sandbox.apiserver.refusals import invalid_kind, plain
 from kcm_cli.sandbox.apiserver.registry import device_access, objects, refusals
 from kcm_cli.sandbox.apiserver.registry.call import Call
@@ -108,9 +109,8 @@ class Updater:
         def produce(current: Stored | None) -> Tree:
             live = None if current is None else self._core.from_storage(call.served, current.copy())
             now = core.clock.now()
-            doc: Tree = core.patching.apply(
-                resource, call.subresource, live, applied, options.manager, options.force, now
-            )
+            wanted = Applied(applied, options.manager, options.force)
+            doc: Tree = core.patching.apply(resource, call.subresource, live, wanted, now)
             self._core.default(resource, doc)
             if current is None and doc["metadata"].get("uid"):
                 why = f"uid mismatch: the provided object specified uid {doc['metadata']['uid']}"

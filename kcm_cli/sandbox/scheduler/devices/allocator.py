@@ -200,19 +200,15 @@ class _Run:
         if len(self._given[claim]) + wish.count - number > RESULTS_MAX:
             raise _TooMany
         if wish.all is not None:
-            return self._try(claim, request, wish, number, 0, wish.all[number], must=True)
+            return self._try(claim, request, wish, number, 0, wish.all[number])
         for place in range(start, len(self._candidates)):
             candidate = self._candidates[place]
-            if self._may_have(claim, wish, candidate) and self._try(
-                claim, request, wish, number, place + 1, candidate, must=False
-            ):
+            if self._may_have(claim, wish, candidate) and self._try(claim, request, wish, number, place + 1, candidate):
                 return True
         return False
 
-    def _try(
-        self, claim: int, request: int, wish: Wish, number: int, following: int, candidate: Candidate, *, must: bool
-    ) -> bool:
-        undo = self._take(claim, wish, candidate, must=must)
+    def _try(self, claim: int, request: int, wish: Wish, number: int, following: int, candidate: Candidate) -> bool:
+        undo = self._take(claim, wish, candidate, must=wish.all is not None)
         if undo is None:
             return False
         done = False

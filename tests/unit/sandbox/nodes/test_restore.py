@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from kcm_cli.machinery import codec
 from kcm_cli.sandbox.nodes import machine, script
 from kcm_cli.sandbox.nodes.restore import restore
-from kcm_cli.sandbox.nodes.status import Place, render
+from kcm_cli.sandbox.nodes.status import Known, Place, render
 from kcm_cli.sandbox.views import PODS
 
 EPOCH = 1_800_000_000.0
@@ -42,10 +42,10 @@ def test_the_status_after_a_restart_is_the_status_before_it(policy: str, annotat
     played = script.read(pod)
     now = EPOCH + age_s
     state = machine.advance(played, machine.accept(played, EPOCH), now)
-    status, _ = render(pod, played, state, PLACE, now, ())
+    status, _ = render(pod, played, state, PLACE, now, Known())
     again = PODS.decode(codec.encode({**doc, "status": status}))
     restored = machine.advance(played, restore(again, played, now), now)
-    restored_status, _ = render(again, played, restored, PLACE, now, again.status.conditions)
+    restored_status, _ = render(again, played, restored, PLACE, now, Known(again.status.conditions))
     # the reason why a container waits counts down with its backoff, which the status does not tell exactly
     assert _without_messages(restored_status) == _without_messages(status)
 

@@ -23,6 +23,7 @@ class UserDefined:
     def __init__(
         self, store: Store, reviewer: Reviewer, authorizer: Authorizer, catalog: Catalog, schemas: Schemas
     ) -> None:
+        self.authorizer = authorizer
         versions = Versions(catalog)
         self._mutating_policies = MutatingPolicies(store, authorizer, catalog, versions, schemas)
         self._mutating_webhooks = MutatingWebhooks(Webhooks(store, versions, authorizer, MUTATING), reviewer, schemas)

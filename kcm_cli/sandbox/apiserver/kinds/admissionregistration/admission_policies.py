@@ -4,6 +4,7 @@ Source: pkg/apis/admissionregistration/validation/validation.go#ValidateValidati
 #ValidateMutatingAdmissionPolicy.
 """
 
+from kcm_cli.api.policy_expressions import environment
 from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import admission_rules, common
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
@@ -91,7 +92,9 @@ def validate_variables(spec: Tree) -> list[FieldError]:
             found.append(errors.invalid(f"{path}.name", name, "must be a valid CEL identifier"))
         if text.strip():
             known = common.variable_types((spec.get("variables") or [])[:index], params=params)
-            found += common.validate_expression(text, f"{path}.expression", (), params=params, variables=known or {})
+            found += common.validate_expression(
+                text, f"{path}.expression", (), environment(params=params, variables=known or {})
+            )
         else:
             found.append(errors.required(f"{path}.expression", "expression is not specified"))
     return found

@@ -3,6 +3,7 @@
 Source: pkg/apis/admissionregistration/validation/validation.go.
 """
 
+from kcm_cli.api.policy_expressions import environment
 from kcm_cli.machinery import names
 from kcm_cli.machinery.cel.types import BOOL
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import common
@@ -89,7 +90,7 @@ def validate_conditions(conditions: list[Tree], path: str, *, params: bool = Fal
         place = f"{path}[{index}]"
         if text:
             where = f"{place}.expression"
-            found += common.validate_expression(text, where, [BOOL], params=params)
+            found += common.validate_expression(text, where, [BOOL], environment(params=params))
         else:
             found.append(errors.required(f"{place}.expression"))
         if not name:

@@ -32,14 +32,9 @@ def validate_expression(
     text: str,
     path: str,
     returns: Sequence[cel.Type],
-    *,
-    params: bool,
-    authorizer: bool = True,
-    patches: bool = False,
-    variables: Variables = None,
+    known: cel.Environment,
 ) -> list[FieldError]:
-    """An expression that must evaluate to one of these types (none: to anything)."""
-    known = environment(params=params, authorizer=authorizer, patches=patches, variables=variables)
+    """An expression that must evaluate to one of these types (none: to anything). known: see ``environment``."""
     why = problem(text, known, returns)
     return [errors.invalid(path, text, why)] if why else []
 

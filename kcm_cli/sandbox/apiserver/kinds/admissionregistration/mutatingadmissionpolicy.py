@@ -4,7 +4,7 @@ Source: pkg/apis/admissionregistration/v1/defaults.go, pkg/apis/admissionregistr
 pkg/registry/admissionregistration/mutatingadmissionpolicy/strategy.go, pkg/printers/internalversion/printers.go.
 """
 
-from kcm_cli.api.policy_expressions import OBJECT, PATCH
+from kcm_cli.api.policy_expressions import OBJECT, PATCH, environment
 from kcm_cli.machinery.cel.types import list_of
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import common
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration.admission_policies import (
@@ -61,7 +61,7 @@ def _mutation(mutation: Tree, params: bool, variables: Variables, path: str) -> 
         text, place = patch.get("expression", "").strip(), f"{path}.{wanted}.expression"
         if text:
             found += common.validate_expression(
-                text, place, [_RESULTS[wanted]], params=params, patches=True, variables=variables
+                text, place, [_RESULTS[wanted]], environment(params=params, patches=True, variables=variables)
             )
         else:
             found.append(errors.required(place))

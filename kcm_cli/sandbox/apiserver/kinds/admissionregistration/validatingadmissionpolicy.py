@@ -6,6 +6,7 @@ pkg/registry/admissionregistration/validatingadmissionpolicy/strategy.go, pkg/pr
 
 import re
 
+from kcm_cli.api.policy_expressions import environment
 from kcm_cli.machinery.cel.types import BOOL, NULL, STRING
 from kcm_cli.sandbox.apiserver.apply.resets import SPEC_AND_METADATA
 from kcm_cli.sandbox.apiserver.kinds.admissionregistration import common
@@ -67,13 +68,16 @@ def _validation(item: Tree, params: bool, variables: Variables, path: str) -> li
     found: list[FieldError] = []
     if text.strip():
         place = f"{path}.expression"
-        found += common.validate_expression(text, place, [BOOL], params=params, variables=variables)
+        found += common.validate_expression(text, place, [BOOL], environment(params=params, variables=variables))
     else:
         found.append(errors.required(f"{path}.expression", "expression is not specified"))
     computed = item.get("messageExpression", "")
     if computed.strip():
         found += common.validate_expression(
-            computed, f"{path}.messageExpression", [STRING], params=params, authorizer=False, variables=variables
+            computed,
+            f"{path}.messageExpression",
+            [STRING],
+            environment(params=params, authorizer=False, variables=variables),
         )
     elif computed:
         detail = "must be non-empty if specified"
@@ -99,7 +103,7 @@ def _annotation(item: Tree, name: str, params: bool, variables: Variables, path:
     if len(text.encode()) > _VALUE_MAX:
         return [*found, errors.required(place, f"must not exceed {_VALUE_MAX} bytes in length")]
     returns = (STRING, NULL)
-    return found + common.validate_expression(text, place, returns, params=params, variables=variables)
+    return found + common.validate_expression(text, place, returns, environment(params=params, variables=variables))
 
 
 def validate_status(new: Tree, old: Tree) -> list[FieldError]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.sandbox.apiserver.apply import fieldset
-from kcm_cli.sandbox.apiserver.apply.patching import Patching
+from kcm_cli.sandbox.apiserver.apply.patching import Applied, Patching
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
@@ -39,7 +39,7 @@ class Live:
         full = {"apiVersion": self.resource.api_version, "kind": self.resource.kind}
         full = {**full, "metadata": {"name": "x"}, **copy.deepcopy(config)}
         before = copy.deepcopy(self.doc)
-        doc = self.patching.apply(self.resource, subresource, self.doc, full, manager, force, now)
+        doc = self.patching.apply(self.resource, subresource, self.doc, Applied(full, manager, force), now)
         assert self.doc == before, "the live object is not changed"
         doc["metadata"]["uid"] = "u"
         if self.doc is not None:
