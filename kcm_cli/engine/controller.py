@@ -245,22 +245,23 @@ class _Binding:
             self._own(declared.main.resource, owned)
 
     def _watch(self, watch: Watch) -> None:
-        on = partial(self._on, watch.part or self.declared.part, watch.after)
+        part, put = (watch.part or self.declared.part)(self.made), self._put(watch.after)
         changed = watch.changed or watch.keys
-        on_add, on_delete = on(watch.added or changed), on(watch.deleted or watch.keys)
-        on_update = _of_new(on(changed)) if watch.updated is None else on(watch.updated)
-        on_unknown_delete = on(watch.unknown_deleted)
+        mappers = (watch.added or changed, watch.deleted or watch.keys, watch.unknown_deleted)
+        on_add, on_delete, on_unknown_delete = (_of_one(mapper, part, put) for mapper in mappers)
+        on_update = _of_both(watch.updated, part, put) or _of_new(changed, part, put)
         if any(one is not None for one in (on_add, on_update, on_delete, on_unknown_delete)):
             self.context.cache(watch.resource).listen(
                 on_add=on_add, on_update=on_update, on_delete=on_delete, on_unknown_delete=on_unknown_delete
             )
 
     def _own(self, owner: Resource[Any], owned: Owns) -> None:
-        owners, part, updated = self.context.cache(owner).store, self.declared.part(self.made), owned.updated
+        owners, part, put = self.context.cache(owner).store, self.declared.part(self.made), self._put()
+        updated = owned.updated
 
         def changed(obj: Object, old: Object, new: Object) -> None:
             if updated is not None:
-                self._add(updated(part, obj, old, new))
+                put(updated(part, obj, old, new))
 
         dependents: Dependents[Any, Any] = Dependents(
             owner.kind,
@@ -272,38 +273,34 @@ class _Binding:
         )
         dependents.listen(self.context.cache(owned.resource))
 
-    def _on(
-        self,
-        part_of: Callable[[Any], Any],
-        after: Callable[[ControllerContext], float] | None,
-        mapper: Callable[..., Keys] | None,
-    ) -> Callable[..., None] | None:
-        if mapper is None:
-            return None
-        queue, add, part = self.queue, self._add, part_of(self.made)
-        if after is not None:
-            delay_s = after(self.context)
+    def _put(self, after: Callable[[ControllerContext], float] | None = None) -> Callable[[Keys], None]:
+        """Queues keys: at once, or after the delay of their watch or their own."""
+        queue, delay_s = self.queue, after(self.context) if after is not None else 0.0
 
-            def add_after(*objects: Object) -> None:
-                for key in mapper(part, *objects):
-                    queue.add_after(str(key), delay_s)
+        def put(keys: Keys) -> None:
+            for key in keys:
+                if isinstance(key, After):
+                    queue.add_after(key.key, key.delay_s)
+                elif delay_s > 0:
+                    queue.add_after(key, delay_s)
+                else:
+                    queue.add(key)
 
-            return add_after
-        if mapper is own_key:
-            return lambda obj: queue.add(obj.key)
-        return lambda *objects: add(mapper(part, *objects))
-
-    def _add(self, keys: Keys) -> None:
-        queue = self.queue
-        for key in keys:
-            if isinstance(key, After):
-                queue.add_after(key.key, key.delay_s)
-            else:
-                queue.add(key)
+        return put
 
 
-def _of_new(on: Callable[..., None] | None) -> Callable[[Any, Any], None] | None:
-    return None if on is None else lambda old, new: on(new)
+def _of_one(mapper: Mapper | None, part: object, put: Callable[[Keys], None]) -> Callable[[Any], None] | None:
+    return None if mapper is None else lambda obj: put(mapper(part, obj))
+
+
+def _of_new(mapper: Mapper | None, part: object, put: Callable[[Keys], None]) -> Callable[[Any, Any], None] | None:
+    return None if mapper is None else lambda old, new: put(mapper(part, new))
+
+
+def _of_both(
+    mapper: UpdateMapper | None, part: object, put: Callable[[Keys], None]
+) -> Callable[[Any, Any], None] | None:
+    return None if mapper is None else lambda old, new: put(mapper(part, old, new))
 
 
 @dataclass(frozen=True, slots=True)
