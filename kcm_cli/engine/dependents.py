@@ -73,10 +73,6 @@ class Dependents(Generic[Owner, Child]):
     def listen(self, children: Informer[Child]) -> None:
         children.listen(on_add=self._added, on_update=self._updated, on_delete=self._deleted)
 
-    def owner_of(self, child: Object) -> Owner | None:
-        """See ``living_owner``."""
-        return living_owner(self._kind, self._owners, child)
-
     def _resolve(self, namespace: str, ref: OwnerReference | None) -> Owner | None:
         return _resolve(self._kind, self._owners, namespace, ref)
 
@@ -117,7 +113,7 @@ class Dependents(Generic[Owner, Child]):
             self._orphan(new)
 
     def _deleted(self, child: Child) -> None:
-        owner = self.owner_of(child)
+        owner = living_owner(self._kind, self._owners, child)
         if owner is not None:
             if self._expectations is not None:
                 self._expectations.deletion_observed(owner.key, child.key)

@@ -72,8 +72,4 @@ class Descriptor:
 
     def build(self, context: "ControllerContext") -> "Runnable | None":
         """Import and make it; None where it has nothing to do. Raises StartError."""
-        module = import_module(self.location)
-        if hasattr(module, "build"):
-            made: Runnable | None = module.build(context)
-            return made
         return self.load().build(context)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.engine.context import ControllerContext, Runnable
+from kcm_cli.engine.context import Runnable
 from kcm_cli.engine.worker import until_synced
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.informer import AnyInformer, Informer
+from kcm_cli.runtime.informer import AnyInformer
 
 T = TypeVar("T", bound=Object)
 
@@ -87,24 +87,3 @@ async def for_each(name: str, objects: Iterable[T], step: Callable[[T], Awaitabl
     async with asyncio.TaskGroup() as group:
         for _ in range(workers):
             group.create_task(work())
-
-
-def every(period_s: float, step: Callable[[], Awaitable[None]], context: ControllerContext) -> Loop:
-    """A pass every so many seconds, the first one after the first of them."""
-    return Loop(name=context.name, clock=context.clock, step=step, pause_s=lambda: period_s, delay_s=period_s)
-
-
-def with_resync(
-    worker: Runnable,
-    informer: Informer[T],
-    period_s: float,
-    changed: Callable[[T], None],
-    context: ControllerContext,
-) -> Runnable:
-    """The worker, and every ``period_s`` each cached object given to ``changed`` again. 0: no resync."""
-
-    async def again() -> None:
-        for obj in informer.store.list():
-            changed(obj)
-
-    return worker if period_s <= 0 else Together((worker, every(period_s, again, context)))
