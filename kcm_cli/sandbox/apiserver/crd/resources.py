@@ -49,19 +49,17 @@ class CustomResources:
     def serve(self, definitions: list[Definition]) -> None:
         """Serve the established ones of these definitions, and nothing else."""
         kept = self._kept
-        wanted = [definition.state for definition in definitions if definition.established]
-        if wanted == list(kept):
+        wanted = {definition.state: definition for definition in definitions if definition.established}
+        if list(wanted) == list(kept):
             return
         self._kept = {}
         self._former |= self._kinds
         self._kinds = {}
         every: list[Served] = []
         versions: dict[str, set[str]] = {}
-        for definition in definitions:
-            if not definition.established:
-                continue
-            made = kept.get(definition.state) or self._make(definition)
-            self._kept[definition.state] = made
+        for state, definition in wanted.items():
+            made = kept.get(state) or self._make(definition)
+            self._kept[state] = made
             every += made[0]
             self._kinds |= made[1]
             versions.setdefault(definition.group, set()).update(version.name for version in definition.served)

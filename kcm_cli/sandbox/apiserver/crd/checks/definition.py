@@ -216,13 +216,17 @@ def _versions(spec: Spec, rules: _Rules) -> Iterator[FieldError]:
         if wrong := names.dns1035_label(version.name):
             yield invalid(f"{path}.name", version.name, ",".join(wrong))
         yield from _version(spec, version, path, rules)
-    shown = FieldError("FieldValueInvalid", "spec.versions", f"Invalid value: {shown_go(go_versions(spec))}")
     if len(set(known)) != len(known):
-        yield replace(shown, message=f"{shown.message}: must contain unique version names")
+        yield _shown(spec, "must contain unique version names")
     if sum(1 for version in spec.versions if version.own.get("storage")) != 1:
-        yield replace(shown, message=f"{shown.message}: must have exactly one version marked as storage version")
+        yield _shown(spec, "must have exactly one version marked as storage version")
     if spec.versions and (wrong := names.dns1035_label(known[0])):
         yield invalid("spec.version", known[0], ",".join(wrong))
+
+
+def _shown(spec: Spec, detail: str) -> FieldError:
+    """An error that shows all versions, which takes as long as checking them."""
+    return FieldError("FieldValueInvalid", "spec.versions", f"Invalid value: {shown_go(go_versions(spec))}: {detail}")
 
 
 def _version(spec: Spec, version: Version, path: str, rules: _Rules) -> Iterator[FieldError]:
