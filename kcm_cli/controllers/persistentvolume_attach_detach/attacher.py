@@ -12,7 +12,6 @@ from kcm_cli.api.storage import VOLUME_ATTACHMENTS, VolumeAttachment
 from kcm_cli.engine.controller import Keys
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.meta import number_of
 from kcm_cli.planning.volumes.attachable import AttachableVolume, attachment_name
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import RequestError
@@ -97,7 +96,7 @@ class Attacher:
 
     def _shows(self, version: int) -> bool:
         """Whether the cache has come as far as this."""
-        return number_of(self._attachments.last_version) >= version
+        return not self._attachments.progress.behind(version)
 
     async def _until(self, name: str, done: Callable[[VolumeAttachment | None], bool], timed_out: str) -> None:
         changed = asyncio.Event()

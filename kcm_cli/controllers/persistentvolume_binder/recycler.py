@@ -12,7 +12,7 @@ from kcm_cli.api.resource import GVR, Resource
 from kcm_cli.controllers.persistentvolume_binder.recycler_pod import RecyclerPod
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.writes import create as create_object
-from kcm_cli.machinery.meta import Object, number_of
+from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.actions import Create
 from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import RequestError
@@ -100,7 +100,7 @@ class Recycler:
                         return ""
                     if pod.status.phase == "Failed":
                         return pod.status.message or "pod failed, pod.Status.Message unknown"
-                elif number_of(self._pods.last_version) >= created.version:
+                elif not self._pods.progress.behind(created.version):
                     return "recycler pod was deleted"
                 await changed.wait()
         finally:
