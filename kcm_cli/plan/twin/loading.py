@@ -28,6 +28,7 @@ _COUNTED = {
     "count/configmaps": GVR("", "v1", "configmaps"),
     "count/secrets": GVR("", "v1", "secrets"),
 }
+_DEVICES = "resource.k8s.io"
 _ROOM = {"cpu": "100000", "memory": "1000Ti", "ephemeral-storage": "1000Ti", "pods": "100000"}
 
 
@@ -207,7 +208,40 @@ def _as(stored: GVR, read: GVR, data: bytes) -> bytes:
     """An object that was read in an older version, under the one that the twin keeps."""
     if not stored.version or stored.version == read.version:  # custom objects keep the version that they have
         return data
-    return codec.encode({**codec.decode_doc(data), "apiVersion": stored.group_version})
+    doc: Doc = {**codec.decode_doc(data), "apiVersion": stored.group_version}
+    if stored.group == _DEVICES and read.version == "v1beta1":
+        doc["spec"] = _devices(doc.get("spec"))
+    return codec.encode(doc)
+
+
+def _devices(spec: Any) -> Any:
+    """The spec of a claim, a template of one, or a slice, with requests and devices as later versions have them.
+
+    upstream: staging/src/k8s.io/api/resource/v1beta1/types.go
+    """
+    if not isinstance(spec, dict):
+        return spec
+    if isinstance(spec.get("spec"), dict):
+        return {**spec, "spec": _devices(spec["spec"])}
+    devices = spec.get("devices")
+    if isinstance(devices, dict) and isinstance(devices.get("requests"), list):
+        return {**spec, "devices": {**devices, "requests": [_request(one) for one in devices["requests"]]}}
+    if isinstance(devices, list):
+        return {**spec, "devices": [_device(one) for one in devices]}
+    return spec
+
+
+def _request(request: Any) -> Any:
+    if not isinstance(request, dict) or not request.get("deviceClassName"):
+        return request
+    kept = {key: value for key, value in request.items() if key in ("name", "firstAvailable")}
+    return {**kept, "exactly": {key: value for key, value in request.items() if key not in kept}}
+
+
+def _device(device: Any) -> Any:
+    if not isinstance(device, dict) or not isinstance(device.get("basic"), dict):
+        return device
+    return {**{key: value for key, value in device.items() if key != "basic"}, **device["basic"]}
 
 
 def _node(name: str, now: str) -> Doc:

@@ -87,3 +87,18 @@ def test_out_of_service(shown: Pod, host: Node | None, expected: bool) -> None:
 def test_unscheduled() -> None:
     pods = [pod("a", deleting=True, node=""), pod("b", node=""), pod("c", deleting=True)]
     assert [one.name for one in pods if plan.is_unscheduled(one)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "deleting", "fates"),
+    [
+        ("Running", False, ()),
+        ("Unknown", False, ()),
+        ("Succeeded", False, (plan.ENDED,)),
+        ("", False, (plan.ENDED,)),
+        ("Running", True, (plan.LEAVING,)),
+        ("Failed", True, (plan.ENDED, plan.LEAVING)),
+    ],
+)
+def test_only_pods_that_may_go_are_looked_at(phase: str, deleting: bool, fates: tuple[str, ...]) -> None:
+    assert plan.fates(pod("p", phase, deleting=deleting)) == fates
