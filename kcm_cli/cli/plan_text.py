@@ -1,8 +1,9 @@
 """The answer of ``kcm plan`` for people: lines and tables, coloured on terminals."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+import msgspec
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -14,6 +15,8 @@ from kcm_cli.plan.telling import clock, span
 
 _MOST = 40
 """Lines of a section; the JSON output has all."""
+_AGAIN = 3
+"""What happens more often than this is told once."""
 _SIGNS = {
     "created": ("+", "green"),
     "kept": ("+", "green"),
@@ -58,7 +61,7 @@ def _sections(answer: Answer) -> Iterator[RenderableType]:
     yield from _section("Check this first", list(_risks(answer)))
     if not answer.changes:
         yield from _audit(answer)
-    yield from _section("What happens", [_happening(one) for one in answer.timeline])
+    yield from _section("What happens", [_happening(one) for one in condensed(answer.timeline)])
     yield from _section("What is different in the end", list(_differences(answer)))
     yield from _nodes(answer)
     yield from _writes(answer)
@@ -139,6 +142,21 @@ def _problem(problem: Problem, answer: Answer) -> Text:
     return text
 
 
+def condensed(timeline: Sequence[Happening]) -> list[Happening]:
+    """What happens again and again, such as the runs of a CronJob, as one happening; the rest as it is."""
+    groups: dict[tuple[str, Object, str], list[Happening]] = {}
+    for one in timeline:
+        groups.setdefault((one.what, one.about, one.detail), []).append(one)
+    told: list[Happening] = []
+    for some in groups.values():
+        if len(some) <= _AGAIN:
+            told += some
+        else:
+            whole, until_s = sum(one.count for one in some), max(one.until_s for one in some)
+            told.append(msgspec.structs.replace(some[0], count=whole, until_s=until_s))
+    return sorted(told, key=lambda one: one.at_s)
+
+
 def _happening(one: Happening) -> Text:
     text = Text()
     text.append(f"{when(one)}  ", style="dim")
@@ -186,7 +204,8 @@ def told(one: Happening) -> str:
         )
     if one.what in _PODS:
         return f"{about}: {one.what}{f': {one.detail}' if one.detail else ''}"
-    return _OTHERS.get(one.what, "{about}: {detail}").format(about=about, detail=one.detail)
+    again = f" ({count} times)" if plural else ""
+    return f"{_OTHERS.get(one.what, '{about}: {detail}').format(about=about, detail=one.detail)}{again}"
 
 
 def _differences(answer: Answer) -> Iterator[Text]:
