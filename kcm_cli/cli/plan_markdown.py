@@ -16,7 +16,8 @@ def markdown(answer: Answer) -> str:
 
 def _lines(answer: Answer) -> Iterator[str]:
     fresh = [one for one in answer.problems if not one.already]
-    yield f"### {'❌' if fresh and answer.changes else '✅'} kcm plan: {_plain(verdict(answer))}"
+    sign = "❌" if fresh and answer.changes else "⚠️" if answer.assumed else "✅"
+    yield f"### {sign} kcm plan: {_plain(verdict(answer))}"
     yield ""
     yield _plain(headline(answer))
     yield ""

@@ -26,8 +26,8 @@ def _told(change: Change) -> str:
     match change:
         case Apply(doc=doc):
             metadata = doc.get("metadata")
-            name = metadata.get("name") if isinstance(metadata, dict) else ""
-            return f"apply {doc.get('kind')} {name}"
+            name, space = (metadata.get("name"), metadata.get("namespace")) if isinstance(metadata, dict) else ("", "")
+            return f"apply {doc.get('kind')} {f'{space}/{name}' if space else name}"
         case Drain(node=node):
             return f"drain node {node}"
         case FailNode(node=node):
