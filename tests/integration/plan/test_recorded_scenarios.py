@@ -4,10 +4,17 @@ import pytest
 
 from kcm_cli.plan import Options, load, plan
 from tests.plans.agreement import PLACE, Agreement, compare, recorded
-from tests.plans.scenarios import Scenario
+from tests.plans.scenarios import Scenario, Tree
+
+
+def runs_soon(doc: Tree) -> bool:
+    """Whether a CronJob goes on by itself."""
+    return doc["kind"] == "CronJob" and doc["spec"]["schedule"] == "* * * * *" and not doc["spec"].get("suspend")
+
 
 SCENARIOS = recorded()
-FEWEST = 40
+SETTLED = [one for one in SCENARIOS if not any(runs_soon(doc) for doc in one.setup)]
+FEWEST = 100
 LEAST = 0.98
 _found: dict[str, Agreement] = {}
 
@@ -39,7 +46,7 @@ def test_all_together_agree() -> None:
 
 
 @pytest.mark.xdist_group("plans")
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+@pytest.mark.parametrize("scenario", SETTLED, ids=lambda one: one.name)
 def test_what_the_go_manager_has_settled_stays_as_it_is(scenario: Scenario) -> None:
     """The takeover audit before each scenario. The recording cluster had more nodes, which ttl-controller counts."""
     answer = plan(load(PLACE / f"{scenario.name}.kcm"), (), Options(horizon_s=120.0))
