@@ -32,7 +32,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject, controller_of
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists, NotFound, ServerTimeout, Timeout
+from kcm_cli.rest.errors import AlreadyExists, ServerTimeout, Timeout
 from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.transport import RequestError, TransportError, Unreachable
 from kcm_cli.runtime.informer import AnyInformer
@@ -66,13 +66,14 @@ class _Lost:
 
 @dataclass(slots=True)
 class _Unseen:
-    """What the caches must show before a key is synced. ``waiting``: queues that a worker took it from meanwhile."""
+    """What the caches must show before a key is synced. ``waiting``: queues that a worker took it from meanwhile.
+    ``cancel``: the wait's end, from the first time that the key was asked for."""
 
     versions: dict[AnyInformer, int] = field(default_factory=dict)
     ends: dict[str, AnyInformer] = field(default_factory=dict)
-    lost: list[_Lost] = field(default_factory=list)
+    lost: dict[_Lost, None] = field(default_factory=dict)
     waiting: list[Queue] = field(default_factory=list)
-    cancel: Callable[[], None] = lambda: None
+    cancel: Callable[[], None] | None = None
 
     def informers(self) -> Iterator[AnyInformer]:
         yield from self.versions
@@ -129,17 +130,19 @@ class OwnWrites:
         unseen = self._unseen.get(key)
         if unseen is None:
             return True
+        if unseen.cancel is None:
+            unseen.cancel = self._clock.call_later(TIMEOUT_S, partial(self._give_up, key, unseen)).cancel
         while unseen.lost:
-            await self._look_up(key, unseen, unseen.lost[0])
-            del unseen.lost[0]
+            lost = next(iter(unseen.lost))
+            await self._look_up(key, lost)
+            unseen.lost.pop(lost, None)
         self._tidy(key, unseen)
-        if key not in self._unseen:
+        unseen = self._unseen.get(key)
+        if unseen is None:
             return True
         informer = next(unseen.informers())
         if self._skipped is not None:
             self._skipped(informer.resource.gvr.group, informer.resource.plural)
-        if not unseen.waiting:
-            unseen.cancel = self._clock.call_later(TIMEOUT_S, partial(self._give_up, key, unseen)).cancel
         if queue not in unseen.waiting:
             unseen.waiting.append(queue)
         return False
@@ -162,7 +165,7 @@ class OwnWrites:
         """A write to an object of this name failed."""
         informer = self._informers.get(_place(resource))
         if informer is not None and _may_have_taken_effect(error):
-            self._of(key).lost.append(_Lost(informer, namespace, name))
+            self._of(key).lost[_Lost(informer, namespace, name)] = None
 
     def not_created(
         self, key: str, resource: Resource[Any], namespace: str, body: Doc | bytes, error: RequestError
@@ -175,9 +178,12 @@ class OwnWrites:
         new = _metadata(body)
         if taken and (not new.name or informer.store.get(_key(namespace, new.name)) is not None):
             return
-        labels = ",".join(f"{name}={value}" for name, value in sorted((new.labels or {}).items()))
-        ref = controller_of(Object(metadata=new))
-        self._of(key).lost.append(_Lost(informer, namespace, new.name, labels, ref.uid if ref is not None else ""))
+        lost = _Lost(informer, namespace, new.name)
+        if not new.name:
+            labels = ",".join(f"{name}={value}" for name, value in sorted((new.labels or {}).items()))
+            ref = controller_of(Object(metadata=new))
+            lost = _Lost(informer, namespace, "", labels, ref.uid if ref is not None else "")
+        self._of(key).lost[lost] = None
 
     # -- inside
 
@@ -202,24 +208,26 @@ class OwnWrites:
             ends[held.uid] = informer
             informer.progress.at_end_of(held.uid, partial(self._ended, key, held.uid))
 
-    async def _look_up(self, key: str, unseen: _Unseen, lost: _Lost) -> None:
-        """Find out what the server has, so that the cache can be waited for. Raises RequestError."""
-        resource = lost.informer.resource.metadata_only
-        if not lost.name:
-            found = await list_readable(
-                self._client, resource, lost.namespace, label_selector=lost.labels, metadata_only=True
-            )
-            for made in found.items:
-                ref = controller_of(made)
-                if not lost.owner or (ref is not None and ref.uid == lost.owner):
-                    self._expect(key, lost.informer, made.version)
-            return
-        try:
-            there = await self._client.get(resource, lost.namespace, lost.name, metadata_only=True)
-        except NotFound:
+    async def _look_up(self, key: str, lost: _Lost) -> None:
+        """Find out what the server has, so that the cache can be waited for. Raises RequestError.
+
+        Lists, for that is what a controller may do with what it has a cache of: many roles of upstream's controllers
+        do not let them get it.
+        """
+        found = await list_readable(
+            self._client,
+            lost.informer.resource.metadata_only,
+            lost.namespace,
+            label_selector=lost.labels,
+            field_selector=f"metadata.name={lost.name}" if lost.name else "",
+            metadata_only=True,
+        )
+        for made in found.items:
+            ref = controller_of(made)
+            if not lost.owner or (ref is not None and ref.uid == lost.owner):
+                self._expect(key, lost.informer, made.version)
+        if lost.name and not (found.items or found.unknown):
             self._expect_end(key, lost.informer, _key(lost.namespace, lost.name), "")
-            return
-        self._expect(key, lost.informer, there.version)
 
     def _reached(self, key: str, informer: AnyInformer) -> None:
         unseen = self._unseen.get(key)
@@ -243,7 +251,8 @@ class OwnWrites:
             return
         if not unseen.lost:
             self._unseen.pop(key, None)
-        unseen.cancel()
+            if unseen.cancel is not None:
+                unseen.cancel()
         waiting, unseen.waiting = unseen.waiting, []
         for queue in waiting:
             queue.add(key)

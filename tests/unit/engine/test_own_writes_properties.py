@@ -66,12 +66,14 @@ class Server:
         return Response(200, {}, codec.encode(pod))
 
     def _read(self, request: Request) -> Response:
-        name = request.path.rpartition("/pods")[2].strip("/")
-        if name:
-            return Response(200, {}, codec.encode(self.pods[name])) if name in self.pods else _refusal(404, "NotFound")
-        self.lists += 1
-        wanted = dict(request.query).get("labelSelector", "").removeprefix("key=")
-        items = [pod for pod in self.pods.values() if wanted in ("", pod["metadata"]["labels"]["key"])]
+        query = dict(request.query)
+        name, wanted = (query.get(one, "").partition("=")[2] for one in ("fieldSelector", "labelSelector"))
+        self.lists += not name
+        items = [
+            pod
+            for pod in self.pods.values()
+            if wanted in ("", pod["metadata"]["labels"]["key"]) and name in ("", pod["metadata"]["name"])
+        ]
         body = {"kind": "PodList", "metadata": {"resourceVersion": str(self.version)}, "items": items}
         return Response(200, {}, codec.encode(body))
 
