@@ -6,6 +6,8 @@ caches show them:
 
 - a creation, update or patch: the cache must have come to its resource version;
 - a deletion: the cache must show that the object is being deleted, or no longer have it;
+- an update or patch that leaves an object which is being deleted without finalizers deletes it: the cache must no
+  longer have it (the answer is of the version before);
 - a write whose answer was lost, and a creation whose name is taken by what the cache does not show: what the server
   has is looked up first, and then waited for.
 
@@ -70,7 +72,8 @@ class _Unseen:
     ``cancel``: the wait's end, from the first time that the key was asked for."""
 
     versions: dict[AnyInformer, int] = field(default_factory=dict)
-    ends: dict[str, AnyInformer] = field(default_factory=dict)
+    ends: dict[tuple[str, bool], AnyInformer] = field(default_factory=dict)
+    """By uid, and whether the object must be gone altogether."""
     lost: dict[_Lost, None] = field(default_factory=dict)
     waiting: list[Queue] = field(default_factory=list)
     cancel: Callable[[], None] | None = None
@@ -154,6 +157,8 @@ class OwnWrites:
         informer = self._informers.get(_place(resource))
         if informer is not None and verb not in self._unheeded:
             self._expect(key, informer, obj.version)
+            if verb == UPDATE and _deleted_by_update(obj):
+                self._expect_end(key, informer, obj.key, obj.uid, removed=True)
 
     def deleted(self, key: str, resource: Resource[Any], namespace: str, name: str, uid: str) -> None:
         """A deletion was accepted; without a uid, that of the object which the cache has."""
@@ -199,14 +204,17 @@ class OwnWrites:
         if before is None:
             informer.progress.at(version, partial(self._reached, key, informer))
 
-    def _expect_end(self, key: str, informer: AnyInformer, obj_key: str, uid: str) -> None:
+    def _expect_end(
+        self, key: str, informer: AnyInformer, obj_key: str, uid: str, *, removed: bool = False
+    ) -> None:
         held = informer.store.get(obj_key)
-        if held is None or held.metadata.deletion_timestamp is not None or (uid and held.uid != uid):
+        if held is None or (uid and held.uid != uid) or (held.deleting and not removed):
             return
-        ends = self._of(key).ends
-        if held.uid not in ends:
-            ends[held.uid] = informer
-            informer.progress.at_end_of(held.uid, partial(self._ended, key, held.uid))
+        ends, end = self._of(key).ends, (held.uid, removed)
+        if end not in ends:
+            ends[end] = informer
+            at = informer.progress.at_removal_of if removed else informer.progress.at_end_of
+            at(held.uid, partial(self._ended, key, end))
 
     async def _look_up(self, key: str, lost: _Lost) -> None:
         """Find out what the server has, so that the cache can be waited for. Raises RequestError.
@@ -227,7 +235,7 @@ class OwnWrites:
             if not lost.owner or (ref is not None and ref.uid == lost.owner):
                 self._expect(key, lost.informer, made.version)
         if lost.name and not (found.items or found.unknown):
-            self._expect_end(key, lost.informer, _key(lost.namespace, lost.name), "")
+            self._expect_end(key, lost.informer, _key(lost.namespace, lost.name), "", removed=True)
 
     def _reached(self, key: str, informer: AnyInformer) -> None:
         unseen = self._unseen.get(key)
@@ -240,9 +248,9 @@ class OwnWrites:
         del unseen.versions[informer]
         self._tidy(key, unseen)
 
-    def _ended(self, key: str, uid: str) -> None:
+    def _ended(self, key: str, end: tuple[str, bool]) -> None:
         unseen = self._unseen.get(key)
-        if unseen is not None and unseen.ends.pop(uid, None) is not None:
+        if unseen is not None and unseen.ends.pop(end, None) is not None:
             self._tidy(key, unseen)
 
     def _tidy(self, key: str, unseen: _Unseen) -> None:
@@ -300,6 +308,12 @@ def _may_have_taken_effect(error: RequestError) -> bool:
     if isinstance(error, TransportError):
         return not isinstance(error, Unreachable)
     return isinstance(error, Timeout | ServerTimeout)
+
+
+def _deleted_by_update(written: Object) -> bool:
+    """Upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go#ShouldDeleteDuringUpdate."""
+    meta = written.metadata
+    return written.deleting and not meta.finalizers and not meta.deletion_grace_period_seconds
 
 
 def _place(resource: Resource[Any]) -> tuple[str, str]:

@@ -383,7 +383,7 @@ class Informer(Generic[T]):
             if unknown is not None:
                 self._unknown_deleted(unknown)
             return
-        self.progress.ended(old.metadata.uid)
+        self.progress.removed(old.metadata.uid)
         gone = last if last is not None else old
         for listener in self._listeners:
             if listener.on_delete is not None:

@@ -23,6 +23,7 @@ class Progress:
         self._versions: list[tuple[int, int, Callback]] = []
         self._order = count()
         self._ends: dict[str, list[Callback]] = {}
+        self._removals: dict[str, list[Callback]] = {}
 
     def behind(self, version: int) -> bool:
         """Whether a write of this version is not shown yet, for sure."""
@@ -35,6 +36,10 @@ class Progress:
     def at_end_of(self, uid: str, callback: Callback) -> None:
         """Call back once, as soon as the cache shows that this object is being deleted or has been."""
         self._ends.setdefault(uid, []).append(callback)
+
+    def at_removal_of(self, uid: str, callback: Callback) -> None:
+        """Call back once, as soon as the cache does not have this object any more."""
+        self._removals.setdefault(uid, []).append(callback)
 
     # -- what the cache reports
 
@@ -54,6 +59,12 @@ class Progress:
         self._version = version
 
     def ended(self, uid: str) -> None:
-        """The cache shows that this object is being deleted, or does not have it any more."""
+        """The cache shows that this object is being deleted."""
         for callback in self._ends.pop(uid, ()) if self._ends else ():
+            callback()
+
+    def removed(self, uid: str) -> None:
+        """The cache does not have this object any more."""
+        self.ended(uid)
+        for callback in self._removals.pop(uid, ()) if self._removals else ():
             callback()

@@ -286,6 +286,32 @@ def test_a_deletion_that_the_cache_shows_already_is_not_noted(before):
     play(story, DELETED)
 
 
+DYING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        pytest.param({}, False, id="no finalizers"),
+        pytest.param({"finalizers": ["a/b"]}, True, id="a finalizer is left"),
+        pytest.param({"deletionGracePeriodSeconds": 30}, True, id="a kubelet ends it"),
+    ],
+)
+def test_an_update_that_ends_an_object_waits_until_the_cache_does_not_have_it(fields, shown):
+    async def story(world: World) -> None:
+        world.show(START, deletion_timestamp="2026-01-01T00:00:00Z", finalizers=("x/y", "a/b"))
+        await world.act(world.door.patch(PODS, "ns", "p", {}))
+        assert await world.shown() is shown
+        world.show("6", "other", "v")
+        assert await world.shown() is shown
+        world.pods._remove("ns/p")
+        assert await world.shown()
+        assert world.queued() is not shown
+        assert not world.pods.progress._removals
+
+    play(story, (200, doc(START, **DYING | fields)))  # of the version before, as the API server answers
+
+
 # -- writes that failed
 
 LOST = [ConnectionLost("broken"), TimedOut("late"), Unreadable("spoilt"), TransportError("?")]
