@@ -105,12 +105,14 @@ class Owns:
 
     selector: that of an owner, for orphans, which queue all owners that might adopt them; FormatError for one that
     cannot be used. updated: (controller, owner, before, now) to further keys, for changes that take effect later.
+    expected: whether they are what the controller's expectations are about.
     """
 
     resource: Resource[Any]
     _: KW_ONLY
     selector: Callable[[Any], Selector]
     updated: Callable[[Any, Any, Any, Any], Keys] | None = None
+    expected: bool = True
 
 
 Limiter = Callable[[ControllerContext], RetryLimiter]
@@ -268,7 +270,7 @@ class _Binding:
             owners,
             self.queue.add,
             matching=lambda child: matching_owners(owners.list(child.namespace), child, owned.selector),
-            expectations=self.context.expectations,
+            expectations=self.context.expectations if owned.expected else None,
             changed=changed if updated is not None else None,
         )
         dependents.listen(self.context.cache(owned.resource))

@@ -204,9 +204,7 @@ class OwnWrites:
         if before is None:
             informer.progress.at(version, partial(self._reached, key, informer))
 
-    def _expect_end(
-        self, key: str, informer: AnyInformer, obj_key: str, uid: str, *, removed: bool = False
-    ) -> None:
+    def _expect_end(self, key: str, informer: AnyInformer, obj_key: str, uid: str, *, removed: bool = False) -> None:
         held = informer.store.get(obj_key)
         if held is None or (uid and held.uid != uid) or (held.deleting and not removed):
             return

@@ -267,7 +267,7 @@ CONTROLLER = Controller(
             Watch(DAEMON_SETS, own_key, deleted=DaemonSetController.deleted),
             owns=(
                 Owns(PODS, selector=_selector, updated=DaemonSetController.pod_updated),
-                Owns(CONTROLLER_REVISIONS, selector=_selector),
+                Owns(CONTROLLER_REVISIONS, selector=_selector, expected=False),
             ),
             sync=DaemonSetController.sync,
             workers=_workers,

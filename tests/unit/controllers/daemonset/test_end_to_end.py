@@ -147,6 +147,23 @@ def test_lost_requests_and_answers_delay_but_do_not_mislead(play, seed):
     play(life)
 
 
+def test_a_new_revision_is_none_of_the_pods_that_are_expected(play, made):
+    async def life(world: World) -> None:
+        story = Story(world)
+        await story.taint(*await story.nodes())
+        async with story.running():
+            await story.make()
+            await world.wait(30)
+            expectations = vars(made[0])["_expectations"]
+            expectations.expect("default/agent", world.clock.monotonic(), creations=1)
+            await story.image("i:2")
+            await world.wait(10)
+            assert len(await world.items(CONTROLLER_REVISIONS)) == 2
+            assert not expectations.satisfied("default/agent", world.clock.monotonic())
+
+    play(life)
+
+
 def test_a_sync_under_way_leaves_nothing_behind_of_what_was_deleted(play, made):
     async def life(world: World) -> None:
         story = Story(world)
