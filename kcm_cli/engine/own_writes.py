@@ -34,7 +34,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject, controller_of
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import AlreadyExists, ServerTimeout, Timeout
+from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, AlreadyExists, ApiError, ServerTimeout, Timeout
 from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.transport import RequestError, TransportError, Unreachable
 from kcm_cli.runtime.informer import AnyInformer
@@ -303,9 +303,14 @@ def stale_sync_skips(registry: Registry, controller: str, kind: str) -> Callable
 
 
 def _may_have_taken_effect(error: RequestError) -> bool:
+    """Also where the API server gives no reason, as for what etcd did not answer in time, and where a proxy answers."""
     if isinstance(error, TransportError):
         return not isinstance(error, Unreachable)
-    return isinstance(error, Timeout | ServerTimeout)
+    if isinstance(error, Timeout | ServerTimeout):
+        return True
+    if not isinstance(error, ApiError) or error.status < 500:
+        return False
+    return not error.reason or error.has_cause(UNEXPECTED_RESPONSE)
 
 
 def _deleted_by_update(written: Object) -> bool:

@@ -325,6 +325,8 @@ LOST = [ConnectionLost("broken"), TimedOut("late"), Unreadable("spoilt"), Transp
         pytest.param(refusal(409, "Conflict"), id="conflict"),
         pytest.param(refusal(404, "NotFound"), id="gone"),
         pytest.param(refusal(422, "Invalid"), id="invalid"),
+        pytest.param(refusal(500, "InternalError"), id="an admission webhook failed"),
+        pytest.param(refusal(503, "ServiceUnavailable"), id="not served at the moment"),
     ],
 )
 @pytest.mark.parametrize(
@@ -346,7 +348,12 @@ def test_nothing_is_noted_of_what_took_no_effect(answer, write):
     play(story, answer)
 
 
-@pytest.mark.parametrize("error", [*LOST, refusal(504, "Timeout"), refusal(500, "ServerTimeout")], ids=repr)
+ETCD, PROXY = refusal(500, ""), (502, {"kind": "Bad gateway"})
+
+
+@pytest.mark.parametrize(
+    "error", [*LOST, refusal(504, "Timeout"), refusal(500, "ServerTimeout"), ETCD, PROXY], ids=repr
+)
 @pytest.mark.parametrize(
     ("made", "waits"),
     [
