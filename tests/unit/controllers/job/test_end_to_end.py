@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.job.config import JobConfig
-from kcm_cli.rest.transport import Transport
+from kcm_cli.rest.transport import Request, Response, Stream, Transport
 from tests.unit.controllers.controlling import Faulty, controllers
 from tests.unit.sandbox.nodes.world import PODS, World, resource
 
@@ -150,6 +151,49 @@ def test_whatever_happens_to_its_pods_each_is_counted_once(play, seed):
         assert await story.ended() == "Complete"
         assert status["succeeded"] == 8
         assert await story.held() == []
+
+    play(life)
+
+
+class LatePods:
+    """That a pod was deleted is news three seconds late."""
+
+    def __init__(self, inner: Transport, clock: Clock) -> None:
+        self._inner, self._clock = inner, clock
+
+    async def send(self, request: Request) -> Response:
+        return await self._inner.send(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        async with self._inner.stream(request) as stream:
+            late = request.path.endswith("/pods")
+            yield Stream(stream.status, stream.headers, self._late(stream.chunks)) if late else stream
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def _late(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            for line in chunk.splitlines(keepends=True):
+                if b'"DELETED"' in line:
+                    await self._clock.sleep(3)
+                yield line
+
+
+def test_a_deleted_pod_is_counted_once_however_late_its_end_is_seen(play):
+    """The removal of its finalizer deletes it, and is answered with the version before."""
+
+    async def life(world: World) -> None:
+        story = Story(world)
+        async with story.running(LatePods(world.server.transport(), world.clock)):
+            await story.make(run_time="1000s", parallelism=1, completions=9)
+            await world.wait(60)
+            for pod in await story.pods():
+                await world.client.delete(PODS, "default", pod["metadata"]["name"])
+            await world.wait(120)
+            status = await story.status()
+            assert status.get("succeeded", 0) + status.get("failed", 0) == 1
 
     play(life)
 
