@@ -149,6 +149,7 @@ class Door(Client):
     ) -> None:
         """See ``Client.delete``."""
         note = acting()
+        shown = note[0].shown_uid(resource, namespace, name) if note is not None else ""
         try:
             await super().delete(
                 resource,
@@ -161,7 +162,7 @@ class Door(Client):
             )
         except RequestError as error:
             if note is not None:
-                note[0].failed(note[1], resource, namespace, name, error)
+                note[0].failed(note[1], resource, namespace, name, error, shown)
             raise
         if note is not None:
             note[0].deleted(note[1], resource, namespace, name, uid)
@@ -173,10 +174,11 @@ async def _noted(work: Awaitable[T], resource: Resource[T], namespace: str, name
     if note is None:
         return await work
     own, key = note
+    shown = own.shown_uid(resource, namespace, name)
     try:
         written = await work
     except RequestError as error:
-        own.failed(key, resource, namespace, name, error)
+        own.failed(key, resource, namespace, name, error, shown)
         raise
     own.wrote(key, resource, written, UPDATE)
     return written

@@ -8,6 +8,7 @@ caches show them:
 - a deletion: the cache must show that the object is being deleted, or no longer have it;
 - an update or patch that leaves an object which is being deleted without finalizers deletes it: the cache must no
   longer have it (the answer is of the version before);
+- a write to an object that is gone: the cache must no longer have it;
 - a write whose answer was lost, and a creation whose name is taken by what the cache does not show: what the server
   has is looked up first, and then waited for.
 
@@ -34,7 +35,7 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject, controller_of
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, AlreadyExists, ApiError, ServerTimeout, Timeout
+from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, AlreadyExists, ApiError, NotFound, ServerTimeout, Timeout
 from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.transport import RequestError, TransportError, Unreachable
 from kcm_cli.runtime.informer import AnyInformer
@@ -166,11 +167,23 @@ class OwnWrites:
         if informer is not None and DELETE not in self._unheeded:
             self._expect_end(key, informer, _key(namespace, name), uid)
 
-    def failed(self, key: str, resource: Resource[Any], namespace: str, name: str, error: RequestError) -> None:
-        """A write to an object of this name failed."""
+    def shown_uid(self, resource: Resource[Any], namespace: str, name: str) -> str:
+        """The uid of the object of this name that the cache has; "" if it has none, or is not followed."""
         informer = self._informers.get(_place(resource))
-        if informer is not None and _may_have_taken_effect(error):
+        held = informer.store.get(_key(namespace, name)) if informer is not None else None
+        return held.uid if held is not None else ""
+
+    def failed(
+        self, key: str, resource: Resource[Any], namespace: str, name: str, error: RequestError, uid: str
+    ) -> None:
+        """A write to an object of this name failed. ``uid``: what ``shown_uid`` said before."""
+        informer = self._informers.get(_place(resource))
+        if informer is None:
+            return
+        if _may_have_taken_effect(error):
             self._of(key).lost[_Lost(informer, namespace, name)] = None
+        elif uid and isinstance(error, NotFound) and error.details.name == name and DELETE not in self._unheeded:
+            self._expect_end(key, informer, _key(namespace, name), uid, removed=True)
 
     def not_created(
         self, key: str, resource: Resource[Any], namespace: str, body: Doc | bytes, error: RequestError

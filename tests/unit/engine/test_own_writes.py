@@ -312,6 +312,34 @@ def test_an_update_that_ends_an_object_waits_until_the_cache_does_not_have_it(fi
     play(story, (200, doc(START, **DYING | fields)))  # of the version before, as the API server answers
 
 
+@pytest.mark.parametrize(
+    "write", [lambda door: door.patch(PODS, "ns", "p", {}), lambda door: door.delete(PODS, "ns", "p")]
+)
+def test_a_write_to_what_is_gone_waits_until_the_cache_does_not_have_it(write):
+    async def story(world: World) -> None:
+        world.show(START)
+        await world.act(write(world.door))
+        assert not await world.shown()
+        world.show("6", deletion_timestamp="2026-01-01T00:00:00Z")
+        assert not await world.shown()
+        world.pods._remove("ns/p")
+        assert await world.shown()
+
+    play(story, (404, {"kind": "Status", "reason": "NotFound", "code": 404, "details": {"name": "p", "kind": "pods"}}))
+
+
+def test_one_that_was_made_again_before_the_answer_came_is_not_waited_for():
+    async def story(world: World) -> None:
+        world.show(START)
+        gone = asyncio.create_task(world.act(world.door.delete(PODS, "ns", "p")))
+        await asyncio.sleep(0)
+        world.show("9", uid="another")
+        await gone
+        assert await world.shown()
+
+    play(story, (404, {"kind": "Status", "reason": "NotFound", "code": 404, "details": {"name": "p", "kind": "pods"}}))
+
+
 # -- writes that failed
 
 LOST = [ConnectionLost("broken"), TimedOut("late"), Unreadable("spoilt"), TransportError("?")]
