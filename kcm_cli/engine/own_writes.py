@@ -35,7 +35,15 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import Object, ObjectMeta, PartialObject, controller_of
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.errors import UNEXPECTED_RESPONSE, AlreadyExists, ApiError, NotFound, ServerTimeout, Timeout
+from kcm_cli.rest.errors import (
+    UNEXPECTED_RESPONSE,
+    AlreadyExists,
+    ApiError,
+    NotFound,
+    ServerTimeout,
+    Timeout,
+    TooManyRequests,
+)
 from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.transport import RequestError, TransportError, Unreachable
 from kcm_cli.runtime.informer import AnyInformer
@@ -70,7 +78,7 @@ class _Lost:
 @dataclass(slots=True)
 class _Unseen:
     """What the caches must show before a key is synced. ``waiting``: queues that a worker took it from meanwhile.
-    ``cancel``: the wait's end, from the first time that the key was asked for."""
+    ``cancel``: the wait's end, from the first time that the key was asked for. ``overdue``: it has come."""
 
     versions: dict[AnyInformer, int] = field(default_factory=dict)
     ends: dict[tuple[str, bool], AnyInformer] = field(default_factory=dict)
@@ -78,6 +86,7 @@ class _Unseen:
     lost: dict[_Lost, None] = field(default_factory=dict)
     waiting: list[Queue] = field(default_factory=list)
     cancel: Callable[[], None] | None = None
+    overdue: bool = False
 
     def informers(self) -> Iterator[AnyInformer]:
         yield from self.versions
@@ -138,7 +147,12 @@ class OwnWrites:
             unseen.cancel = self._clock.call_later(TIMEOUT_S, partial(self._give_up, key, unseen)).cancel
         while unseen.lost:
             lost = next(iter(unseen.lost))
-            await self._look_up(key, lost)
+            try:
+                await self._look_up(key, lost)
+            except ApiError as error:
+                if not unseen.overdue or error.status >= 500 or isinstance(error, TooManyRequests):
+                    raise
+                self._tell_given_up(key, lost.informer)  # it is refused for good
             unseen.lost.pop(lost, None)
         self._tidy(key, unseen)
         unseen = self._unseen.get(key)
@@ -277,14 +291,18 @@ class OwnWrites:
             queue.add(key)
 
     def _give_up(self, key: str, unseen: _Unseen) -> None:
-        for informer in set(unseen.informers()):
-            fields = {"key": key, "resource": str(informer.resource), "wait_s": TIMEOUT_S}
-            log.error("A cache does not show what was written, going on without", extra={"fields": fields})
-            self._given_up(informer.resource.plural)
+        """Wait no longer. What is still to be looked up is, as long as the server may come back."""
+        for informer in {*unseen.versions, *unseen.ends.values()}:
+            self._tell_given_up(key, informer)
         unseen.versions.clear()
         unseen.ends.clear()
-        unseen.lost.clear()
+        unseen.overdue, unseen.cancel = True, None
         self._tidy(key, unseen)
+
+    def _tell_given_up(self, key: str, informer: AnyInformer) -> None:
+        fields = {"key": key, "resource": str(informer.resource), "wait_s": TIMEOUT_S}
+        log.error("A cache does not show what was written, going on without", extra={"fields": fields})
+        self._given_up(informer.resource.plural)
 
 
 _ACTING: ContextVar[tuple[OwnWrites, str] | None] = ContextVar("acting", default=None)

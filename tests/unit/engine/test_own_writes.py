@@ -702,7 +702,22 @@ def test_a_lookup_that_is_refused_for_good_is_given_up():
         assert await world.shown()
         assert metric(world.metrics, "kcm_own_writes_unseen_total", controller="c", resource="pods") == 1
 
-    play(story, ConnectionLost("broken"), *[refusal(403, "Forbidden")] * 2)
+    play(story, ConnectionLost("broken"), *[refusal(403, "Forbidden")] * 3)
+
+
+def test_a_lookup_is_not_given_up_while_the_server_is_away():
+    async def story(world: World) -> None:
+        await world.create()
+        for _ in range(2):
+            with pytest.raises(ApiError):
+                await world.shown()
+            await world.clock.sleep(TIMEOUT_S + 1)
+        assert not await world.shown()
+        world.show("7")
+        assert await world.shown()
+
+    away = refusal(503, "ServiceUnavailable")
+    play(story, ConnectionLost("broken"), away, away, listed(doc("7")))
 
 
 def test_two_queues_that_look_up_a_key_at_a_time():
