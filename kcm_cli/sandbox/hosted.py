@@ -51,7 +51,7 @@ Companion = Callable[[Sandbox, asyncio.Event, tuple[str, ...], Callable[[], obje
 when all of them run. Bad flags are an error of the call, not of the work that it returns."""
 START_S, STOP_S = 60.0, 10.0
 _TOKEN_S = 10 * 365 * 24 * 3600
-_RESETS, _TOLD = 20, 10
+_RESETS, _RESETS_AT_ONCE, _RESET_STEP_S, _TOLD = 20, 3, 5.0, 10
 _READS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -291,12 +291,13 @@ class HostedSandbox:
     def reset(self, snapshot: Snapshot) -> None:
         """Make all objects what they were, whatever finalizers say, and end all faults; time does not go back.
 
-        Returns when the controllers have nothing to add. Leases, and what nodes say of themselves, go on as they are.
+        Returns when the controllers have nothing to add: time moves on by some seconds where faults have cut their
+        watches off. Leases, and what nodes say of themselves, go on as they are.
         Raises SandboxError where somebody (an operator that still runs) makes others again and again.
         """
-        for _ in range(_RESETS):
+        for tried in range(_RESETS):
             writes = self.call(self._restore(snapshot))
-            self.advance(0)
+            self.advance(0 if tried < _RESETS_AT_ONCE else _RESET_STEP_S)
             if not writes:
                 return
         left = sorted(self.call(self._differences(snapshot)))

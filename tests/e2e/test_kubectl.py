@@ -494,12 +494,12 @@ def test_replace(kubectl: Kubectl) -> None:
     assert kubectl.read("configmap", "c")["data"] == {"e": "f"}
 
 
-@pytest.mark.parametrize("what", ["logs", "exec", "attach", "port-forward"])
-def test_what_needs_a_kubelet_says_so(kubectl: Kubectl, what: str) -> None:
+@pytest.mark.parametrize("what", ["logs", "exec", "attach"])
+def test_a_container_that_was_given_no_answers_says_how_to_give_some(kubectl: Kubectl, what: str) -> None:
     kubectl.run("run", "p", "--image=nginx")
     kubectl.run("wait", "--for=condition=Ready", "pod/p", "--timeout=60s")
-    rest = {"exec": ["--", "ls"], "port-forward": [":80"]}.get(what, [])
-    kubectl.run(what, "p", *rest, code=1, says="kubelet")
+    rest = ["--", "ls"] if what == "exec" else []
+    kubectl.run(what, "p", *rest, code=1, says="annotation sandbox.kcm.dev/")
 
 
 def test_events(kubectl: Kubectl) -> None:

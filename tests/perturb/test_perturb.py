@@ -1,5 +1,6 @@
 """Perturbation finds bugs, and no others; the whole set is run by ``python -m tests.perturb.run``."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -94,7 +95,10 @@ def test_copies(kcm_operator, kcm_sandbox, kcm_namespace):
 def run(folder: Path, *words: str, buggy: bool = True) -> str:
     (folder / "test_it.py").write_text(OPERATOR.replace("BUGGY", str(buggy)))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "no:cacheprovider", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False).stdout
+    environment = {**os.environ, "COLUMNS": "200"}  # a narrow summary cuts the names of points
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    ).stdout
 
 
 def test_each_point_is_a_test_of_its_own_and_is_told(tmp_path: Path) -> None:

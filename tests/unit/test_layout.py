@@ -20,6 +20,7 @@ ELSEWHERE = {
     "sandbox/apiserver/kinds/*": "as above",
     "sandbox/apiserver/discovery": "tests/recorded/apicases, and unit/sandbox/apiserver/registry/test_paths.py",
     "testing": "tests/integration/sandbox/test_testing.py",
+    "testing/perturb": "tests/perturb",
     "sandbox/assets": "tests/e2e/test_assets.py",
 }
 """Folders without tests of their own, and who tests them."""

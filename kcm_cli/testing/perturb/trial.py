@@ -31,6 +31,8 @@ _IDLE_S, _LIMIT_S = 70.0, 1800.0
 """In the cluster's time: a reference has settled after so long without a change; nothing settles after so long."""
 _REAL_IDLE_S, _REAL_LIMIT_S, _REAL_STEP_S = 1.5, 15.0, 0.05
 """The same of operators that live in real time."""
+_REAL_LOOKING_S = 4.0
+"""In real time: one that goes on reading has settled after so long without a write."""
 _START_S, _POLLS_S = 10.0, 1.0
 """In real time: how long an operator may take to open a watch, and one that only asks now and then."""
 _EXTRA_WRITES = 5
@@ -109,7 +111,7 @@ class Trial:
         self._arrived: Counter[tuple[str, str, str]] = Counter()
         self._events: Counter[tuple[str, str, str]] = Counter()
         self._unclaimed: set[int] = set()
-        self._activity = 0
+        self._activity = self._looks = 0
         self._quiet = False
         self._story: list[str] = []
         self._restart: threading.Thread | None = None
@@ -227,12 +229,14 @@ class Trial:
 
     def _rest(self) -> None:
         """Wait until nothing changes any more."""
-        passed = still = 0.0
-        while still < (_IDLE_S if self._virtual else _REAL_IDLE_S) and passed < self._limit_s:
-            before = self._activity
+        passed = still = unlooked = 0.0
+        idle = _IDLE_S if self._virtual else _REAL_IDLE_S
+        while (still < idle or unlooked < idle) and still < max(idle, _REAL_LOOKING_S) and passed < self._limit_s:
+            before, looks = self._activity, self._looks
             took = self._step(min(passed, 9.0))
             passed += took
             still = still + took if before == self._activity else 0.0
+            unlooked = unlooked + took if looks == self._looks else 0.0
 
     def _step(self, passed: float) -> float:
         """Let some time pass; how much, in the operators' time."""
@@ -306,7 +310,7 @@ class Trial:
             return await proceed(asked.request, None)
         self._polls = True
         if self._reference is None and not self._virtual:
-            self._activity += 1  # it is at work, even if it only looks
+            self._looks += 1  # it may be at work, even if it only looks
         if info.verb == "watch":
             self._watched.add((info.group, info.plural))
         if info.verb not in _WRITES or info.plural in UNCOMPARED:

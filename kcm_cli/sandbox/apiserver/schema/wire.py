@@ -138,6 +138,7 @@ NEVER = _table(
 KEEPS_EMPTY = _table(
     """ ObjectMeta.managedFields
     HPAScalingRules.policies PodFailurePolicyOnExitCodesRequirement.values PersistentVolumeSpec.capacity
+    CustomResourceDefinitionSpec.versions
     """
 )
 """Empty lists and maps that are told from absent ones: an empty list of managers forgets them all, the others are

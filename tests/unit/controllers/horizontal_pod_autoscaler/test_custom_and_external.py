@@ -335,7 +335,7 @@ def definition(scope: str) -> dict[str, Any]:
         "served": True,
         "storage": True,
         "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-        "subresources": {"scale": scale},
+        "subresources": {"status": {}, "scale": scale},
     }
     named = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
     spec = {"group": "example.com", "scope": scope, "names": named, "versions": [version]}
