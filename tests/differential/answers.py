@@ -60,7 +60,6 @@ class Sandbox:
 
     async def start(self) -> None:
         await self._server.start()
-        self._random.seed(1)  # the first server of a process draws more than those after it
         await self.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         await self.ask("POST", "/api/v1/namespaces/{ns}/serviceaccounts", {"metadata": {"name": "default"}})
 
@@ -71,6 +70,7 @@ class Sandbox:
         pairs = tuple((key, value) for key, _, value in (part.partition("=") for part in query.split("&") if part))
         headers = {"content-type": sent or "application/json", "accept": accept, "user-agent": "differential"}
         data = b"" if body is None else json.dumps(body).encode()
+        self._random.seed(f"{method} {target} {data!r}")  # addresses do not depend on what was asked before
         answer = await self._server.transport().send(Request(method, path, pairs, headers, data))
         warnings = tuple(value for name, value in _headers(answer.headers) if name.lower() == "warning")
         return Answer(answer.status, warnings, _document(answer.body))
