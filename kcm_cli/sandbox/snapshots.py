@@ -1,7 +1,8 @@
 """What was in a cluster at a moment, and the way back, through the store: no finalizer, webhook or policy is asked.
 
 Everything that follows the cluster (controllers, nodes, operators) sees ordinary events. Leases and what nodes say of
-themselves go on as they are; time does not go back.
+themselves go on as they are; time does not go back. What was being deleted at that moment, and all in a namespace that
+was, goes on its way: brought back, it would be deleted again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,36 +15,55 @@ from kcm_cli.sandbox.apiserver.crd.controller import DEFINITIONS
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 
 LEASES, NODES = GVR("coordination.k8s.io", "v1", "leases"), GVR("", "v1", "nodes")
-_FIRST = {DEFINITIONS: 0, GVR("", "v1", "namespaces"): 1}
+NAMESPACES = GVR("", "v1", "namespaces")
+_FIRST = {DEFINITIONS: 0, NAMESPACES: 1}
 """Made before all others, and deleted after them."""
 _CONDITIONS = "node.kubernetes.io/"
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The objects of a cluster: by resource and by ``namespace/name``, each as it was encoded."""
+    """The objects of a cluster: by resource and by ``namespace/name``, each as it was encoded.
+
+    ending: the namespaces that were being deleted.
+    """
 
     objects: Mapping[GVR, Mapping[str, Stored]]
+    ending: frozenset[str] = frozenset()
+
+    def covers(self, gvr: GVR, stored: Stored) -> bool:
+        """Whether an object, as it was or as it is now, is brought back or taken away."""
+        return gvr != LEASES and stored.namespace not in self.ending and not _is_ending(self._was(gvr, stored))
+
+    def _was(self, gvr: GVR, stored: Stored) -> Stored | None:
+        return self.objects.get(gvr, {}).get(stored.key)
 
 
 def take(store: Store) -> Snapshot:
     """What is there now."""
     found = {gvr: {stored.key: stored for stored in store.list(gvr)} for gvr in list(store.sizes())}
-    return Snapshot(found)
+    return Snapshot(found, frozenset(one.name for one in found.get(NAMESPACES, {}).values() if _is_ending(one)))
+
+
+def _is_ending(stored: Stored | None) -> bool:
+    if stored is None or b"deletionTimestamp" not in stored.data:
+        return False
+    doc: Any = stored.doc
+    return bool(doc["metadata"].get("deletionTimestamp"))
 
 
 def restore(store: Store, snapshot: Snapshot) -> int:
     """Make the objects those of the snapshot; how many writes that took."""
     writes = 0
     for gvr in sorted(store.sizes(), key=_order, reverse=True):
-        kept = snapshot.objects.get(gvr, {})
+        kept: Mapping[str, Stored] = snapshot.objects.get(gvr, {})
         for stored in store.list(gvr):
-            if gvr != LEASES and stored.key not in kept:
+            if stored.key not in kept and snapshot.covers(gvr, stored):
                 store.delete(gvr, stored.namespace, stored.name)
                 writes += 1
     for gvr in sorted(snapshot.objects, key=_order):
-        if gvr != LEASES:
-            writes += sum(1 for one in snapshot.objects[gvr].values() if _put_back(store, gvr, one))
+        covered = [one for one in snapshot.objects[gvr].values() if snapshot.covers(gvr, one)]
+        writes += sum(1 for one in covered if _put_back(store, gvr, one))
     return writes
 
 
@@ -52,6 +72,8 @@ def differences(store: Store, snapshot: Snapshot) -> Iterator[str]:
     for gvr in {*store.sizes(), *snapshot.objects} - {LEASES}:
         now, then = {one.key: one for one in store.list(gvr)}, snapshot.objects.get(gvr, {})
         for key in {*now, *then}:
+            if not snapshot.covers(gvr, now.get(key) or then[key]):
+                continue
             if key not in now or key not in then or _changed(gvr, now[key], then[key]) is not None:
                 yield f"{gvr.plural} {key}"
 

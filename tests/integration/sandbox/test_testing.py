@@ -111,3 +111,20 @@ def test_without_controllers_nothing_makes_replica_sets():
         sandbox.apply(WEB)
         sandbox.advance(10)
         assert "replicasets" not in sandbox.report()
+
+
+def test_what_was_being_deleted_at_the_snapshot_is_not_brought_back(kcm_sandbox, kcm_namespace, core):
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    core.create_namespaced_pod(kcm_namespace, pod)
+    kcm_sandbox.advance(5)
+    kcm_sandbox.make_namespace("ending")
+    core.create_namespaced_config_map("ending", {"metadata": {"name": "held", "finalizers": ["a.b/c"]}})
+    core.delete_namespace("ending")
+    core.delete_namespaced_pod("p", kcm_namespace, grace_period_seconds=30)
+    before = kcm_sandbox.snapshot()
+
+    core.patch_namespaced_config_map("held", "ending", {"metadata": {"finalizers": None}})
+    kcm_sandbox.advance(120)
+    kcm_sandbox.reset(before)
+    assert "ending" not in {one.metadata.name for one in core.list_namespace().items}
+    assert core.list_namespaced_pod(kcm_namespace).items == []
