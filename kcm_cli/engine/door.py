@@ -11,19 +11,16 @@ is the part of it that replication controllers share.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from kcm_cli.api.resource import Resource
 from kcm_cli.component.metrics import Registry
-from kcm_cli.engine.own_writes import CREATE, UPDATE, acting
-from kcm_cli.machinery.codec import Doc
+from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, acting
 from kcm_cli.machinery.meta import Object
-from kcm_cli.planning.actions import STRATEGIC_MERGE
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.parts import Query
+from kcm_cli.rest.parts import Change
 from kcm_cli.rest.transport import Request, RequestError, Response
 
-T = TypeVar("T", bound=Object)
+V = TypeVar("V")
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -85,103 +82,30 @@ class Door(Client):
             return await super().raw(request)
         return await self._interceptor(write, super().raw)
 
-    # -- writes that are noted
+    async def _change(self, change: Change, request: Request, read_answer: Callable[[bytes], V]) -> V:
+        """Send a write, and note what becomes of it for the key that is worked on.
 
-    async def create(
-        self,
-        resource: Resource[T],
-        namespace: str,
-        doc: Doc | bytes,
-        *,
-        name: str = "",
-        subresource: str = "",
-        field_manager: str = "",
-    ) -> T:
-        """See ``Client.create``. Posts to subresources are not noted: what they change is told by other objects."""
-        note = None if subresource else acting()
+        Posts to subresources are not noted: other objects show what they change.
+        """
+        noting = acting()
+        if noting is None or (change.verb == CREATE and change.subresource):
+            return await super()._change(change, request, read_answer)
+        own, key = noting
+        place = change.resource, change.namespace, change.name
+        shown = own.shown_uid(*place) if change.verb != CREATE else ""
         try:
-            made = await super().create(
-                resource, namespace, doc, name=name, subresource=subresource, field_manager=field_manager
-            )
+            answer = await super()._change(change, request, read_answer)
         except RequestError as error:
-            if note is not None:
-                note[0].not_created(note[1], resource, namespace, doc, error)
+            if change.verb == CREATE:
+                own.not_created(key, change.resource, change.namespace, change.body, error)
+            else:
+                own.failed(key, *place, error, shown)
             raise
-        if note is not None:
-            note[0].wrote(note[1], resource, made, CREATE)
-        return made
-
-    async def update(
-        self, resource: Resource[T], namespace: str, name: str, doc: Doc | bytes, *, subresource: str = ""
-    ) -> T:
-        """See ``Client.update``."""
-        return await _noted(
-            super().update(resource, namespace, name, doc, subresource=subresource), resource, namespace, name
-        )
-
-    async def patch(  # noqa: PLR0913  # an address, a patch and its options
-        self,
-        resource: Resource[T],
-        namespace: str,
-        name: str,
-        body: Doc | list[Doc] | bytes,
-        *,
-        content_type: str = STRATEGIC_MERGE,
-        subresource: str = "",
-        query: Query = (),
-    ) -> T:
-        """See ``Client.patch``."""
-        work = super().patch(
-            resource, namespace, name, body, content_type=content_type, subresource=subresource, query=query
-        )
-        return await _noted(work, resource, namespace, name)
-
-    async def delete(  # noqa: PLR0913  # an address and DeleteOptions
-        self,
-        resource: Resource[Any],
-        namespace: str,
-        name: str,
-        *,
-        uid: str = "",
-        resource_version: str = "",
-        propagation: str | None = None,
-        grace_s: int | None = None,
-    ) -> None:
-        """See ``Client.delete``."""
-        note = acting()
-        shown = note[0].shown_uid(resource, namespace, name) if note is not None else ""
-        try:
-            await super().delete(
-                resource,
-                namespace,
-                name,
-                uid=uid,
-                resource_version=resource_version,
-                propagation=propagation,
-                grace_s=grace_s,
-            )
-        except RequestError as error:
-            if note is not None:
-                note[0].failed(note[1], resource, namespace, name, error, shown)
-            raise
-        if note is not None:
-            note[0].deleted(note[1], resource, namespace, name, uid)
-
-
-async def _noted(work: Awaitable[T], resource: Resource[T], namespace: str, name: str) -> T:
-    """The answer to an update or patch, noted for the key that is worked on."""
-    note = acting()
-    if note is None:
-        return await work
-    own, key = note
-    shown = own.shown_uid(resource, namespace, name)
-    try:
-        written = await work
-    except RequestError as error:
-        own.failed(key, resource, namespace, name, error, shown)
-        raise
-    own.wrote(key, resource, written, UPDATE)
-    return written
+        if change.verb == DELETE:
+            own.deleted(key, *place, change.uid)
+        elif isinstance(answer, Object):
+            own.wrote(key, change.resource, answer, CREATE if change.verb == CREATE else UPDATE)
+        return answer
 
 
 def write_of(controller: str, request: Request) -> Write:

@@ -13,7 +13,7 @@ upstream: staging/src/k8s.io/client-go/rest/{request,with_retry}.go
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ from kcm_cli.machinery.meta import Object, View
 from kcm_cli.planning.actions import APPLY, JSON_PATCH, MERGE, STRATEGIC_MERGE
 from kcm_cli.rest import errors
 from kcm_cli.rest.metrics import NO_METRICS, RequestMetrics
-from kcm_cli.rest.parts import Query, delete_options, given, object_path
+from kcm_cli.rest.parts import Change, Query, delete_options, given, object_path
 from kcm_cli.rest.ratelimit import Limiter, faster
 from kcm_cli.rest.reading import read, read_named, read_object
 from kcm_cli.rest.transport import ConnectionLost, Request, Response, Stream, Transport, TransportError
@@ -179,8 +179,9 @@ class Client:
         path = object_path(resource, namespace, name, subresource) if name else resource.gvr.path(namespace)
         query = (("fieldManager", field_manager),) if field_manager else ()
         body = doc if isinstance(doc, bytes) else codec.encode(doc)
-        answer = await self._call(Request("POST", path, query, self._json_body, body))
-        return read_object(resource, answer, name, subresource)
+        request = Request("POST", path, query, self._json_body, body)
+        change = Change("create", resource, namespace, name, subresource, body=body)
+        return await self._change(change, request, lambda answer: read_object(resource, answer, name, subresource))
 
     async def update(
         self, resource: Resource[T], namespace: str, name: str, doc: Doc | bytes, *, subresource: str = ""
@@ -188,8 +189,9 @@ class Client:
         """Replace an object (or its subresource). Raises Conflict where it has changed since."""
         path = object_path(resource, namespace, name, subresource)
         body = doc if isinstance(doc, bytes) else codec.encode(doc)
-        answer = await self._call(Request("PUT", path, (), self._json_body, body))
-        return read_object(resource, answer, name, subresource)
+        request = Request("PUT", path, (), self._json_body, body)
+        change = Change("update", resource, namespace, name, subresource)
+        return await self._change(change, request, lambda answer: read_object(resource, answer, name, subresource))
 
     async def patch(  # noqa: PLR0913  # an address, a patch and its options
         self,
@@ -205,8 +207,9 @@ class Client:
         """Patch an object (or its subresource). ``query`` carries fieldManager, force and the like."""
         path = object_path(resource, namespace, name, subresource)
         data = body if isinstance(body, bytes) else codec.encode(body)
-        answer = await self._call(Request("PATCH", path, query, self._bodies[content_type], data))
-        return read_object(resource, answer, name, subresource)
+        request = Request("PATCH", path, query, self._bodies[content_type], data)
+        change = Change("patch", resource, namespace, name, subresource)
+        return await self._change(change, request, lambda answer: read_object(resource, answer, name, subresource))
 
     async def delete(  # noqa: PLR0913  # an address and DeleteOptions
         self,
@@ -221,8 +224,11 @@ class Client:
     ) -> None:
         """Delete an object. Raises NotFound, and Conflict where ``uid`` or ``resource_version`` differ."""
         path = object_path(resource, namespace, name, "")
-        body = delete_options(uid, resource_version, propagation, grace_s)
-        read(await self._call(Request("DELETE", path, (), self._json_body, body)), _Answer)
+        request = Request(
+            "DELETE", path, (), self._json_body, delete_options(uid, resource_version, propagation, grace_s)
+        )
+        change = Change("delete", resource, namespace, name, uid=uid)
+        await self._change(change, request, lambda answer: read(answer, _Answer))
 
     async def delete_collection(
         self,
@@ -238,6 +244,10 @@ class Client:
         query = given((("labelSelector", label_selector), ("fieldSelector", field_selector)))
         body = delete_options("", "", propagation, grace_s)
         read(await self._call(Request("DELETE", resource.gvr.path(namespace), query, self._json_body, body)), _Answer)
+
+    async def _change(self, change: Change, request: Request, read_answer: Callable[[bytes], V]) -> V:
+        """Send a write and read its answer: where a subclass sees what became of it."""
+        return read_answer(await self._call(request))
 
     # -- anything else
 

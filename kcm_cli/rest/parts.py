@@ -1,5 +1,6 @@
-"""The parts of a request: its path, its query, the options in its body."""
+"""The parts of a request: its path, its query, the options in its body; and what it changes."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from kcm_cli.api.resource import Resource
@@ -12,6 +13,20 @@ Query = tuple[tuple[str, str], ...]
 
 _DELETE_OPTIONS: Doc = {"kind": "DeleteOptions", "apiVersion": "v1"}
 _PLAIN_DELETE = codec.encode(_DELETE_OPTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a write changes. verb: create, update, patch or delete. name: "" where the server makes one. uid: the
+    precondition of a deletion. body: of a creation."""
+
+    verb: str
+    resource: Resource[Any]
+    namespace: str
+    name: str
+    subresource: str = ""
+    uid: str = ""
+    body: bytes = b""
 
 
 class InvalidName(ValueError):
