@@ -4,7 +4,7 @@ Nothing here is global; a test hands in an in-process transport and a virtual cl
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast
 
@@ -13,12 +13,9 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.metrics import Registry
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Executor, Recorder
-from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites, count_unseen
-from kcm_cli.engine.retry import RetryPolicy
-from kcm_cli.engine.worker import Sync, Worker
 from kcm_cli.machinery.meta import Object
 from kcm_cli.runtime.expectations import Expectations
-from kcm_cli.runtime.informer import AnyInformer, Informer, Scope
+from kcm_cli.runtime.informer import Informer, Scope
 from kcm_cli.runtime.informers import Informers
 from kcm_cli.runtime.workqueue import QueueMetrics, RetryLimiter, WorkQueue
 
@@ -127,44 +124,3 @@ class ControllerContext:
     def executor(self, expectations: Expectations | None = None) -> Executor:
         """An executor of plans with this controller's client and recorder."""
         return Executor(self.client, self.recorder, expectations or self.expectations, self.clock)
-
-    def own_writes(
-        self,
-        *informers: AnyInformer,
-        gate: str = "",
-        without: frozenset[str] = frozenset((CREATE, UPDATE, DELETE)),
-        skipped: Callable[[str, str], None] | None = None,
-    ) -> OwnWrites:
-        """The memory of this controller's writes, for its workers: see ``OwnWrites``. Where ``gate`` is off, the
-        verbs of ``without`` are not waited for, unless the answer was lost, and nothing is told to ``skipped``."""
-        on = not gate or self.gates.enabled(gate)
-        return OwnWrites(
-            self.client,
-            self.clock,
-            informers,
-            unheeded=frozenset() if on else without,
-            skipped=skipped if on else None,
-            given_up=count_unseen(self.metrics, self.name),
-        )
-
-    def worker(
-        self,
-        queue: WorkQueue,
-        sync: Sync,
-        *,
-        count: int,
-        waits_for: Sequence[AnyInformer],
-        retry: RetryPolicy | None = None,
-        own: OwnWrites | None = None,
-    ) -> Worker:
-        """The usual shape of a controller: loops that sync the keys of a queue."""
-        return Worker(
-            controller=self.name,
-            queue=queue,
-            sync=sync,
-            clock=self.clock,
-            count=count,
-            waits_for=waits_for,
-            retry=retry or RetryPolicy(),
-            own=own,
-        )

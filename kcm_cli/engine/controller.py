@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 from kcm_cli.api.resource import Resource
 from kcm_cli.engine.context import ControllerContext, Runnable
 from kcm_cli.engine.dependents import Dependents, matching_owners
-from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites
+from kcm_cli.engine.own_writes import CREATE, DELETE, UPDATE, OwnWrites, count_unseen
 from kcm_cli.engine.resync import Loop, Together
 from kcm_cli.engine.retry import RetryPolicy
-from kcm_cli.engine.worker import until_synced
+from kcm_cli.engine.worker import Worker, until_synced
 from kcm_cli.machinery.labels import Selector
 from kcm_cli.machinery.meta import Object
 from kcm_cli.runtime.informer import AnyInformer, Scope
@@ -342,22 +342,30 @@ class _Running:
 
     def _worker(self, declared: Queue, queue: WorkQueue, own: OwnWrites | None) -> Runnable:
         count = declared.workers(self.context) if callable(declared.workers) else declared.workers
-        return self.context.worker(
-            queue,
-            partial(declared.sync, declared.part(self.made)),
+        return Worker(
+            controller=self.context.name,
+            queue=queue,
+            sync=partial(declared.sync, declared.part(self.made)),
+            clock=self.context.clock,
             count=count,
-            waits_for=(),
-            retry=RetryPolicy(declared.retries) if declared.retries is not None else None,
+            retry=RetryPolicy(declared.retries),
             own=own,
         )
 
     def _own_writes(self, declared: Queue) -> OwnWrites | None:
         if not declared.writes:
             return None
-        caches = (self.context.cache(kind) for kind in declared.writes if kind.gvr in self.context.scopes)
-        skipped = partial(declared.skipped, declared.part(self.made)) if declared.skipped is not None else None
-        return self.context.own_writes(
-            *caches, gate=declared.stale_gate, without=declared.without_gate, skipped=skipped
+        context, skipped = self.context, None
+        waits = not declared.stale_gate or context.gates.enabled(declared.stale_gate)
+        if waits and declared.skipped is not None:
+            skipped = partial(declared.skipped, declared.part(self.made))
+        return OwnWrites(
+            context.client,
+            context.clock,
+            (context.cache(kind) for kind in declared.writes if kind.gvr in context.scopes),
+            unheeded=frozenset() if waits else declared.without_gate,
+            skipped=skipped,
+            given_up=count_unseen(context.metrics, context.name),
         )
 
     def _loop(self, declared: Periodic) -> Runnable | None:

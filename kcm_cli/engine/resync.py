@@ -5,16 +5,14 @@ One pass that fails does not end the loop: it is logged, and the next one comes 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from kcm_cli.component.clock import Clock
 from kcm_cli.engine.context import Runnable
-from kcm_cli.engine.worker import until_synced
 from kcm_cli.machinery.meta import Object
 from kcm_cli.rest.transport import RequestError
-from kcm_cli.runtime.informer import AnyInformer
 
 T = TypeVar("T", bound=Object)
 
@@ -37,7 +35,7 @@ class Together:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """Calls ``step`` once the caches are full, and again and again, ``pause_s()`` seconds after it has ended.
+    """Calls ``step`` again and again, ``pause_s()`` seconds after it has ended.
 
     The first time after ``delay_s`` seconds. ``name`` says in the log whose pass has failed.
     """
@@ -47,11 +45,9 @@ class Loop:
     step: Callable[[], Awaitable[None]]
     pause_s: Callable[[], float]
     delay_s: float = 0.0
-    waits_for: Sequence[AnyInformer] = ()
 
     async def run(self) -> None:
         """Until cancelled."""
-        await until_synced(self.waits_for)
         await self.clock.sleep(self.delay_s)
         while True:
             await self._pass()

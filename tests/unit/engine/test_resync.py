@@ -2,17 +2,15 @@
 
 import asyncio
 import logging
-import random
 
 import pytest
 
-from kcm_cli.api.core import PODS, Pod
+from kcm_cli.api.core import Pod
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.component.logs import fields_of
 from kcm_cli.engine.resync import OBJECTS, Loop, for_each
 from kcm_cli.machinery.meta import ObjectMeta
-from kcm_cli.runtime.informer import Informer
 from tests.unit.sandbox.nodes.world import EPOCH
 
 
@@ -62,13 +60,6 @@ def test_cancelling_ends_a_pass_under_way():
         await asyncio.Event().wait()
 
     assert times(step, 5, pause_s=lambda: 2.0) == [0]
-
-
-def test_nothing_before_the_caches_are_full():
-    pods = Informer(PODS, None, LoopClock(), random.Random(1))
-    assert times(nothing, 5, pause_s=lambda: 2.0, waits_for=(pods,)) == []
-    pods.synced.set()
-    assert times(nothing, 1, pause_s=lambda: 2.0, waits_for=(pods,)) == [0]
 
 
 def test_the_error_of_one_object_is_logged_and_the_others_go_on(caplog):

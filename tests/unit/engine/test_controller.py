@@ -1,0 +1,316 @@
+"""What follows from a controller's declaration: which changes queue which keys, and what waits for what."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from kcm_cli.api.apps import REPLICA_SETS
+from kcm_cli.api.core import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
+from kcm_cli.component import virtual
+from kcm_cli.component.clock import LoopClock
+from kcm_cli.engine.context import Common, ControllerContext
+from kcm_cli.engine.controller import After, Controller, Owns, Periodic, Queue, Watch, gate, only, own_key
+from kcm_cli.engine.door import Door
+from kcm_cli.machinery.labels import from_label_selector
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.ratelimit import Unlimited
+from kcm_cli.runtime.informers import Informers
+from kcm_cli.runtime.tasks import Tasks
+from kcm_cli.sandbox.apiserver.security.certificates import Certificates
+from kcm_cli.sandbox.embedded import EmbeddedServer
+from tests.unit.sandbox.nodes.world import EPOCH
+
+NS = "default"
+
+
+@pytest.fixture(scope="module")
+def certificates() -> Certificates:
+    return Certificates.load(None, EPOCH)
+
+
+class Gates:
+    """Features that are on by their names."""
+
+    def enabled(self, name: str) -> bool:
+        return name.startswith("On")
+
+
+class Recorder:
+    """Events go nowhere."""
+
+    def event(self, *args: object, **more: object) -> None: ...
+
+
+@dataclass
+class Made:
+    """What the declarations below make: keeps the keys that were synced and the passes, with their times."""
+
+    context: ControllerContext
+    synced: list[tuple[float, str]] = field(default_factory=list)
+    passed: list[float] = field(default_factory=list)
+    prepared: list[float] = field(default_factory=list)
+
+    def now(self) -> float:
+        return round(asyncio.get_running_loop().time(), 3)
+
+    async def sync(self, key: str) -> None:
+        self.synced.append((self.now(), key))
+
+    async def step(self) -> None:
+        self.passed.append(self.now())
+
+    async def prepare(self) -> None:
+        self.prepared.append(self.now())
+
+    def keys(self) -> list[str]:
+        """The keys synced since this was last asked."""
+        found, self.synced = sorted(key for _, key in self.synced), []
+        return found
+
+
+@dataclass
+class Story:
+    """A server with one controller on it."""
+
+    client: Client
+    informers: Informers
+    tasks: Tasks
+    made: Made
+
+    async def create(self, resource: Any, name: str, **doc: Any) -> Any:
+        metadata = {"name": name, **doc.pop("metadata", {})}
+        return await self.client.create(resource, NS, {"metadata": metadata, **doc})
+
+    async def keys(self) -> list[str]:
+        await asyncio.sleep(0.1)
+        return self.made.keys()
+
+
+Play = Callable[[Controller, Callable[[Story], Awaitable[None]]], None]
+
+
+def _crashed(name: str, error: BaseException) -> None:
+    raise AssertionError(f"{name} crashed: {error!r}")
+
+
+@pytest.fixture
+def play(certificates: Certificates) -> Play:
+    @asynccontextmanager
+    async def begun(controller: Controller) -> Any:
+        clock, rng = LoopClock(EPOCH), random.Random(1)
+        server = EmbeddedServer(clock, rng, certificates)
+        await server.start()
+        client = Client(server.transport(), limiter=Unlimited(), user_agent="test", clock=clock)
+        await client.create(SERVICE_ACCOUNTS, NS, {"metadata": {"name": "default"}})
+        informers, tasks = Informers(client, clock, rng, in_process=True), Tasks(_crashed)
+        context = ControllerContext(
+            name="c",
+            common=Common(clock=clock, rng=rng, gates=Gates(), configs={}),
+            client=Door(client, "c"),
+            informers=informers,
+            recorder=Recorder(),
+            recorder_for=lambda source: Recorder(),
+        )
+        kept: list[Made] = []
+
+        def make(given: ControllerContext) -> Made:
+            kept.append(Made(given))
+            return kept[0]
+
+        running = replace(controller, make=make).build(context)
+        assert running is not None
+        tasks.start("c", running.run())
+        try:
+            yield Story(client, informers, tasks, kept[0])
+        finally:
+            await tasks.stop()
+
+    def run(controller: Controller, story: Callable[[Story], Awaitable[None]]) -> None:
+        async def main() -> None:
+            async with begun(controller) as one:
+                await story(one)
+
+        virtual.run(main())
+
+    return run
+
+
+def of(*queues: Queue, **more: Any) -> Controller:
+    return Controller(Made, queues, **more)
+
+
+def queue(reconciles: Any = None, **more: Any) -> Queue:
+    return Queue("q", reconciles, sync=Made.sync, **more)
+
+
+async def started(story: Story) -> None:
+    story.informers.start(story.tasks)
+    await asyncio.sleep(1)
+    story.made.keys()
+
+
+def labelled(made: object, obj: Any) -> Iterable[str]:
+    return (f"{obj.key}!",)
+
+
+def test_every_change_of_what_a_queue_reconciles_queues_its_key(play: Play) -> None:
+    async def story(one: Story) -> None:
+        await started(one)
+        made = await one.create(CONFIG_MAPS, "a")
+        assert await one.keys() == ["default/a"]
+        await one.client.update(CONFIG_MAPS, NS, "a", {"metadata": {"name": "a"}, "data": {"k": "v"}})
+        assert await one.keys() == ["default/a"]
+        await one.client.delete(CONFIG_MAPS, NS, "a", uid=made.uid)
+        assert await one.keys() == ["default/a"]
+
+    play(of(queue(CONFIG_MAPS)), story)
+
+
+def test_a_predicate_leaves_objects_out(play: Play) -> None:
+    async def story(one: Story) -> None:
+        await started(one)
+        await one.create(CONFIG_MAPS, "a")
+        await one.create(CONFIG_MAPS, "b")
+        assert await one.keys() == ["default/b"]
+
+    play(of(queue(Watch(CONFIG_MAPS, only(lambda obj: obj.name == "b")))), story)
+
+
+def test_each_event_has_its_mapper(play: Play) -> None:
+    watch = Watch(
+        CONFIG_MAPS,
+        labelled,
+        added=lambda made, obj: (f"added {obj.name}",),
+        updated=lambda made, old, new: (f"{old.name} {len(old.metadata.labels or {})} to {len(new.metadata.labels)}",),
+    )
+
+    async def story(one: Story) -> None:
+        await started(one)
+        made = await one.create(CONFIG_MAPS, "a")
+        assert await one.keys() == ["added a"]
+        await one.client.update(CONFIG_MAPS, NS, "a", {"metadata": {"name": "a", "labels": {"x": "y"}}})
+        assert await one.keys() == ["a 0 to 1"]
+        await one.client.delete(CONFIG_MAPS, NS, "a", uid=made.uid)
+        assert await one.keys() == ["default/a!"]
+
+    play(of(queue(watches=(watch,))), story)
+
+
+def test_changed_is_of_what_was_added_or_updated_alone(play: Play) -> None:
+    async def story(one: Story) -> None:
+        await started(one)
+        made = await one.create(CONFIG_MAPS, "a")
+        assert await one.keys() == ["default/a"]
+        await one.client.delete(CONFIG_MAPS, NS, "a", uid=made.uid)
+        assert await one.keys() == []
+
+    play(of(queue(watches=(Watch(CONFIG_MAPS, changed=own_key),))), story)
+
+
+@pytest.mark.parametrize(
+    ("watch", "after_s"),
+    [
+        pytest.param(Watch(CONFIG_MAPS, own_key, after=lambda context: 5.0), 5, id="of-the-watch"),
+        pytest.param(Watch(CONFIG_MAPS, lambda made, obj: (After(obj.key, 7.0),)), 7, id="of-the-key"),
+    ],
+)
+def test_a_key_may_come_later(play: Play, watch: Watch, after_s: float) -> None:
+    async def story(one: Story) -> None:
+        await started(one)
+        await one.create(CONFIG_MAPS, "a")
+        begun = one.made.now()
+        await asyncio.sleep(10)
+        times = [at for at, key in one.made.synced if key == "default/a"]
+        assert times == [pytest.approx(begun + after_s, abs=0.1)]
+
+    play(of(queue(watches=(watch,))), story)
+
+
+@pytest.mark.parametrize(("name", "followed"), [("OnFeature", True), ("OffFeature", False)])
+def test_a_kind_may_be_followed_under_a_gate_only(play: Play, name: str, followed: bool) -> None:
+    async def story(one: Story) -> None:
+        await started(one)
+        await one.create(CONFIG_MAPS, "a")
+        assert await one.keys() == (["default/a"] if followed else [])
+        assert [informer.resource for informer in one.informers.all()] == ([CONFIG_MAPS] if followed else [])
+
+    play(of(queue(watches=(Watch(CONFIG_MAPS, own_key, when=gate(name)),))), story)
+
+
+def test_what_is_owned_queues_its_owner_and_orphans_who_might_adopt_them(play: Play) -> None:
+    owns = Owns(PODS, selector=lambda owner: from_label_selector(owner.spec.selector))
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": spec}
+
+    async def story(one: Story) -> None:
+        await started(one)
+        chosen = {"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template}
+        owner = await one.create(REPLICA_SETS, "r", spec=chosen)
+        await one.keys()
+        ref = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": owner.uid, "controller": True}
+        await one.create(PODS, "owned", metadata={"ownerReferences": [ref]}, spec=spec)
+        assert await one.keys() == ["default/r"]
+        await one.create(PODS, "orphan", metadata={"labels": {"app": "x"}}, spec=spec)
+        assert await one.keys() == ["default/r"]
+        await one.create(PODS, "stranger", metadata={"labels": {"app": "y"}}, spec=spec)
+        assert await one.keys() == []
+        await one.create(PODS, "of-another", metadata={"ownerReferences": [{**ref, "uid": "u"}]}, spec=spec)
+        assert await one.keys() == []
+
+    play(of(queue(REPLICA_SETS, owns=(owns,))), story)
+
+
+def test_workers_and_passes_wait_for_all_caches_and_preparing_for_none(play: Play) -> None:
+    controller = of(
+        queue(CONFIG_MAPS),
+        reads=(PODS,),
+        prepare=Made.prepare,
+        passes=(Periodic(Made.step, pause_s=lambda made: 60.0), Periodic(Made.step, pause_s=lambda made: 0.0)),
+    )
+
+    async def story(one: Story) -> None:
+        await one.create(CONFIG_MAPS, "a")
+        await asyncio.sleep(30)
+        assert (one.made.prepared, one.made.synced, one.made.passed) == ([0.0], [], [])
+        one.informers.start(one.tasks)
+        await asyncio.sleep(1)
+        assert "default/a" in one.made.keys()
+        assert one.made.passed == [pytest.approx(30, abs=0.5)]
+        await asyncio.sleep(60)
+        assert len(one.made.passed) == 2
+
+    play(controller, story)
+
+
+def test_a_delayed_pass_begins_with_a_pause(play: Play) -> None:
+    async def story(one: Story) -> None:
+        await started(one)
+        await asyncio.sleep(61)
+        assert one.made.passed == [pytest.approx(60, abs=0.5)]
+
+    play(of(passes=(Periodic(Made.step, pause_s=lambda made: 60.0, delayed=True),)), story)
+
+
+def test_a_cache_that_is_not_declared_is_not_handed_out(play: Play) -> None:
+    async def story(one: Story) -> None:
+        with pytest.raises(KeyError):
+            one.made.context.cache(PODS)
+
+    play(of(queue(CONFIG_MAPS)), story)
+
+
+def test_a_controller_with_nothing_to_do_is_not_made() -> None:
+    def make(context: ControllerContext) -> Any:
+        raise AssertionError("made")
+
+    assert Controller(make, enabled=lambda context: False).build(None) is None  # type: ignore[arg-type]
+
+
+def test_a_queue_that_reconciles_nothing_can_own_nothing() -> None:
+    with pytest.raises(TypeError, match="reconciles no kind"):
+        _ = queue().main
