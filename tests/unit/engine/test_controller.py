@@ -67,7 +67,7 @@ class Made:
     async def prepare(self) -> None:
         self.prepared.append(self.now())
 
-    def keys(self) -> list[str]:
+    def taken(self) -> list[str]:
         """The keys synced since this was last asked."""
         found, self.synced = sorted(key for _, key in self.synced), []
         return found
@@ -88,7 +88,7 @@ class Story:
 
     async def keys(self) -> list[str]:
         await asyncio.sleep(0.1)
-        return self.made.keys()
+        return self.made.taken()
 
 
 Play = Callable[[Controller, Callable[[Story], Awaitable[None]]], None]
@@ -151,7 +151,7 @@ def queue(reconciles: Any = None, **more: Any) -> Queue:
 async def started(story: Story) -> None:
     story.informers.start(story.tasks)
     await asyncio.sleep(1)
-    story.made.keys()
+    story.made.taken()
 
 
 def labelled(made: object, obj: Any) -> Iterable[str]:
@@ -279,7 +279,7 @@ def test_workers_and_passes_wait_for_all_caches_and_preparing_for_none(play: Pla
         assert (one.made.prepared, one.made.synced, one.made.passed) == ([0.0], [], [])
         one.informers.start(one.tasks)
         await asyncio.sleep(1)
-        assert "default/a" in one.made.keys()
+        assert "default/a" in one.made.taken()
         assert one.made.passed == [pytest.approx(30, abs=0.5)]
         await asyncio.sleep(60)
         assert len(one.made.passed) == 2

@@ -97,3 +97,13 @@ def _items(downward: Tree) -> None:
             reference["apiVersion"] = "v1"
         if (reference := item.get("resourceFieldRef")) is not None:
             divisor(reference)
+
+
+def claim(doc: Tree) -> None:
+    """A PersistentVolumeClaim."""
+    claim_spec(doc.setdefault("spec", {}))
+    status = doc.setdefault("status", {})
+    if not status.get("phase"):
+        status["phase"] = "Pending"
+    resources.resource_list(status.get("capacity"))
+    resources.resource_list(status.get("allocatedResources"))

@@ -1,4 +1,4 @@
-"""Defaults of the kinds that make pods.
+"""Defaults that the kinds which make pods have in common.
 
 Source: pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go, pkg/apis/core/v1/defaults.go.
 """

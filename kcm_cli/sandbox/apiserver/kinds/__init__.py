@@ -24,11 +24,8 @@ KINDS: Mapping[tuple[str, str], Kind] = {(kind.group, kind.resource): kind for k
 """By group and resource (plural)."""
 
 
-def _plain(namespaced: bool) -> Kind:
-    return Kind("", "", strategy=Strategy(namespaced=namespaced))
-
-
-_PLAIN = {True: _plain(True), False: _plain(False)}
+_PLAIN = {namespaced: Kind("", "", strategy=Strategy(namespaced=namespaced)) for namespaced in (True, False)}
+"""By whether it is namespaced."""
 
 
 def of(resource: ResourceInfo) -> Kind:

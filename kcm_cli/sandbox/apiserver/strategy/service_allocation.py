@@ -24,7 +24,7 @@ from kcm_cli.sandbox.apiserver.strategy import service_families as families
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo, Tree, invalid
 from kcm_cli.sandbox.apiserver.validation import addresses, errors
 from kcm_cli.sandbox.apiserver.validation.addresses import Network
-from kcm_cli.sandbox.apiserver.validation.service import needs_health_check
+from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
 
 SERVICES = GVR("", "v1", "services")
 _ADDRESSES = GVR("networking.k8s.io", "v1", "ipaddresses")

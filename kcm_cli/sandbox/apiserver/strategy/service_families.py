@@ -5,7 +5,7 @@ Source: pkg/registry/core/service/storage/{alloc,storage}.go, pkg/registry/core/
 
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors
-from kcm_cli.sandbox.apiserver.validation.service import needs_health_check
+from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
 from kcm_cli.sandbox.apiserver.validation.service_addresses import FAMILIES, validate_cluster_ips
 
 _POLICY = "spec.ipFamilyPolicy"

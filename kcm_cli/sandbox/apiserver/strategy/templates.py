@@ -1,4 +1,4 @@
-"""Strategies of the kinds that make pods.
+"""Steps that the kinds which make pods have in common.
 
 Source: pkg/registry/apps/*/strategy.go, pkg/registry/batch/*/strategy.go,
 pkg/registry/core/{replicationcontroller,podtemplate}/strategy.go.

@@ -1,4 +1,4 @@
-"""Tables of pods and what makes pods.
+"""Columns and cells of pod templates, replicas and scales.
 
 upstream: pkg/printers/internalversion/printers.go (v1.36)
 """

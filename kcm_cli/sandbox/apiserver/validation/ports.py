@@ -1,11 +1,11 @@
-"""Ports by number or name.
+"""Ports: of containers, endpoints and Services.
 
-Source: pkg/apis/core/validation/validation.go#ValidatePortNumOrName.
+Source: pkg/apis/core/validation/validation.go#ValidatePortNumOrName, #validateEndpointPort; pkg/api/service/util.go.
 """
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.types import FieldError
-from kcm_cli.sandbox.apiserver.validation import errors
+from kcm_cli.sandbox.apiserver.types import FieldError, Tree
+from kcm_cli.sandbox.apiserver.validation import errors, labels
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 
@@ -27,3 +27,21 @@ def protocol(value: str | None, path: str) -> list[FieldError]:
     if value in PROTOCOLS:
         return []
     return [errors.not_supported(path, value, PROTOCOLS)] if value else [errors.required(path)]
+
+
+def endpoint_protocols(port: Tree, path: str) -> list[FieldError]:
+    """The protocol of an endpoint's port, and that of its application."""
+    transport, application = port.get("protocol"), port.get("appProtocol")
+    found: list[FieldError] = []
+    if transport is None:
+        found.append(errors.required(f"{path}.protocol"))
+    elif transport not in PROTOCOLS:
+        found.append(errors.not_supported(f"{path}.protocol", transport, PROTOCOLS))
+    if application is not None:
+        found += labels.validate_key(application, f"{path}.appProtocol")
+    return found
+
+
+def needs_health_check(spec: Tree) -> bool:
+    """Whether a load balancer asks nodes for their health on a port of its own."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"

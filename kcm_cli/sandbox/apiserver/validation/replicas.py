@@ -1,4 +1,4 @@
-"""Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers and PodTemplates.
+"""Templates and counters of replicas, of all kinds that have them.
 
 Source: pkg/apis/apps/validation/validation.go, pkg/apis/core/validation/validation.go.
 """

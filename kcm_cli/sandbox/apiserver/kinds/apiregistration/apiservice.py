@@ -92,7 +92,7 @@ def validate_api_service_status(new: Tree, old: Tree) -> list[FieldError]:
     return found
 
 
-def api_service(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     service = doc.setdefault("spec", {}).get("service")
     if service is not None:
         fill.absent(service, (("port", 443),))
@@ -119,7 +119,7 @@ def _service_status(new: Tree, old: Tree) -> None:
         keep(new["metadata"], old["metadata"], field)
 
 
-def _api_service(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     service = spec.get("service")
     where = "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
@@ -134,7 +134,7 @@ def _api_service(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "apiregistration.k8s.io",
     "apiservices",
-    defaults=api_service,
+    defaults=_defaults,
     strategy=Strategy(
         namespaced=False,
         on_create=parts.new_with_status({}, generation=False),
@@ -153,7 +153,7 @@ KIND = Kind(
             Column("Available", "Whether this service is available."),
             AGE,
         ),
-        _api_service,
+        _cells,
     ),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -35,7 +35,7 @@ def validate_revision_update(new: Tree, old: Tree) -> list[FieldError]:
     return found + errors.fixed("data", new.get("data"), old.get("data"))
 
 
-def _revision_cells(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     owner = next((one for one in doc["metadata"].get("ownerReferences") or () if one.get("controller")), None)
     name = NONE
     if owner is not None:
@@ -59,6 +59,6 @@ KIND = Kind(
             Column("Revision", "ControllerRevision.revision"),
             AGE,
         ),
-        _revision_cells,
+        _cells,
     ),
 )

@@ -99,7 +99,7 @@ TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """An annotation that stands for a field of older versions, which counts from 0."""
 
 
-def daemon_set(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
     meta: Tree = doc.setdefault("metadata", {})
     meta["annotations"] = {TEMPLATE_GENERATION: "0", **(meta.get("annotations") or {})}
@@ -162,7 +162,7 @@ _DAEMON_COUNTS = (
 )
 
 
-def _daemon_set(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     template = spec.get("template") or {}
     nodes = label_set((template.get("spec") or {}).get("nodeSelector"))
@@ -179,7 +179,7 @@ def _daemon_set(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "apps",
     "daemonsets",
-    defaults=daemon_set,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=_new_daemon_set,
         on_update=_daemon_set_update,
@@ -203,6 +203,6 @@ KIND = Kind(
             IMAGES,
             wide("Selector", "DaemonSetSpec.selector"),
         ),
-        _daemon_set,
+        _cells,
     ),
 )

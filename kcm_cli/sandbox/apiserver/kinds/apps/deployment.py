@@ -101,7 +101,7 @@ def _rolling_deployment(rolling: Tree, path: str) -> list[FieldError]:
 _DEPLOYMENT = (*ONE_REPLICA, ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600))
 
 
-def deployment(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
     fill.absent(spec, _DEPLOYMENT)
     strategy = spec.setdefault("strategy", {})
@@ -126,7 +126,7 @@ def _deployment_status(new: Tree, old: Tree) -> None:
     keep(new["metadata"], old["metadata"], "labels")
 
 
-def _deployment(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     selector = selector_text(spec.get("selector"))
     return [
@@ -143,7 +143,7 @@ def _deployment(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "apps",
     "deployments",
-    defaults=deployment,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=new_with_template,
         on_update=_deployment_update,
@@ -164,7 +164,7 @@ KIND = Kind(
             IMAGES,
             wide("Selector", "DeploymentSpec.selector"),
         ),
-        _deployment,
+        _cells,
     ),
     writable={"status": Writable(of_paths(("spec",), ("metadata", "labels")))},
 )

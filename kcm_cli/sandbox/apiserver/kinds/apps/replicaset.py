@@ -41,21 +41,21 @@ def _replica_set_spec(spec: Tree, known: Tree | None = None) -> list[FieldError]
     return numbers.non_negative(spec, ("replicas", "minReadySeconds"), "spec") + validate_replica_template(spec, known)
 
 
-def replica_set(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
     fill.absent(spec, ONE_REPLICA)
     pod.template(spec)
     zero_counters(doc, ("replicas",))
 
 
-def _replica_set(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     return [*replicas_cells(doc, now), selector_text((doc.get("spec") or {}).get("selector"))]
 
 
 KIND = Kind(
     "apps",
     "replicasets",
-    defaults=replica_set,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=new_with_replicas,
         on_update=update_with_template,
@@ -65,5 +65,5 @@ KIND = Kind(
         check_status=validate_replica_set_status,
         warn=warned.of_replicas,
     ),
-    table=Layout(replica_columns("ReplicaSet"), _replica_set),
+    table=Layout(replica_columns("ReplicaSet"), _cells),
 )

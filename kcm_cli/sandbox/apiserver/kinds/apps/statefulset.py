@@ -7,7 +7,7 @@ pkg/registry/apps/statefulset/strategy.go, pkg/printers/internalversion/printers
 from datetime import datetime
 
 from kcm_cli.machinery import names
-from kcm_cli.sandbox.apiserver.defaulting import fill, pod, storage
+from kcm_cli.sandbox.apiserver.defaulting import fill, pod, volumes
 from kcm_cli.sandbox.apiserver.defaulting.workloads import ONE_REPLICA, spec_of, zero_counters
 from kcm_cli.sandbox.apiserver.kinds.apps import common
 from kcm_cli.sandbox.apiserver.kinds.apps.common import READY
@@ -182,7 +182,7 @@ def _as_run(spec: Tree) -> Tree:
 _STATEFUL_SET = (*ONE_REPLICA, ("revisionHistoryLimit", 10))
 
 
-def stateful_set(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
     if not spec.get("podManagementPolicy"):
         spec["podManagementPolicy"] = "OrderedReady"
@@ -203,7 +203,7 @@ def stateful_set(doc: Tree) -> None:
     for claim in spec.get("volumeClaimTemplates") or ():
         claim.setdefault("metadata", {})
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
-        storage.claim(claim)
+        volumes.claim(claim)
     zero_counters(doc, ("replicas", "availableReplicas"))
 
 
@@ -240,7 +240,7 @@ def _new_stateful_set(doc: Tree) -> None:
     parts.first_generation(doc)
 
 
-def _stateful_set(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas') or 0}"
     return [doc["metadata"]["name"], ready, created(doc, now), *containers(spec.get("template"))]
@@ -249,7 +249,7 @@ def _stateful_set(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "apps",
     "statefulsets",
-    defaults=stateful_set,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=_new_stateful_set,
         on_update=_stateful_set_update,
@@ -259,5 +259,5 @@ KIND = Kind(
         check_status=validate_stateful_set_status,
         warn=of_stateful_set,
     ),
-    table=Layout((NAME, READY, AGE, CONTAINERS, IMAGES), _stateful_set),
+    table=Layout((NAME, READY, AGE, CONTAINERS, IMAGES), _cells),
 )

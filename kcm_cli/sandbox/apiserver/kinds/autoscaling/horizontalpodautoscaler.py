@@ -249,7 +249,7 @@ def _metric_target(target: Tree, path: str) -> list[FieldError]:
     return found
 
 
-def autoscaler(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     """Version v2; what v1 has of it, in its own version."""
     spec = doc.setdefault("spec", {})
     fill.absent(spec, (("minReplicas", 1),))
@@ -271,7 +271,7 @@ def _scaling_rules(rules: Tree, window_s: int | None, policies: list[tuple[str, 
         rules["policies"] = [{"type": kind, "value": value, "periodSeconds": 15} for kind, value in policies]
 
 
-def _autoscaler(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     target = spec.get("scaleTargetRef") or {}
     least = spec.get("minReplicas")
@@ -286,21 +286,12 @@ def _autoscaler(doc: Tree, now: datetime) -> list[object]:
     ]
 
 
-_SOURCES = {
-    "External": "external",
-    "Pods": "pods",
-    "Object": "object",
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-}
-
-
 def _metric_cells(specs: "list[Tree] | tuple[()]", states: "list[Tree] | tuple[()]") -> str:
     if not specs:
         return NONE
     texts = []
     for index, spec in enumerate(specs):
-        source = _SOURCES.get(spec["type"])
+        source = _FIELDS.get(spec["type"])
         state = states[index] if index < len(states) else {}
         texts.append("<unknown type>" if source is None else _metric(spec["type"], spec[source], state.get(source)))
     shown = ", ".join(texts[:2])
@@ -326,7 +317,7 @@ def _metric(type_: str, spec: Tree, state: Tree | None) -> str:
 KIND = Kind(
     "autoscaling",
     "horizontalpodautoscalers",
-    defaults=autoscaler,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=parts.new_with_status({"desiredReplicas": 0, "currentMetrics": None}, generation=False),
         on_update=parts.keep_status,
@@ -345,6 +336,6 @@ KIND = Kind(
             Column("Replicas", "HorizontalPodAutoscalerStatus.currentReplicas"),
             AGE,
         ),
-        _autoscaler,
+        _cells,
     ),
 )

@@ -129,7 +129,7 @@ def zone_problems(zone: str) -> list[str]:
     return found
 
 
-def cron_job(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
     if not spec.get("concurrencyPolicy"):
         spec["concurrencyPolicy"] = "Allow"
@@ -172,7 +172,7 @@ def _drop_gated_of_job(new: Tree, old: Tree | None) -> None:
     drop_gated_of_template(after, before)
 
 
-def _cron_job(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     job = (spec.get("jobTemplate") or {}).get("spec") or {}
     last = status.get("lastScheduleTime")
@@ -193,7 +193,7 @@ def _cron_job(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "batch",
     "cronjobs",
-    defaults=cron_job,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=_new_cron_job,
         on_update=_cron_job_update,
@@ -215,6 +215,6 @@ KIND = Kind(
             IMAGES,
             JOB_SELECTOR,
         ),
-        _cron_job,
+        _cells,
     ),
 )

@@ -22,7 +22,7 @@ from kcm_cli.sandbox.apiserver.types import Tree
 _MAX_INT32 = 2**31 - 1
 
 
-def job(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if labels is not None and not doc["metadata"].get("labels"):
@@ -106,7 +106,7 @@ _JOB_STATES = (
 )
 
 
-def _job(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     succeeded, completions = status.get("succeeded", 0), spec.get("completions")
     if completions is None:
@@ -145,7 +145,7 @@ def _job_duration(status: Tree, now: datetime) -> str:
 KIND = Kind(
     "batch",
     "jobs",
-    defaults=job,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=_new_job,
         on_update=update_with_template,
@@ -168,7 +168,7 @@ KIND = Kind(
             IMAGES,
             JOB_SELECTOR,
         ),
-        _job,
+        _cells,
     ),
     selectable=Selectable(
         {"status.successful": "status.succeeded"},

@@ -229,9 +229,6 @@ def _decision(after: list[Tree], before: list[Tree], kind: str, path: str) -> li
     return [errors.forbidden(path, detail)]
 
 
-_DECIDED = ("Approved", "Denied")
-
-
 def _stamp_request(new: Tree, old: Tree | None, context: Context) -> None:
     """Who asks is written by the server."""
     if old is not None:
@@ -254,7 +251,7 @@ def _request_update(new: Tree, old: Tree) -> None:
 def _request_status(new: Tree, old: Tree) -> None:
     keep(new, old, "spec")
     status, known = new.setdefault("status", {}), old.get("status") or {}
-    for kind in _DECIDED:
+    for kind in _DECISIONS:
         _keep_decision(status, known, kind)
 
 
@@ -294,7 +291,7 @@ def _transition(condition: Tree, known: object) -> str:
     return ""
 
 
-def _signing_request(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     types = {one["type"] for one in status.get("conditions") or ()}
     state = "Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"
@@ -354,7 +351,7 @@ KIND = Kind(
             Column("RequestedDuration", "CertificateSigningRequestSpec.expirationSeconds"),
             Column("Condition", "Conditions applied to the request, such as approval or denial."),
         ),
-        _signing_request,
+        _cells,
     ),
     writable={
         "": Writable(of_paths(("spec",), ("status",))),

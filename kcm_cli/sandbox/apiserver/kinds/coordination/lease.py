@@ -45,7 +45,7 @@ def _lease_update(new: Tree, old: Tree) -> None:
             new.get("spec", {}).pop(field, None)
 
 
-def _lease_cells(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), (doc.get("spec") or {}).get("holderIdentity") or "", created(doc, now)]
 
 
@@ -60,5 +60,5 @@ KIND = Kind(
         check_create=validate_lease,
         check_update=validate_lease_update,
     ),
-    table=Layout((NAME, Column("Holder", "LeaseSpec.holderIdentity"), AGE), _lease_cells),
+    table=Layout((NAME, Column("Holder", "LeaseSpec.holderIdentity"), AGE), _cells),
 )

@@ -32,7 +32,6 @@ CLASS = "volume.beta.kubernetes.io/storage-class"
 CLASS_TEXT = 'deprecated since v1.8; use "storageClassName" attribute instead'
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
-_BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 def mode_text(modes: list[str] | None) -> str:
@@ -42,5 +41,5 @@ def mode_text(modes: list[str] | None) -> str:
 
 def class_of(doc: Tree) -> str:
     annotations = doc["metadata"].get("annotations") or {}
-    found = annotations.get(_BETA_CLASS)
+    found = annotations.get(CLASS)
     return str((doc.get("spec") or {}).get("storageClassName") or "") if found is None else found

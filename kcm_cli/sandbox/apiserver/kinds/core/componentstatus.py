@@ -10,7 +10,7 @@ from kcm_cli.sandbox.apiserver.tables.column import NAME, Column, Layout, name_o
 from kcm_cli.sandbox.apiserver.types import Tree
 
 
-def _component(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     healthy: Tree = next((one for one in doc.get("conditions") or () if one["type"] == "Healthy"), {})
     state = {"True": "Healthy", "False": "Unhealthy"}.get(healthy.get("status", ""), "Unknown")
     return [name_of(doc), state, healthy.get("message", ""), healthy.get("error", "")]
@@ -21,6 +21,6 @@ KIND = Kind(
     "componentstatuses",
     table=Layout(
         (NAME, *(Column(name, f"{name} of the component conditions") for name in ("Status", "Message", "Error"))),
-        _component,
+        _cells,
     ),
 )

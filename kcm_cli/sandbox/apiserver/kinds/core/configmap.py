@@ -38,7 +38,7 @@ def validate_config_map_update(new: Tree, old: Tree) -> list[FieldError]:
     return found + validate_config_map(new)
 
 
-def _config_map(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), len(doc.get("data") or ()) + len(doc.get("binaryData") or ()), created(doc, now)]
 
 
@@ -49,5 +49,5 @@ KIND = Kind(
         check_create=validate_config_map,
         check_update=validate_config_map_update,
     ),
-    table=Layout((NAME, Column("Data", "ConfigMap.data"), AGE), _config_map),
+    table=Layout((NAME, Column("Data", "ConfigMap.data"), AGE), _cells),
 )

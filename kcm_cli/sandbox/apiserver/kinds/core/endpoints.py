@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.tables.templates import NONE
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, metadata, ports
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
-from kcm_cli.sandbox.apiserver.validation.endpoints import validate_protocol
+from kcm_cli.sandbox.apiserver.validation.ports import endpoint_protocols
 
 
 def validate_endpoints(doc: Tree) -> list[FieldError]:
@@ -48,7 +48,7 @@ def _subset(subset: Tree, path: str) -> list[FieldError]:
         elif len(items) > 1:
             found.append(errors.required(f"{place}.name"))
         found += ports.number(port.get("port", 0), f"{place}.port")
-        found += validate_protocol({**port, "protocol": port.get("protocol") or None}, place)
+        found += endpoint_protocols({**port, "protocol": port.get("protocol") or None}, place)
     return found
 
 
@@ -62,7 +62,7 @@ def _old_address(address: Tree, path: str) -> list[FieldError]:
     return found + addresses.endpoint_ip(value, f"{path}.ip")
 
 
-def endpoints(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     for subset in doc.get("subsets") or ():
         for port in subset.get("ports") or ():
             fill.empty(port, (("protocol", "TCP"),))
@@ -80,7 +80,7 @@ def of_endpoints(new: Tree, old: Tree | None) -> list[str]:
     return found
 
 
-def _endpoints(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     found: list[str] = []
     for subset in doc.get("subsets") or ():
         ips = [one["ip"] for one in subset.get("addresses") or ()]
@@ -97,12 +97,12 @@ def _joined(ip: str, port: int) -> str:
 KIND = Kind(
     "",
     "endpoints",
-    defaults=endpoints,
+    defaults=_defaults,
     strategy=Strategy(
         creates_on_update=True,
         check_create=validate_endpoints,
         check_update=validate_endpoints_update,
         warn=of_endpoints,
     ),
-    table=Layout((NAME, Column("Endpoints", "Endpoints.subsets"), AGE), _endpoints),
+    table=Layout((NAME, Column("Endpoints", "Endpoints.subsets"), AGE), _cells),
 )

@@ -121,14 +121,11 @@ def _ratio(ratio: Quantity, values: Mapping[str, Quantity], path: str) -> list[F
     return found
 
 
-_RANGES = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-
-
-def limit_range(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     for item in doc.setdefault("spec", {}).get("limits") or ():
         if item.get("type") == "Container":
             _container_limits(item)
-        for field in _RANGES:
+        for field in _FIELDS:
             resources.resource_list(item.get(field))
 
 
@@ -151,7 +148,7 @@ def _new_limit_range(doc: Tree) -> None:
 KIND = Kind(
     "",
     "limitranges",
-    defaults=limit_range,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=_new_limit_range,
         creates_on_update=True,

@@ -59,7 +59,7 @@ def _finalizer(name: str, path: str) -> list[FieldError]:
     return found
 
 
-def namespace(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     meta = doc["metadata"]
     if name := meta.get("name"):
         labels = meta.get("labels")
@@ -106,14 +106,14 @@ def _namespace_finalize(new: Tree, old: Tree) -> None:
     _name_label(new)
 
 
-def _namespace(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), (doc.get("status") or {}).get("phase", ""), created(doc, now)]
 
 
 KIND = Kind(
     "",
     "namespaces",
-    defaults=namespace,
+    defaults=_defaults,
     strategy=Strategy(
         namespaced=False,
         on_create=_new_namespace,
@@ -131,7 +131,7 @@ KIND = Kind(
             check_update=validate_namespace_finalize,
         )
     },
-    table=Layout((NAME, Column("Status", "The status of the namespace"), AGE), _namespace),
+    table=Layout((NAME, Column("Status", "The status of the namespace"), AGE), _cells),
     selectable=Selectable({"status.phase": "status.phase"}, namespace=False),
     writable={"finalize": STATUS},
 )

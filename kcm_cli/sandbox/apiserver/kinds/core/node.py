@@ -214,7 +214,7 @@ def _config_source(source: Tree | None, path: str) -> list[FieldError]:
     return found
 
 
-def node(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec, status = doc.setdefault("spec", {}), doc.setdefault("status", {})
     if block := spec.get("podCIDR"):
         if not spec.get("podCIDRs") or spec["podCIDRs"][0] != block:
@@ -257,7 +257,7 @@ def _node_status(new: Tree, old: Tree) -> None:
         new.setdefault("status", {}).pop("config", None)
 
 
-def _node(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     words = [
         "Ready" if c["status"] == "True" else "NotReady" for c in status.get("conditions") or () if c["type"] == "Ready"
@@ -300,7 +300,7 @@ def _address(status: Tree, type_: str) -> str:
 KIND = Kind(
     "",
     "nodes",
-    defaults=node,
+    defaults=_defaults,
     strategy=Strategy(
         namespaced=False,
         on_create=_new_node,
@@ -324,7 +324,7 @@ KIND = Kind(
             wide("Kernel-Version", "NodeSystemInfo.kernelVersion"),
             wide("Container-Runtime", "NodeSystemInfo.containerRuntimeVersion"),
         ),
-        _node,
+        _cells,
     ),
     selectable=Selectable(
         {"spec.unschedulable": "spec.unschedulable"}, absent={"spec.unschedulable": "false"}, namespace=False

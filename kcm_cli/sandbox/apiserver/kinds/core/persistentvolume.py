@@ -162,7 +162,7 @@ def _node_affinity(affinity: Tree, path: str, lenient: bool) -> list[FieldError]
     return scheduling.validate_node_selector(required, f"{path}.required", lenient=lenient)
 
 
-def volume(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     """A PersistentVolume."""
     spec = doc.setdefault("spec", {})
     if not spec.get("persistentVolumeReclaimPolicy"):
@@ -176,7 +176,6 @@ def volume(doc: Tree) -> None:
         status["phase"] = "Pending"
 
 
-_MOUNTS = "volume.beta.kubernetes.io/mount-options"
 _MOUNTS_TEXT = 'deprecated since v1.31; use "mountOptions" attribute instead'
 _RECYCLE = (
     "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
@@ -197,7 +196,7 @@ def of_volume(new: Tree, old: Tree | None) -> list[str]:
     spec, annotations = new["spec"], new["metadata"].get("annotations") or {}
     found = [
         f"metadata.annotations[{key}]: {text}"
-        for key, text in ((CLASS, CLASS_TEXT), (_MOUNTS, _MOUNTS_TEXT))
+        for key, text in ((CLASS, CLASS_TEXT), (_MOUNT_OPTIONS, _MOUNTS_TEXT))
         if key in annotations
     ]
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
@@ -223,7 +222,7 @@ def _stamp_volume_status(new: Tree, old: Tree | None, context: Context) -> None:
         status["lastPhaseTransitionTime"] = context.now
 
 
-def _volume_cells(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     claim = spec.get("claimRef")
     return [
@@ -261,7 +260,7 @@ def _volume_columns() -> tuple[Column, ...]:
 KIND = Kind(
     "",
     "persistentvolumes",
-    defaults=volume,
+    defaults=_defaults,
     strategy=Strategy(
         namespaced=False,
         on_create=parts.new_with_status({"phase": "Pending"}, generation=False),
@@ -275,5 +274,5 @@ KIND = Kind(
         returns_object_on_delete=True,
         warn=of_volume,
     ),
-    table=Layout(_volume_columns(), _volume_cells),
+    table=Layout(_volume_columns(), _cells),
 )

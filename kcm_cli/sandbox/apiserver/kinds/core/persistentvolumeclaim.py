@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quantity import ZERO, from_json
-from kcm_cli.sandbox.apiserver.defaulting import storage
+from kcm_cli.sandbox.apiserver.defaulting import volumes
 from kcm_cli.sandbox.apiserver.kinds.core import common
 from kcm_cli.sandbox.apiserver.kinds.core.common import CLASS, CLASS_TEXT, class_of, mode_text
 from kcm_cli.sandbox.apiserver.kinds.kind import Kind
@@ -200,7 +200,7 @@ def _copied(source: Tree) -> Tree:
     return {"apiGroup": source.get("apiGroup"), "kind": source.get("kind", ""), "name": source.get("name", "")}
 
 
-def _claim(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     bound = spec.get("volumeName") or ""
     return [
@@ -234,7 +234,7 @@ def _claim_columns() -> tuple[Column, ...]:
 KIND = Kind(
     "",
     "persistentvolumeclaims",
-    defaults=storage.claim,
+    defaults=volumes.claim,
     strategy=Strategy(
         on_create=_new_claim,
         on_update=_claim_update,
@@ -246,5 +246,5 @@ KIND = Kind(
         returns_object_on_delete=True,
         warn=of_claim,
     ),
-    table=Layout(_claim_columns(), _claim),
+    table=Layout(_claim_columns(), _cells),
 )

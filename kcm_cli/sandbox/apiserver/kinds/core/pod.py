@@ -56,7 +56,7 @@ def _fixed(key: str, verb: str, path: str) -> list[FieldError]:
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 
-def pod(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     """A Pod."""
     spec = doc.setdefault("spec", {})
     containers, inits = spec.get("containers") or (), spec.get("initContainers") or ()
@@ -331,7 +331,7 @@ _RESIZED: Fields = {"f:resources": {}, "f:resizePolicy": {}}
 KIND = Kind(
     "",
     "pods",
-    defaults=pod,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=_new,
         on_update=_update,

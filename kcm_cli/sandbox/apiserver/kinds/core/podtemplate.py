@@ -30,7 +30,7 @@ def validate_pod_template_update(new: Tree, old: Tree) -> list[FieldError]:
     return found + validation_pod_template.validate_template(new.get("template") or {}, "template", old.get("template"))
 
 
-def pod_template(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     pod.template(doc)
 
 
@@ -50,7 +50,7 @@ def _pod_template_update(new: Tree, old: Tree) -> None:
         parts.bump_generation(new, old)
 
 
-def _pod_template(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     template = doc.get("template") or {}
     return [doc["metadata"]["name"], *containers(template), label_set((template.get("metadata") or {}).get("labels"))]
 
@@ -62,7 +62,7 @@ def _narrow(column: Column) -> Column:
 KIND = Kind(
     "",
     "podtemplates",
-    defaults=pod_template,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=_new_pod_template,
         on_update=_pod_template_update,
@@ -73,6 +73,6 @@ KIND = Kind(
     ),
     table=Layout(
         (NAME, _narrow(CONTAINERS), _narrow(IMAGES), Column("Pod Labels", "The labels for the pod template.")),
-        _pod_template,
+        _cells,
     ),
 )

@@ -51,7 +51,7 @@ def _replication_controller_spec(spec: Tree, known: Tree | None = None) -> list[
     return found + pod_template.validate_long_running(template, "spec.template", "ReplicationController")
 
 
-def replication_controller(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = spec_of(doc)
     if (found := spec.get("template")) is not None:
         labels = (found.get("metadata") or {}).get("labels")
@@ -65,14 +65,14 @@ def replication_controller(doc: Tree) -> None:
     zero_counters(doc, ("replicas",))
 
 
-def _controller(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     return [*replicas_cells(doc, now), label_set((doc.get("spec") or {}).get("selector"))]
 
 
 KIND = Kind(
     "",
     "replicationcontrollers",
-    defaults=replication_controller,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=new_with_replicas,
         on_update=update_with_template,
@@ -83,6 +83,6 @@ KIND = Kind(
         propagation="Orphan",
         warn=warned.of_replicas,
     ),
-    table=Layout(replica_columns("ReplicationController"), _controller),
+    table=Layout(replica_columns("ReplicationController"), _cells),
     selectable=Selectable({"status.replicas": "status.replicas"}, absent={"status.replicas": "0"}),
 )

@@ -140,7 +140,7 @@ def quota_name(name: str) -> tuple[str, ...]:
     return found
 
 
-def resource_quota(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     resources.resource_list(doc.setdefault("spec", {}).get("hard"))
     status = doc.setdefault("status", {})
     resources.resource_list(status.get("hard"))
@@ -160,7 +160,7 @@ def of_quota(new: Tree, old: Tree | None) -> list[str]:
     return found
 
 
-def _quota(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     status = doc.get("status") or {}
     used, hard = status.get("used") or {}, status.get("hard") or {}
     texts: dict[bool, list[str]] = {True: [], False: []}
@@ -172,7 +172,7 @@ def _quota(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "",
     "resourcequotas",
-    defaults=resource_quota,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=parts.new_with_status({}, generation=False),
         on_update=parts.keep_status,
@@ -194,6 +194,6 @@ KIND = Kind(
             ),
             AGE,
         ),
-        _quota,
+        _cells,
     ),
 )

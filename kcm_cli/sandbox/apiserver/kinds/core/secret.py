@@ -87,7 +87,7 @@ def validate_secret_update(new: Tree, old: Tree) -> list[FieldError]:
     return found + validate_locked(new, old, ("data",)) + validate_secret(new)
 
 
-def secret(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     if not doc.get("type"):
         doc["type"] = "Opaque"
     if (plain := doc.pop("stringData", None)) is not None and plain:
@@ -129,20 +129,20 @@ def _drop_immutable_secret(new: Tree, old: Tree) -> None:
         new["type"] = old.get("type", "")
 
 
-def _secret(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), doc.get("type", ""), len(doc.get("data") or ()), created(doc, now)]
 
 
 KIND = Kind(
     "",
     "secrets",
-    defaults=secret,
+    defaults=_defaults,
     strategy=Strategy(
         on_update=_drop_immutable_secret,
         check_create=validate_secret,
         check_update=validate_secret_update,
         warn=of_secret,
     ),
-    table=Layout((NAME, Column("Type", "Secret.type"), Column("Data", "Secret.data"), AGE), _secret),
+    table=Layout((NAME, Column("Type", "Secret.type"), Column("Data", "Secret.data"), AGE), _cells),
     selectable=Selectable({"type": "type"}),
 )

@@ -17,10 +17,10 @@ from kcm_cli.sandbox.apiserver.strategy.service_families import needs_cluster_ip
 from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, Column, Layout, created, name_of, wide
 from kcm_cli.sandbox.apiserver.tables.templates import NONE, label_set
 from kcm_cli.sandbox.apiserver.types import Tree
-from kcm_cli.sandbox.apiserver.validation.service import needs_health_check
+from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
 
 
-def service(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = doc.setdefault("spec", {})
     if not spec.get("sessionAffinity"):
         spec["sessionAffinity"] = "None"
@@ -110,7 +110,7 @@ def _drop_same(spec: Tree, known: Tree, field: str) -> None:
         spec.pop(field, None)
 
 
-def _service(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec = doc.get("spec") or {}
     ips = spec.get("clusterIPs") or ()
     ports = ",".join(_port(port) for port in spec.get("ports") or ())
@@ -146,7 +146,7 @@ def _external_ip(doc: Tree, spec: Tree) -> str:
 KIND = Kind(
     "",
     "services",
-    defaults=service,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=_new,
         on_update=_update,
@@ -169,7 +169,7 @@ KIND = Kind(
             AGE,
             wide("Selector", "ServiceSpec.selector"),
         ),
-        _service,
+        _cells,
     ),
     selectable=Selectable({"spec.clusterIP": "spec.clusterIP", "spec.type": "spec.type"}),
 )

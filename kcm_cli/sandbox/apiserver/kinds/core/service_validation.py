@@ -7,7 +7,7 @@ from kcm_cli.machinery import names
 from kcm_cli.sandbox.apiserver.kinds.core.service_addresses import validate_family_change, validate_ip_change
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata, ports
-from kcm_cli.sandbox.apiserver.validation.service import needs_health_check
+from kcm_cli.sandbox.apiserver.validation.ports import needs_health_check
 from kcm_cli.sandbox.apiserver.validation.service_addresses import is_headless, validate_cluster_ips
 
 EXTERNAL_TYPES = ("LoadBalancer", "NodePort")

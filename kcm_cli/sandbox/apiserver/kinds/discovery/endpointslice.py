@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.tables.column import AGE, NAME, UNSET, Column, La
 from kcm_cli.sandbox.apiserver.types import FieldError, Tree
 from kcm_cli.sandbox.apiserver.validation import addresses, errors, labels, metadata
 from kcm_cli.sandbox.apiserver.validation.addresses import ip_warnings
-from kcm_cli.sandbox.apiserver.validation.endpoints import validate_protocol
+from kcm_cli.sandbox.apiserver.validation.ports import endpoint_protocols
 
 _TYPES = ("FQDN", "IPv4", "IPv6")
 _ENDPOINTS_MAX, _ADDRESSES_MAX, _PORTS_MAX, _TOPOLOGY_MAX, _HINTS_MAX = 1000, 100, 20000, 16, 8
@@ -57,7 +57,7 @@ def _slice_ports(items: list[Tree]) -> list[FieldError]:
         if name in seen:
             found.append(errors.duplicate(f"{path}.name", name))
         seen.add(name)
-        found += validate_protocol(port, path)
+        found += endpoint_protocols(port, path)
     return found
 
 
@@ -134,7 +134,7 @@ def _hints(hints: Tree, path: str) -> list[FieldError]:
     return found
 
 
-def endpoint_slice(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     for port in doc.get("ports") or ():
         fill.absent(port, (("name", ""), ("protocol", "TCP")))
 
@@ -184,7 +184,7 @@ def _drop_topology(new: Tree, old: Tree | None) -> None:
             endpoint["nodeName"] = host
 
 
-def _slice_cells(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     ports = [str(p["port"]) if p.get("port") is not None else p.get("name", "*") for p in doc.get("ports") or ()]
     found = [ip for endpoint in doc.get("endpoints") or () for ip in endpoint.get("addresses") or ()]
     return [
@@ -199,7 +199,7 @@ def _slice_cells(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "discovery.k8s.io",
     "endpointslices",
-    defaults=endpoint_slice,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=_new_slice,
         on_update=_slice_update,
@@ -215,6 +215,6 @@ KIND = Kind(
             Column("Endpoints", "EndpointSlice.endpoints"),
             AGE,
         ),
-        _slice_cells,
+        _cells,
     ),
 )

@@ -169,11 +169,11 @@ def _url_problem(url: str) -> str:
     return "wildcard can only do suffix matching" if stars > 1 or (stars and not url.endswith("/*")) else ""
 
 
-def flow_schema(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     fill.empty(doc.setdefault("spec", {}), (("matchingPrecedence", 1000),))
 
 
-def _flow_schema(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     method = spec.get("distinguisherMethod")
     dangling = next((one["status"] for one in status.get("conditions") or () if one["type"] == "Dangling"), "?")
@@ -190,7 +190,7 @@ def _flow_schema(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "flowcontrol.apiserver.k8s.io",
     "flowschemas",
-    defaults=flow_schema,
+    defaults=_defaults,
     strategy=Strategy(
         namespaced=False,
         on_create=parts.new_with_status({}, generation=True),
@@ -209,7 +209,7 @@ KIND = Kind(
             AGE,
             Column("MissingPL", "references a broken or non-existent PriorityLevelConfiguration"),
         ),
-        _flow_schema,
+        _cells,
     ),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -131,7 +131,7 @@ _EXEMPT = (("nominalConcurrencyShares", 0), ("lendablePercent", 0))
 _QUEUING = (("handSize", 8), ("queues", 64), ("queueLengthLimit", 50))
 
 
-def priority_level(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = doc.setdefault("spec", {})
     if (limited := spec.get("limited")) is not None:
         fill.absent(limited, _LIMITED)
@@ -141,7 +141,7 @@ def priority_level(doc: Tree) -> None:
         fill.absent(exempt, _EXEMPT)
 
 
-def _priority_level(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec = doc.get("spec") or {}
     limited = spec.get("limited")
     queuing = ((limited or {}).get("limitResponse") or {}).get("queuing")
@@ -153,7 +153,7 @@ def _priority_level(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "flowcontrol.apiserver.k8s.io",
     "prioritylevelconfigurations",
-    defaults=priority_level,
+    defaults=_defaults,
     strategy=Strategy(
         namespaced=False,
         on_create=parts.new_with_status({}, generation=True),
@@ -173,7 +173,7 @@ KIND = Kind(
             Column("QueueLengthLimit", "QueuingConfiguration.queueLengthLimit"),
             AGE,
         ),
-        _priority_level,
+        _cells,
     ),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -164,15 +164,12 @@ def _points(doc: Tree) -> list[Tree]:
     return ((doc.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
-_INGRESS_CLASS = "kubernetes.io/ingress.class"
-
-
 def of_ingress(new: Tree, old: Tree | None) -> list[str]:
     """A new Ingress."""
-    used = _INGRESS_CLASS in (new["metadata"].get("annotations") or ())
+    used = _CLASS in (new["metadata"].get("annotations") or ())
     if old is not None or not used or new["spec"].get("ingressClassName") is not None:
         return []
-    return [f"annotation {quote(_INGRESS_CLASS)} is deprecated, please use 'spec.ingressClassName' instead"]
+    return [f"annotation {quote(_CLASS)} is deprecated, please use 'spec.ingressClassName' instead"]
 
 
 def of_ingress_status(new: Tree, old: Tree | None) -> list[str]:
@@ -185,7 +182,7 @@ def of_ingress_status(new: Tree, old: Tree | None) -> list[str]:
     return found
 
 
-def _ingress_cells(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec = doc.get("spec") or {}
     rules = spec.get("rules") or []
     hosts = [rule["host"] for rule in rules[:3] if rule.get("host")]
@@ -218,6 +215,6 @@ KIND = Kind(
             Column("Ports", "Ports of TLS configurations that open"),
             AGE,
         ),
-        _ingress_cells,
+        _cells,
     ),
 )

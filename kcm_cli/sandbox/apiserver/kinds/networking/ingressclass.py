@@ -54,7 +54,7 @@ def _parameters(reference: Tree, path: str) -> list[FieldError]:
     return found
 
 
-def ingress_class(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     parameters = (doc.get("spec") or {}).get("parameters")
     if parameters is not None:
         fill.absent(parameters, (("scope", "Cluster"),))
@@ -65,7 +65,7 @@ def _default_name(doc: Tree, annotation: str) -> str:
     return name_of(doc) + (" (default)" if annotations.get(annotation) == "true" else "")
 
 
-def _ingress_class(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec = doc.get("spec") or {}
     reference, text = spec.get("parameters"), NONE
     if reference is not None:
@@ -78,7 +78,7 @@ def _ingress_class(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "networking.k8s.io",
     "ingressclasses",
-    defaults=ingress_class,
+    defaults=_defaults,
     strategy=Strategy(
         namespaced=False,
         on_create=parts.first_generation,
@@ -93,6 +93,6 @@ KIND = Kind(
             Column("Parameters", "A reference to a resource with additional parameters"),
             AGE,
         ),
-        _ingress_class,
+        _cells,
     ),
 )

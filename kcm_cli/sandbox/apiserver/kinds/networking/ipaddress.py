@@ -46,7 +46,7 @@ def validate_address_update(new: Tree, old: Tree) -> list[FieldError]:
     return found + errors.fixed("spec.parentRef", after, before, shown)
 
 
-def _ip_address(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     parent, text = (doc.get("spec") or {}).get("parentRef"), NONE
     if parent is not None:
         group = f".{parent['group']}" if parent.get("group") else ""
@@ -64,5 +64,5 @@ KIND = Kind(
         check_create=validate_address,
         check_update=validate_address_update,
     ),
-    table=Layout((NAME, Column("ParentRef", "IPAddressSpec.parentRef")), _ip_address),
+    table=Layout((NAME, Column("ParentRef", "IPAddressSpec.parentRef")), _cells),
 )

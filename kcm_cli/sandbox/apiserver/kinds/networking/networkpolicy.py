@@ -123,7 +123,7 @@ def _block(block: Tree, path: str, known: Sequence[str]) -> list[FieldError]:
     return found
 
 
-def network_policy(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = doc.setdefault("spec", {})
     if not spec.get("policyTypes"):
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
@@ -147,7 +147,7 @@ def of_network_policy(new: Tree, old: Tree | None) -> list[str]:
     return found
 
 
-def _network_policy(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     selector = selector_text((doc.get("spec") or {}).get("podSelector") or {})
     return [name_of(doc), selector, created(doc, now)]
 
@@ -155,7 +155,7 @@ def _network_policy(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "networking.k8s.io",
     "networkpolicies",
-    defaults=network_policy,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=parts.first_generation,
         on_update=parts.bump_if_spec_changed,
@@ -163,5 +163,5 @@ KIND = Kind(
         check_update=validate_policy_update,
         warn=of_network_policy,
     ),
-    table=Layout((NAME, Column("Pod-Selector", "NetworkPolicySpec.podSelector"), AGE), _network_policy),
+    table=Layout((NAME, Column("Pod-Selector", "NetworkPolicySpec.podSelector"), AGE), _cells),
 )

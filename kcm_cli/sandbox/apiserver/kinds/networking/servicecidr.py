@@ -72,7 +72,7 @@ def validate_range_status(new: Tree, old: Tree) -> list[FieldError]:
     return metadata.validate_meta_update(new["metadata"], old["metadata"])
 
 
-def _service_cidr(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), ",".join((doc.get("spec") or {}).get("cidrs") or ()), created(doc, now)]
 
 
@@ -88,6 +88,6 @@ KIND = Kind(
         check_update=validate_range_update,
         check_status=validate_range_status,
     ),
-    table=Layout((NAME, Column("CIDRs", "ServiceCIDRSpec.cidrs"), AGE), _service_cidr),
+    table=Layout((NAME, Column("CIDRs", "ServiceCIDRSpec.cidrs"), AGE), _cells),
     writable={"status": SPEC_AND_METADATA},
 )

@@ -53,7 +53,7 @@ def of_runtime_class(new: Tree, old: Tree | None) -> list[str]:
     return [f"scheduling.nodeSelector: {DEPRECATED[key]}" for key in sorted(selector) if key in DEPRECATED]
 
 
-def _runtime_class(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), doc.get("handler", ""), created(doc, now)]
 
 
@@ -68,5 +68,5 @@ KIND = Kind(
         check_update=validate_runtime_class_update,
         warn=of_runtime_class,
     ),
-    table=Layout((NAME, Column("Handler"), AGE), _runtime_class),
+    table=Layout((NAME, Column("Handler"), AGE), _cells),
 )

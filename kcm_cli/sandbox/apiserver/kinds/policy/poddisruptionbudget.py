@@ -56,7 +56,7 @@ def validate_budget_status(new: Tree, old: Tree) -> list[FieldError]:
 _NEW_COUNTERS = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
 
 
-def _budget_cells(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     return [
@@ -88,6 +88,6 @@ KIND = Kind(
             number("Allowed Disruptions", "Calculated number of pods that may be disrupted at this time."),
             AGE,
         ),
-        _budget_cells,
+        _cells,
     ),
 )

@@ -186,7 +186,7 @@ def _network(data: Tree, path: str) -> list[FieldError]:
     return found + [errors.duplicate(f"{path}.ips[{i}]", ip) for i, ip in enumerate(ips) if ip in ips[:i]]
 
 
-def resource_claim(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     claim_spec(doc.setdefault("spec", {}))
     allocation = (doc.setdefault("status", {}).get("allocation") or {}).get("devices") or {}
     for result in allocation.get("results") or ():
@@ -213,7 +213,7 @@ def _allocated(status: Tree) -> set[tuple[object, ...]]:
     return {_device_id(result) for result in devices.get("results") or ()}
 
 
-def _resource_claim(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     status, deleted = doc.get("status") or {}, bool(doc["metadata"].get("deletionTimestamp"))
     states = ["deleted"] if deleted else []
     if status.get("allocation") is None:
@@ -226,7 +226,7 @@ def _resource_claim(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "resource.k8s.io",
     "resourceclaims",
-    defaults=resource_claim,
+    defaults=_defaults,
     strategy=Strategy(
         on_create=parts.new_with_status({}, generation=False),
         on_update=parts.keep_status,
@@ -238,7 +238,7 @@ KIND = Kind(
     ),
     table=Layout(
         (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.)."), AGE),
-        _resource_claim,
+        _cells,
     ),
     writable={"status": SPEC_AND_METADATA},
 )

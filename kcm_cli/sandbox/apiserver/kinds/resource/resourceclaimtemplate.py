@@ -30,7 +30,7 @@ def validate_template_update(new: Tree, old: Tree) -> list[FieldError]:
     return found + validate_fixed_spec("resource.ResourceClaimTemplateSpec", new, old)
 
 
-def resource_claim_template(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = doc.setdefault("spec", {})
     spec.setdefault("metadata", {})
     claim_spec(spec.setdefault("spec", {}))
@@ -39,7 +39,7 @@ def resource_claim_template(doc: Tree) -> None:
 KIND = Kind(
     "resource.k8s.io",
     "resourceclaimtemplates",
-    defaults=resource_claim_template,
+    defaults=_defaults,
     strategy=Strategy(
         returns_object_on_delete=True,
         check_create=validate_template,

@@ -221,7 +221,7 @@ def _warn_driver(new: Tree, old: Tree | None) -> list[str]:
     return [f'spec.driver: {rule}; "{driver}" contains uppercase characters']
 
 
-def _resource_slice(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec = doc.get("spec") or {}
     pool = (spec.get("pool") or {}).get("name", "")
     return [name_of(doc), spec.get("nodeName") or "", spec.get("driver", ""), pool, created(doc, now)]
@@ -248,7 +248,7 @@ KIND = Kind(
             Column("Pool", "ResourcePool.name"),
             AGE,
         ),
-        _resource_slice,
+        _cells,
     ),
     selectable=Selectable(
         {"spec.nodeName": "spec.nodeName", "spec.driver": "spec.driver"},

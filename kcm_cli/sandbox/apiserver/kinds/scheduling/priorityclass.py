@@ -49,11 +49,11 @@ def validate_priority_class_update(new: Tree, old: Tree) -> list[FieldError]:
     return found + errors.fixed("preemptionPolicy", new.get("preemptionPolicy"), old.get("preemptionPolicy"))
 
 
-def priority_class(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     fill.absent(doc, (("preemptionPolicy", "PreemptLowerPriority"),))
 
 
-def _priority_class(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     head = [name_of(doc), doc.get("value", 0), bool(doc.get("globalDefault"))]
     return [*head, created(doc, now), doc.get("preemptionPolicy") or ""]
 
@@ -61,7 +61,7 @@ def _priority_class(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "scheduling.k8s.io",
     "priorityclasses",
-    defaults=priority_class,
+    defaults=_defaults,
     strategy=Strategy(
         namespaced=False,
         on_create=parts.first_generation,
@@ -76,6 +76,6 @@ KIND = Kind(
             AGE,
             Column("PreemptionPolicy", "PriorityClass.preemptionPolicy"),
         ),
-        _priority_class,
+        _cells,
     ),
 )

@@ -90,7 +90,7 @@ _CSI_DRIVER = (
 )
 
 
-def csi_driver(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     spec = doc.setdefault("spec", {})
     fill.absent(spec, _CSI_DRIVER)
     if not spec.get("volumeLifecycleModes"):
@@ -124,7 +124,7 @@ def _driver_update(new: Tree, old: Tree) -> None:
     parts.bump_if_spec_changed(new, old)
 
 
-def _csi_driver(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec = doc.get("spec") or {}
     requests = spec.get("tokenRequests")
     return [
@@ -142,7 +142,7 @@ def _csi_driver(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "storage.k8s.io",
     "csidrivers",
-    defaults=csi_driver,
+    defaults=_defaults,
     strategy=Strategy(
         namespaced=False,
         on_create=_drop_gated_of_driver,
@@ -164,6 +164,6 @@ KIND = Kind(
             Column("Modes", "CSIDriverSpec.volumeLifecycleModes"),
             AGE,
         ),
-        _csi_driver,
+        _cells,
     ),
 )

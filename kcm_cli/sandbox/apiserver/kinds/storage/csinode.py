@@ -57,7 +57,7 @@ def validate_node_update(new: Tree, old: Tree) -> list[FieldError]:
     return found
 
 
-def _csi_node(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), len((doc.get("spec") or {}).get("drivers") or ()), created(doc, now)]
 
 
@@ -72,6 +72,6 @@ KIND = Kind(
         check_update=validate_node_update,
     ),
     table=Layout(
-        (NAME, number("Drivers", "Drivers indicates the number of CSI drivers registered on the node"), AGE), _csi_node
+        (NAME, number("Drivers", "Drivers indicates the number of CSI drivers registered on the node"), AGE), _cells
     ),
 )

@@ -70,7 +70,7 @@ def _topology(item: Tree, seen: dict[str, set[str]], path: str) -> list[FieldErr
     return found
 
 
-def storage_class(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     fill.absent(doc, (("reclaimPolicy", "Delete"), ("volumeBindingMode", "Immediate")))
 
 
@@ -84,7 +84,7 @@ def of_storage_class(new: Tree, old: Tree | None) -> list[str]:
     ]
 
 
-def _storage_class(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     annotations = doc["metadata"].get("annotations") or {}
     keys = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
     default = any(annotations.get(key) == "true" for key in keys)
@@ -101,7 +101,7 @@ def _storage_class(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "storage.k8s.io",
     "storageclasses",
-    defaults=storage_class,
+    defaults=_defaults,
     strategy=Strategy(
         namespaced=False,
         returns_object_on_delete=True,
@@ -118,6 +118,6 @@ KIND = Kind(
             Column("AllowVolumeExpansion", "StorageClass.allowVolumeExpansion"),
             AGE,
         ),
-        _storage_class,
+        _cells,
     ),
 )

@@ -104,13 +104,13 @@ def validate_attachment_update(new: Tree, old: Tree) -> list[FieldError]:
     return validate_attachment(new) + errors.fixed("spec", new["spec"], old["spec"], shown)
 
 
-def volume_attachment(doc: Tree) -> None:
+def _defaults(doc: Tree) -> None:
     inline = ((doc.get("spec") or {}).get("source") or {}).get("inlineVolumeSpec")
     if inline is not None:
         volumes.persistent_source(inline)
 
 
-def _attachment(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     spec, status = doc.get("spec") or {}, doc.get("status") or {}
     volume = (spec.get("source") or {}).get("persistentVolumeName") or ""
     attached = bool(status.get("attached"))
@@ -120,7 +120,7 @@ def _attachment(doc: Tree, now: datetime) -> list[object]:
 KIND = Kind(
     "storage.k8s.io",
     "volumeattachments",
-    defaults=volume_attachment,
+    defaults=_defaults,
     strategy=Strategy(
         namespaced=False,
         on_create=parts.new_with_status({"attached": False}, generation=False),
@@ -141,7 +141,7 @@ KIND = Kind(
             flag("Attached", "VolumeAttachmentStatus.attached"),
             AGE,
         ),
-        _attachment,
+        _cells,
     ),
     writable={"status": SPEC_AND_METADATA},
 )

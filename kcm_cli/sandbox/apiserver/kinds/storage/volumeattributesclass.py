@@ -32,7 +32,7 @@ def validate_attributes_class_update(new: Tree, old: Tree) -> list[FieldError]:
     return found + validate_attributes_class(new)
 
 
-def _attributes_class(doc: Tree, now: datetime) -> list[object]:
+def _cells(doc: Tree, now: datetime) -> list[object]:
     return [name_of(doc), doc.get("driverName", ""), created(doc, now)]
 
 
@@ -45,5 +45,5 @@ KIND = Kind(
         check_create=validate_attributes_class,
         check_update=validate_attributes_class_update,
     ),
-    table=Layout((NAME, Column("DriverName", "VolumeAttributesClass.driverName"), AGE), _attributes_class),
+    table=Layout((NAME, Column("DriverName", "VolumeAttributesClass.driverName"), AGE), _cells),
 )

@@ -1,4 +1,4 @@
-"""Kinds that make pods.
+"""Warnings that the kinds which make pods have in common.
 
 Source: pkg/registry/apps/*/strategy.go, pkg/registry/batch/*/strategy.go, pkg/api/job/warnings.go.
 """
