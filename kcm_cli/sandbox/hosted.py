@@ -26,7 +26,6 @@ from kcm_cli.rest.errors import AlreadyExists, NotFound
 from kcm_cli.rest.transport import Request, RequestError
 from kcm_cli.runtime.tasks import innermost
 from kcm_cli.sandbox import snapshots, wall_clock
-from kcm_cli.sandbox.apiserver.entry.entrance import Interceptor
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, Happening
 from kcm_cli.sandbox.apiserver.entry.faults import Injected
 from kcm_cli.sandbox.apiserver.entry.recording import RecordedRequest, Recorder
@@ -171,7 +170,7 @@ class HostedSandbox:
 
     def now(self) -> datetime:
         """The time in the cluster."""
-        return self.call(self._now())
+        return self.run(self._clock.now)
 
     def advance_until(self, condition: Callable[[], object], limit: float, step: float = 1.0) -> float:
         """Let ``step`` seconds pass again and again until the answer is true; how many seconds passed.
@@ -209,12 +208,12 @@ class HostedSandbox:
         Returns when definitions of custom resources among them are served. Raises ManifestError.
         """
         __tracebackhide__ = True
-        self.call(self._apply(manifests, namespace))
+        self.call(apply(self._client, self._clock, manifests, namespace))
 
     def report(self, namespace: str = "default") -> str:
         """The nodes, what is in a namespace, and its last Events, as text."""
         try:
-            return self.call(self._report(namespace))
+            return self.call(report(self._client, namespace))
         except (RequestError, SandboxError) as error:
             return f"no report can be given: {error}"
 
@@ -246,7 +245,7 @@ class HostedSandbox:
 
         def write() -> str:
             token = secrets.token_urlsafe(24)
-            self.call(self._add_token(token, user))
+            self.run(lambda: self._sandbox.api.authenticator.add_token(token, user))
             self._sandbox.write_user_kubeconfig(path, name, token, namespace)
             return token
 
@@ -267,7 +266,7 @@ class HostedSandbox:
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """A loop for another thread on which time is the cluster's: ``asyncio.Runner(loop_factory=…)``."""
         loop = self._loop.follower()
-        loop.wall_zero = self.call(self._wall_zero())
+        loop.wall_zero = self.run(lambda: wall_clock.zero_of(self._clock.now(), self._clock.monotonic()))
         wall_clock.adapt()
         return loop
 
@@ -280,13 +279,13 @@ class HostedSandbox:
 
     def inject(self, fault: Fault) -> "Injection":
         """Begin with a fault; in a ``with`` statement, it goes at its end."""
-        return Injection(self, self.call(self._inject(fault)))
+        return Injection(self, self.run(lambda: self._sandbox.api.faults.add(fault)))
 
     # -- back to what was
 
     def snapshot(self) -> Snapshot:
         """All objects as they are now."""
-        return self.call(self._snapshot())
+        return self.run(lambda: snapshots.take(self._sandbox.store))
 
     def reset(self, snapshot: Snapshot) -> None:
         """Make all objects what they were, whatever finalizers say, and end all faults; time does not go back.
@@ -296,11 +295,11 @@ class HostedSandbox:
         Raises SandboxError where somebody (an operator that still runs) makes others again and again.
         """
         for tried in range(_RESETS):
-            writes = self.call(self._restore(snapshot))
+            writes = self.run(lambda: self._restore(snapshot))
             self.advance(0 if tried < _RESETS_AT_ONCE else _RESET_STEP_S)
             if not writes:
                 return
-        left = sorted(self.call(self._differences(snapshot)))
+        left = self.run(lambda: sorted(snapshots.differences(self._sandbox.store, snapshot)))
         if left:
             raise SandboxError(f"what was reset changes again and again: {', '.join(left[:_TOLD])}")
 
@@ -312,7 +311,7 @@ class HostedSandbox:
         The Service need not be there. Webhooks of it that name no certificate are given the cluster's CA. A former
         route of the Service ends. Raises ValueError.
         """
-        self.call(self._route(service, to))
+        self.run(lambda: self._sandbox.api.routes.add(service, to))
 
     def webhook_certificates(self, *services: str) -> Path:
         """A new folder with tls.crt, tls.key and the ca.crt that signed them, for a webhook server.
@@ -352,13 +351,14 @@ class HostedSandbox:
         container: by default the first regular one. reason: such as OOMKilled; by default Error, or Completed for 0.
         Raises LookupError where it does not run.
         """
-        self.call(self._kill_container(f"{namespace}/{pod}", container, exit_code, reason))
+        key = f"{namespace}/{pod}"
+        self.run(lambda: self._cluster.nodes.kill_container(key, container, exit_code, reason))
 
     def set_ready(self, namespace: str, pod: str, ready: bool) -> None:
         """Make a running pod unready, or ready, from now on. Raises NotFound."""
         annotations: Doc = {f"{PREFIX}{READY_DELAY}": "0s" if ready else "never"}
         patch: Doc = {"metadata": {"annotations": annotations}}
-        self.call(self._annotate(namespace, pod, patch))
+        self.call(self._client.patch(POD_METADATA, namespace, pod, patch, content_type=MERGE))
 
     def fail_image(self, pattern: str, message: str = "") -> None:
         """Images like this cannot be pulled from now on, unless they are on the node: ErrImagePull, ImagePullBackOff.
@@ -366,11 +366,11 @@ class HostedSandbox:
         pattern: of an image's name as in the pod or in full (``docker.io/library/nginx:1``); ``*`` and ``?`` stand for
         anything. message: of the failed pull; by default the image does not exist.
         """
-        self.call(self._fail_image(pattern, message))
+        self.run(lambda: self._cluster.nodes.fail_image(pattern, message))
 
     def restore_image(self, pattern: str) -> None:
         """Images like this, a pattern given to ``fail_image``, can be pulled again."""
-        self.call(self._restore_image(pattern))
+        self.run(lambda: self._cluster.nodes.restore_image(pattern))
 
     def answer_exec(self, pod: str, function: Function, container: str = "") -> None:
         """Answer ``kubectl exec`` and ``attach`` by a function from now on.
@@ -378,18 +378,18 @@ class HostedSandbox:
         pod: ``namespace/name``, with ``*`` and ``?``. container: its name; without one, all. function: gets an
         ``Asked`` and returns text, an ``Output`` or None; it runs on a thread, or as a coroutine on the sandbox's loop.
         """
-        self._soon(lambda given: given.say(given.commands, (pod, container), function))
+        self._give(lambda given: given.say(given.commands, (pod, container), function))
 
     def set_logs(self, pod: str, text: str, container: str = "") -> None:
         """What ``kubectl logs`` shows from now on. pod, container: as for ``answer_exec``."""
-        self._soon(lambda given: given.say(given.logs, (pod, container), text))
+        self._give(lambda given: given.say(given.logs, (pod, container), text))
 
     def forward(self, pod: str, port: int, to: int | str) -> None:
         """Lead forwarded connections to a port of pods (as for ``answer_exec``) to ``PORT`` of this machine, or to
         ``HOST:PORT``. Raises ValueError.
         """
         where = where_of(to)
-        self._soon(lambda given: given.say(given.ports, (pod, port), where))
+        self._give(lambda given: given.say(given.ports, (pod, port), where))
 
     def make_namespace(self, name: str) -> None:
         """Make a namespace, and wait until pods can be made in it."""
@@ -407,6 +407,15 @@ class HostedSandbox:
             work.close()
             self._check()
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def run(self, function: Callable[[], T]) -> T:
+        """Call a function on the sandbox's loop, and wait for its result. Raises what it raises."""
+        __tracebackhide__ = True
+
+        async def work() -> T:
+            return function()
+
+        return self.call(work())
 
     # -- on the thread
 
@@ -479,16 +488,6 @@ class HostedSandbox:
         with contextlib.suppress(AlreadyExists):  # the controllers may be faster
             await self._client.create(SERVICE_ACCOUNTS, name, account)
 
-    async def _apply(self, manifests: tuple[Manifest, ...], namespace: str) -> None:
-        __tracebackhide__ = True
-        await apply(self._client, self._clock, manifests, namespace)
-
-    async def _report(self, namespace: str) -> str:
-        return await report(self._client, namespace)
-
-    async def _add_token(self, token: str, user: User) -> None:
-        self._sandbox.api.authenticator.add_token(token, user)
-
     async def _account_token(self, name: str, namespace: str) -> str:
         account: Doc = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
         with contextlib.suppress(AlreadyExists):
@@ -500,56 +499,13 @@ class HostedSandbox:
         made: Any = codec.decode_doc(await self._client.call(Request("POST", path, (), headers, codec.encode(body))))
         return str(made["status"]["token"])
 
-    async def _inject(self, fault: Fault) -> Injected:
-        return self._sandbox.api.faults.add(fault)
-
-    async def _eject(self, number: int) -> None:
-        self._sandbox.api.faults.remove(number)
-
-    async def _intercept(self, interceptor: Interceptor) -> None:
-        self._sandbox.api.interceptors.append(interceptor)
-
-    async def _leave(self, interceptor: Interceptor) -> None:
-        with contextlib.suppress(ValueError):
-            self._sandbox.api.interceptors.remove(interceptor)
-
-    async def _snapshot(self) -> Snapshot:
-        return snapshots.take(self._sandbox.store)
-
-    async def _differences(self, snapshot: Snapshot) -> list[str]:
-        return list(snapshots.differences(self._sandbox.store, snapshot))
-
-    async def _restore(self, snapshot: Snapshot) -> int:
+    def _restore(self, snapshot: Snapshot) -> int:
         self._sandbox.api.faults.clear()
         self._cluster.nodes.restore_images()
         return snapshots.restore(self._sandbox.store, snapshot)
 
-    async def _route(self, service: str, to: int | str) -> None:
-        self._sandbox.api.routes.add(service, to)
-
-    async def _annotate(self, namespace: str, pod: str, patch: Doc) -> None:
-        await self._client.patch(POD_METADATA, namespace, pod, patch, content_type=MERGE)
-
-    async def _kill_container(self, key: str, container: str, code: int, reason: str) -> None:
-        self._cluster.nodes.kill_container(key, container, code, reason)
-
-    async def _fail_image(self, pattern: str, message: str) -> None:
-        self._cluster.nodes.fail_image(pattern, message)
-
-    async def _restore_image(self, pattern: str) -> None:
-        self._cluster.nodes.restore_image(pattern)
-
-    def _soon(self, say: Callable[[Given], None]) -> None:
-        self.call(self._say(say))
-
-    async def _say(self, say: Callable[[Given], None]) -> None:
-        say(self._sandbox.api.inside.given)
-
-    async def _wall_zero(self) -> datetime:
-        return wall_clock.zero_of(self._clock.now(), self._clock.monotonic())
-
-    async def _now(self) -> datetime:
-        return self._clock.now()
+    def _give(self, say: Callable[[Given], None]) -> None:
+        self.run(lambda: say(self._sandbox.api.inside.given))
 
     def _check(self) -> None:
         if self._error is not None:
@@ -565,7 +521,7 @@ class Recording:
         self._sandbox = sandbox
         self._kept: list[RecordedRequest] = []
         self._recorder = Recorder(sandbox.clock, self._kept.append, user, user_agent).intercept
-        sandbox.call(sandbox._intercept(self._recorder))
+        sandbox.run(lambda: sandbox.running.api.interceptors.append(self._recorder))
 
     @property
     def requests(self) -> list[RecordedRequest]:
@@ -579,7 +535,8 @@ class Recording:
 
     def stop(self) -> None:
         """Keep no more. May be called twice."""
-        self._sandbox.call(self._sandbox._leave(self._recorder))
+        with contextlib.suppress(ValueError):
+            self._sandbox.run(lambda: self._sandbox.running.api.interceptors.remove(self._recorder))
 
     def __enter__(self) -> Self:
         return self
@@ -602,7 +559,7 @@ class Injection:
 
     def remove(self) -> None:
         """End it. May be called twice."""
-        self._sandbox.call(self._sandbox._eject(self._injected.number))
+        self._sandbox.run(lambda: self._sandbox.running.api.faults.remove(self._injected.number))
 
     def __enter__(self) -> Self:
         return self

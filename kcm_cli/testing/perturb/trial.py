@@ -120,7 +120,7 @@ class Trial:
         self._polls = False
         self._timers: list[asyncio.TimerHandle] = []
         self._store = sandbox.running.store
-        sandbox.call(self._attach())
+        sandbox.run(self._attach)
 
     # -- for the scenario
 
@@ -138,14 +138,14 @@ class Trial:
     def _await_watch(self, user: str) -> None:
         """Let it get ready: it has a watch open, or has had some time for that."""
         deadline = time.monotonic() + _START_S
-        while time.monotonic() < deadline and not self.sandbox.call(self._watches(user)):
+        while time.monotonic() < deadline and not self.sandbox.run(lambda: self._watches(user)):
             if self._polls and time.monotonic() > deadline - _START_S + _POLLS_S:
                 return
             if self._virtual:
                 self.sandbox.advance(0.1)
             time.sleep(_REAL_STEP_S / 10)
 
-    async def _watches(self, user: str) -> bool:
+    def _watches(self, user: str) -> bool:
         return any(watch.asked.user.name == user for watch in self.sandbox.running.api.open_watches())
 
     def __call__(
@@ -196,7 +196,7 @@ class Trial:
         self._joined()
         for one in self._operators:
             one.kill()
-        self.sandbox.call(self._detach())
+        self.sandbox.run(self._detach)
 
     def story(self, wrong: Sequence[str]) -> str:
         """What happened, for people."""
@@ -271,10 +271,7 @@ class Trial:
     # -- the verdict
 
     def _state(self) -> State:
-        return self.sandbox.call(self._state_now())
-
-    async def _state_now(self) -> State:
-        return state_of(self._store, self._base, self.namespace)
+        return self.sandbox.run(lambda: state_of(self._store, self._base, self.namespace))
 
     def _faults(self, reference: Record) -> list[str]:
         wanted = reference.checkpoints[-1] if reference.checkpoints else {}
@@ -292,11 +289,11 @@ class Trial:
 
     # -- on the sandbox's thread
 
-    async def _attach(self) -> None:
+    def _attach(self) -> None:
         self.sandbox.running.api.interceptors.append(self._intercept)
         self._store.observers.append(self._observe)
 
-    async def _detach(self) -> None:
+    def _detach(self) -> None:
         for timer in self._timers:
             timer.cancel()
         api = self.sandbox.running.api
