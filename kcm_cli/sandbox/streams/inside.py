@@ -18,12 +18,11 @@ from kcm_cli.api.resource import GVR
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.machinery.times import parse_time
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.refusals import bad_request
 from kcm_cli.sandbox.apiserver.registry.answers import TEXT_HEADERS, text_response
 from kcm_cli.sandbox.apiserver.registry.call import Call
-from kcm_cli.sandbox.apiserver.registry.options import integer
 from kcm_cli.sandbox.apiserver.store import Store, Stored
 from kcm_cli.sandbox.apiserver.types import Tree
 from kcm_cli.sandbox.apiserver.webhooks.made_up import MadeUp
@@ -31,6 +30,7 @@ from kcm_cli.sandbox.apiserver.webhooks.routes import where_of
 from kcm_cli.sandbox.nodes import programs
 from kcm_cli.sandbox.nodes.script import PREFIX, program_of
 from kcm_cli.sandbox.streams import forward, remote, websocket
+from kcm_cli.sandbox.streams.log_lines import TRUE, LogOptions, whole_lines
 from kcm_cli.sandbox.streams.remote import Console, Wanted
 from kcm_cli.sandbox.streams.upgrade import Upgraded
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -117,7 +117,7 @@ class Inside:
         """Raises ApiError."""
         query, pod = call.query, _Pod(stored, self.annotations)
         name = query.get("container", "") or pod.default
-        previous, follow = query.get("previous") in _TRUE, query.get("follow") in _TRUE
+        previous, follow = query.get("previous") in TRUE, query.get("follow") in TRUE
         run = pod.run(name, previous=previous)
         if run is None:
             if previous:
@@ -129,7 +129,7 @@ class Inside:
             if follow:  # kubectl would repeat a refusal for twenty seconds
                 return text_response(200, f"{text}\n")
             raise bad_request(text)
-        chosen = _Chosen(call, self._clock.now())
+        chosen = LogOptions(query, self._clock.now())
         timed = [(run.started + timedelta(seconds=after), text) for after, text in lines]
         if run.finished is not None:
             timed = [(at, text) for at, text in timed if at <= run.finished]
@@ -140,7 +140,7 @@ class Inside:
         return Stream(200, TEXT_HEADERS, self._followed(pod, name, timed, chosen))
 
     async def _followed(
-        self, pod: "_Pod", name: str, lines: "list[tuple[datetime, str]]", chosen: "_Chosen"
+        self, pod: "_Pod", name: str, lines: "list[tuple[datetime, str]]", chosen: LogOptions
     ) -> AsyncIterator[bytes]:
         """What has been written, then what is, until the run ends or the pod is gone."""
         clock, store = self._clock, self._store
@@ -151,10 +151,12 @@ class Inside:
             if past := chosen.past([line for line in lines if line[0] <= now]):
                 yield past
             end = _end(store, pod, name)
-            while end is None or (coming and coming[0][0] <= end):
+            while not chosen.full and (end is None or (coming and coming[0][0] <= end)):
                 now = clock.now()
                 while coming and coming[0][0] <= now:
                     yield chosen.line(*coming.pop(0))
+                    if chosen.full:
+                        return
                 wake = clock.call_later((coming[0][0] - now).total_seconds(), watcher.wake) if coming else None
                 await watcher.wait()
                 if wake is not None:
@@ -176,7 +178,7 @@ class Inside:
         known = programs.outcome(*program_of(container, pod.view))
         if known is None:
             return None
-        return list(_whole_lines(known.output))
+        return list(whole_lines(known.output))
 
     # -- exec and attach
 
@@ -187,7 +189,7 @@ class Inside:
         run = pod.run(name, previous=False)
         if run is None or run.finished is not None:
             raise bad_request(f'container not found ("{name}")')
-        wanted = Wanted(*(query.get(each) in _TRUE for each in ("stdin", "stdout", "stderr", "tty")))
+        wanted = Wanted(*(query.get(each) in TRUE for each in ("stdin", "stdout", "stderr", "tty")))
         if not (wanted.stdin or wanted.stdout or wanted.stderr):
             raise bad_request("you must specify at least 1 of stdin, stdout, stderr")
         command = tuple(value for key, value in call.request.query if key == "command")
@@ -291,9 +293,6 @@ class Inside:
         raise LookupError(f"port {port}: {_WHY}; {hint}")
 
 
-_TRUE = frozenset(("true", "1"))
-
-
 class _Pod:
     """A pod as it is stored."""
 
@@ -363,52 +362,8 @@ def _end(store: Store, pod: _Pod, name: str) -> datetime | None:
     return _UNSEEN if found is None else found.finished
 
 
-def _whole_lines(output: Sequence[tuple[float, str]]) -> Iterator[tuple[float, str]]:
-    rest = ""
-    at_s = 0.0
-    for at_s, text in output:
-        *lines, rest = (rest + text).split("\n")
-        yield from ((at_s, line) for line in lines)
-    if rest:
-        yield at_s, rest
-
-
 def _spans(lines: Sequence[tuple[float, str]]) -> tuple[tuple[float, str], ...]:
     return tuple((0.0, f"{text}\n") for _, text in lines)
-
-
-class _Chosen:
-    """Which lines a client wants, and how."""
-
-    def __init__(self, call: Call, now: datetime) -> None:
-        query = call.query
-        self._tail, self._limit = integer(query, "tailLines"), integer(query, "limitBytes")
-        since_s = integer(query, "sinceSeconds")
-        since = parse_time(query["sinceTime"]) if query.get("sinceTime") else None
-        self._since = now - timedelta(seconds=since_s) if since_s is not None else since
-        self._stamped = query.get("timestamps") in _TRUE
-
-    def past(self, lines: Sequence[tuple[datetime, str]]) -> bytes:
-        """What has been written so far."""
-        chosen = [line for line in lines if self._since is None or line[0] >= self._since]
-        if self._tail is not None:
-            chosen = chosen[max(0, len(chosen) - self._tail) :]
-        return self._limited(b"".join(self._written(*line) for line in chosen))
-
-    def line(self, at: datetime, text: str) -> bytes:
-        """One more."""
-        return self._limited(self._written(at, text))
-
-    def _written(self, at: datetime, text: str) -> bytes:
-        stamp = f"{format_time(at).removesuffix('Z')}.000000000Z " if self._stamped else ""
-        return f"{stamp}{text}\n".encode()
-
-    def _limited(self, data: bytes) -> bytes:
-        if self._limit is None:
-            return data
-        cut = data[: self._limit]
-        self._limit -= len(cut)
-        return cut
 
 
 def _last(known: dict[tuple[str, str], T], key: str, container: str) -> T | None:

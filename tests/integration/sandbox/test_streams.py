@@ -69,6 +69,14 @@ def test_a_log_is_followed_until_the_command_ends(kcm_sandbox, kcm_namespace, co
     assert core.read_namespaced_pod_log(name, kcm_namespace) == "now\nthen\nlate\n"
 
 
+def test_a_followed_log_ends_with_the_bytes_that_were_asked_for(kcm_sandbox, kcm_namespace, core, pod):
+    name = pod("a", ("sh", "-c", "echo now; sleep 20; echo then; sleep 3600"))
+    found = core.read_namespaced_pod_log(name, kcm_namespace, follow=True, limit_bytes=6, _preload_content=False)
+    assert found.readline() == b"now\n"
+    kcm_sandbox.advance(30, patience=0.01)
+    assert found.read() == b"th"
+
+
 def test_no_logs_are_an_error_said_once(kcm_namespace, core, pod):
     name = pod("a")
     with pytest.raises(kubernetes.client.ApiException, match=f"with the annotation {PREFIX}logs.c") as caught:

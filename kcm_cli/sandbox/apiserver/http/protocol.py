@@ -306,6 +306,8 @@ class HttpConnection(asyncio.Protocol):
             async for chunk in chunks:
                 if self.transport is None:
                     return
+                if not chunk:  # it would end the body
+                    continue
                 self.transport.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
                 if self._writable is not None:
                     await self.drained()

@@ -7,6 +7,8 @@ upstream: pkg/registry/core/pod/{strategy.go,rest/log.go,rest/subresources.go}, 
 
 import ipaddress
 
+from kcm_cli.machinery.errors import FormatError
+from kcm_cli.machinery.times import parse_time
 from kcm_cli.rest.transport import Response, Stream
 from kcm_cli.sandbox.apiserver.refusals import bad_request, invalid_kind, not_found
 from kcm_cli.sandbox.apiserver.registry import refusals
@@ -71,6 +73,11 @@ def _check_log_options(call: Call) -> None:
     """Raises ApiError 400, 422."""
     query = call.query
     tail, limit, since = (integer(query, name) for name in ("tailLines", "limitBytes", "sinceSeconds"))
+    if query.get("sinceTime"):
+        try:
+            parse_time(query["sinceTime"])
+        except FormatError as error:
+            raise bad_request(str(error)) from None
     found: list[FieldError] = []
     if tail is not None and tail < 0:
         found.append(errors.invalid("tailLines", tail, errors.NEGATIVE))

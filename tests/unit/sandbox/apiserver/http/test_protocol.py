@@ -35,6 +35,8 @@ class Echo:
             raise RuntimeError("broken")
         if request.path == "/breaks":
             return Stream(200, JSON, self._half())
+        if request.path == "/gaps":
+            return Stream(200, JSON, self._gaps())
         if request.path == "/big":
             return Response(200, JSON, b"x" * 200_000)
         seen = {"method": request.method, "path": request.path, "query": request.query, "length": len(request.body)}
@@ -43,6 +45,10 @@ class Echo:
     async def _half(self) -> AsyncIterator[bytes]:
         yield b'{"n":'
         raise RuntimeError("broken")
+
+    async def _gaps(self) -> AsyncIterator[bytes]:
+        for part in (b"a", b"", b"b"):
+            yield part
 
     async def _frames(self) -> AsyncIterator[bytes]:
         try:
@@ -352,3 +358,12 @@ def test_whatever_arrives_it_goes_on(caplog: pytest.LogCaptureFixture) -> None:
 
     run(talk)
     assert [record.getMessage() for record in caplog.records if record.name.startswith("kcm_cli")] == []
+
+
+def test_an_empty_part_does_not_end_a_stream() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer, echo: Echo) -> None:
+        writer.write(b"GET /gaps HTTP/1.1\r\nHost: a\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        assert await reader.readuntil(b"0\r\n\r\n") == b"1\r\na\r\n1\r\nb\r\n0\r\n\r\n"
+
+    run(talk)

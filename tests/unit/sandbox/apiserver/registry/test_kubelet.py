@@ -27,6 +27,7 @@ async def pod(api: Api, name: str, *containers: str, **spec: Any) -> None:
         ("one/log", {"sinceSeconds": "0"}, 422, "sinceSeconds: Invalid value: 0"),
         ("one/log", {"sinceSeconds": "1", "sinceTime": "2019-01-01T00:00:00Z"}, 422, "at most one of"),
         ("one/log", {"stream": "All"}, 422, "stream: Forbidden"),
+        ("one/log", {"sinceTime": "yesterday"}, 400, "yesterday"),
         ("one/exec", {"command": "x"}, 400, "pod one does not have a host assigned"),
         ("two/attach", {"container": "b"}, 400, "pod two does not have a host assigned"),
         ("two/portforward", {}, 400, "pod two does not have a host assigned"),

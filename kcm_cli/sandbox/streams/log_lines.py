@@ -1,0 +1,62 @@
+"""The lines of a container's log, and what of them a client asks for.
+
+upstream: pkg/kubelet/kuberuntime/logs/logs.go
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from kcm_cli.machinery.times import format_time, parse_time
+from kcm_cli.sandbox.apiserver.registry.options import integer
+
+TRUE = frozenset(("true", "1"))
+
+
+class LogOptions:
+    """Which lines of a log a client wants, and how (PodLogOptions)."""
+
+    def __init__(self, query: Mapping[str, str], now: datetime) -> None:
+        """``query``: of a request that has been checked."""
+        self._tail, self._limit = integer(query, "tailLines"), integer(query, "limitBytes")
+        since_s = integer(query, "sinceSeconds")
+        since = parse_time(query["sinceTime"]) if query.get("sinceTime") else None
+        self._since = now - timedelta(seconds=since_s) if since_s is not None else since
+        self._stamped = query.get("timestamps") in TRUE
+
+    @property
+    def full(self) -> bool:
+        """Whether the client has got as many bytes as it wants."""
+        return self._limit == 0
+
+    def past(self, lines: Sequence[tuple[datetime, str]]) -> bytes:
+        """What has been written so far."""
+        chosen = [line for line in lines if self._since is None or line[0] >= self._since]
+        if self._tail is not None:
+            chosen = chosen[max(0, len(chosen) - self._tail) :]
+        return self._limited(b"".join(self._written(*line) for line in chosen))
+
+    def line(self, at: datetime, text: str) -> bytes:
+        """One more."""
+        return self._limited(self._written(at, text))
+
+    def _written(self, at: datetime, text: str) -> bytes:
+        stamp = f"{format_time(at).removesuffix('Z')}.000000000Z " if self._stamped else ""
+        return f"{stamp}{text}\n".encode()
+
+    def _limited(self, data: bytes) -> bytes:
+        if self._limit is None:
+            return data
+        cut = data[: self._limit]
+        self._limit -= len(cut)
+        return cut
+
+
+def whole_lines(output: Sequence[tuple[float, str]]) -> Iterator[tuple[float, str]]:
+    """What a program writes, by seconds from its start, as lines."""
+    rest = ""
+    at_s = 0.0
+    for at_s, text in output:
+        *lines, rest = (rest + text).split("\n")
+        yield from ((at_s, line) for line in lines)
+    if rest:
+        yield at_s, rest
