@@ -34,7 +34,7 @@ DONE = (
     Flag("disable-admission-plugins", STRINGS, (), "Admission plugins to turn off.", "Served"),
     Flag("enable-admission-plugins", STRINGS, (), "Admission plugins that are on by default.", "Served"),
     Flag("runtime-config", STRING_MAP, (), "API versions that are served.", "Served"),
-    Flag("feature-gates", MULTIMAP, (), "Feature gates; the controllers are told as well.", "Served"),
+    Flag("feature-gates", MULTIMAP, (), "Feature gates, of the API server and the controllers.", "Served"),
     Flag("etcd-servers", STRINGS, (), "Required, and not connected to.", "Served"),
     Flag("version", BOOL, False, "Print the version and exit.", "Served"),
     Flag("help", BOOL, False, "Show this text.", "Served", shorthand="h"),
@@ -78,7 +78,7 @@ requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-gr
 requestheader-username-headers service-account-jwks-uri service-account-max-token-expiration
 service-node-port-range tls-sni-cert-key tracing-config-file
 """
-"""What somebody may wait for in vain: they are named on standard error."""
+"""Flags whose missing effect a user might notice: each one used is named on standard error."""
 REFUSED = {
     "admission-control": "use --enable-admission-plugins and --disable-admission-plugins",
     "admission-control-config-file": "admission plugins have their defaults here",

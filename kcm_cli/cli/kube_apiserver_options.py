@@ -208,7 +208,7 @@ class _Reader:
         for name in sorted(names):
             if found.gates[name].enabled != found.gates[name].default:
                 self.notes.append(
-                    f"--feature-gates: {name} is told to the controllers; the API server keeps its default"
+                    f"--feature-gates: {name} is passed to the controllers; the API server keeps its default"
                 )
         return tuple(f"{component}:{setting}" if component else setting for component, setting in pairs)
 

@@ -16,7 +16,7 @@ from kcm_cli.plan.telling import clock, span
 _MOST = 40
 """Lines of a section; the JSON output has all."""
 _AGAIN = 3
-"""What happens more often than this is told once."""
+"""Events that repeat more often than this are shown once, with their count."""
 _SIGNS = {
     "created": ("+", "green"),
     "kept": ("+", "green"),

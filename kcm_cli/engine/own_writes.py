@@ -77,8 +77,11 @@ class _Lost:
 
 @dataclass(slots=True)
 class _Unseen:
-    """What the caches must show before a key is synced. ``waiting``: queues that a worker took it from meanwhile.
-    ``cancel``: the wait's end, from the first time that the key was asked for. ``overdue``: it has come."""
+    """What the caches must show before a key is synced.
+
+    waiting: queues to add the key to once they do. cancel: ends the timeout, which begins when a worker first asks for
+    the key. overdue: the timeout has passed.
+    """
 
     versions: dict[AnyInformer, int] = field(default_factory=dict)
     ends: dict[tuple[str, bool], AnyInformer] = field(default_factory=dict)

@@ -103,10 +103,10 @@ class InformerOptions:
 
 
 class Informer(Generic[T]):
-    """Keeps ``store`` equal to the server's objects and tells the listeners. ``progress``: how far it has come.
+    """Keeps ``store`` equal to the server's objects and notifies the listeners.
 
-    ``handling``: seconds that it takes to store a change and
-    tell the listeners.
+    progress: the version up to which the store is complete. handling: seconds that it takes to store a change and
+    notify the listeners.
     """
 
     def __init__(

@@ -67,9 +67,7 @@ ROOT = Form(name="root", ca=True)
 BETWEEN = Form(name="intermediate", ca=True)
 
 
-def sign(
-    form: Form, issuer: Signed | None = None, key: Key = None, digest: hashes.HashAlgorithm | None = None
-) -> Signed:
+def sign(form: Form, issuer: Signed | None = None, key: Key = None) -> Signed:
     """Without an issuer it signs itself."""
     key = key or ec.generate_private_key(ec.SECP256R1())
     builder = (

@@ -48,7 +48,7 @@ class AggregationController:
         return self._aggregated
 
     def all_aggregated(self, role: Undecodable) -> Keys:
-        """All aggregated roles: nobody knows which of them took its rules."""
+        """All aggregated roles: what the deleted role's labels were is unknown."""
         return self._aggregated
 
 

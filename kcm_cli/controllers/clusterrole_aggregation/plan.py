@@ -27,8 +27,7 @@ def rules_of(role: ClusterRole, all_roles: Iterable[ClusterRole]) -> list[Doc]:
 
 
 def kept(role: ClusterRole, rules: list[Doc]) -> list[Doc]:
-    """These rules, and those that the role has: some of its parts cannot be decoded, and nobody knows which are
-    theirs."""
+    """These rules, and those that the role has now: any of those may be of a part that cannot be decoded."""
     known = set(map(encode, rules))
     return [*rules, *(own for own in map(_plain, role.rules or ()) if encode(own) not in known)]
 

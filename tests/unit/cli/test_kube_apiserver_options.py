@@ -72,7 +72,7 @@ def test_static_tokens_and_issuers_that_are_repeated(tmp_path: Path) -> None:
         ("--runtime-config=api/alpha=true", "--runtime-config: api/alpha=true has no effect"),
         (
             "--feature-gates=MutablePodResourcesForSuspendedJobs=true,AllBeta=true,APIServerTracing=true",
-            "--feature-gates: AllBeta is told to the controllers; the API server keeps its default",
+            "--feature-gates: AllBeta is passed to the controllers; the API server keeps its default",
         ),
     ],
 )

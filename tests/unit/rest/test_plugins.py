@@ -19,7 +19,7 @@ import yaml
 from kcm_cli.component.clock import LoopClock
 from kcm_cli.rest import access, plugins
 from kcm_cli.rest.access import Access
-from kcm_cli.rest.errors import AccessError, CredentialsError, KubeconfigError
+from kcm_cli.rest.errors import AccessError, CredentialsError, KubeconfigError, TLSFilesError
 from tests.trust.cases import LEAF, sign
 
 V1 = "client.authentication.k8s.io/v1"
@@ -146,6 +146,13 @@ def test_it_learns_about_the_cluster_where_it_asks_for_that(kit: Kit) -> None:
         "proxy-url": "http://p:1",
         "config": {"audience": ["a"]},
     }
+
+
+def test_a_certificate_that_cannot_be_read_for_it_is_one_error(kit: Kit) -> None:
+    (kit.folder / "ca").mkdir()
+    kit.configure({"certificate-authority": "ca"}, provideClusterInfo=True)
+    with pytest.raises(TLSFilesError, match="ca: Is a directory"):
+        asyncio.run(renewed(kit))
 
 
 @pytest.mark.parametrize(("ends_s", "left_s"), [(3600, 3570), (100, 90), (-100, None)])
