@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import errno
 import json
 import os
 import signal
@@ -148,10 +149,18 @@ def test_it_learns_about_the_cluster_where_it_asks_for_that(kit: Kit) -> None:
     }
 
 
-def test_a_certificate_that_cannot_be_read_for_it_is_one_error(kit: Kit) -> None:
-    (kit.folder / "ca").mkdir()
-    kit.configure({"certificate-authority": "ca"}, provideClusterInfo=True)
-    with pytest.raises(TLSFilesError, match="ca: Is a directory"):
+def test_a_certificate_that_cannot_be_read_for_it_is_one_error(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    ca, read = kit.folder / "ca.pem", Path.read_bytes
+
+    def refused(path: Path) -> bytes:
+        if path == ca:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return read(path)
+
+    ca.write_bytes(sign(LEAF).pem)
+    kit.configure({"certificate-authority": "ca.pem"}, provideClusterInfo=True)
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(TLSFilesError, match=r"ca\.pem: Permission denied"):
         asyncio.run(renewed(kit))
 
 
