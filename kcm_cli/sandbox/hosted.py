@@ -170,7 +170,7 @@ class HostedSandbox:
 
     def now(self) -> datetime:
         """The time in the cluster."""
-        return self.run(self._clock.now)
+        return self.run(lambda: self._clock.now())
 
     def advance_until(self, condition: Callable[[], object], limit: float, step: float = 1.0) -> float:
         """Let ``step`` seconds pass again and again until the answer is true; how many seconds passed.
@@ -208,12 +208,12 @@ class HostedSandbox:
         Returns when definitions of custom resources among them are served. Raises ManifestError.
         """
         __tracebackhide__ = True
-        self.call(apply(self._client, self._clock, manifests, namespace))
+        self.call(apply(self._admin, self._clock, manifests, namespace))
 
     def report(self, namespace: str = "default") -> str:
         """The nodes, what is in a namespace, and its last Events, as text."""
         try:
-            return self.call(report(self._client, namespace))
+            return self.call(report(self._admin, namespace))
         except (RequestError, SandboxError) as error:
             return f"no report can be given: {error}"
 
@@ -329,19 +329,19 @@ class HostedSandbox:
     def add_node(self, name: str = "", *, capacity: str = "") -> str:
         """Add a node; its name. ``capacity``: such as cpu=8,memory=16Gi."""
         if name:
-            self.call(commands.add(self._client, name, capacity=capacity))
+            self.call(commands.add(self._admin, name, capacity=capacity))
             return name
-        return self.call(commands.add_some(self._client, 1, capacity=capacity))[0]
+        return self.call(commands.add_some(self._admin, 1, capacity=capacity))[0]
 
     def remove_node(self, name: str) -> None:
-        self.call(commands.remove(self._client, name))
+        self.call(commands.remove(self._admin, name))
 
     def fail_node(self, name: str) -> None:
         """Stop a node's heartbeats and all that happens on it."""
-        self.call(commands.fail(self._client, name))
+        self.call(commands.fail(self._admin, name))
 
     def recover_node(self, name: str) -> None:
-        self.call(commands.recover(self._client, name))
+        self.call(commands.recover(self._admin, name))
 
     def kill_container(
         self, namespace: str, pod: str, container: str = "", exit_code: int = 137, reason: str = ""
@@ -358,7 +358,7 @@ class HostedSandbox:
         """Make a running pod unready, or ready, from now on. Raises NotFound."""
         annotations: Doc = {f"{PREFIX}{READY_DELAY}": "0s" if ready else "never"}
         patch: Doc = {"metadata": {"annotations": annotations}}
-        self.call(self._client.patch(POD_METADATA, namespace, pod, patch, content_type=MERGE))
+        self.call(self._admin.patch(POD_METADATA, namespace, pod, patch, content_type=MERGE))
 
     def fail_image(self, pattern: str, message: str = "") -> None:
         """Images like this cannot be pulled from now on, unless they are on the node: ErrImagePull, ImagePullBackOff.
@@ -398,7 +398,7 @@ class HostedSandbox:
     def drop_namespace(self, name: str) -> None:
         """Delete a namespace; its contents go in the background."""
         with contextlib.suppress(NotFound):
-            self.call(self._client.delete(NAMESPACES, "", name))
+            self.call(self._admin.delete(NAMESPACES, "", name))
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something on the sandbox's loop, and wait for it. Raises what it raises."""
@@ -506,6 +506,12 @@ class HostedSandbox:
 
     def _give(self, say: Callable[[Given], None]) -> None:
         self.run(lambda: say(self._sandbox.api.inside.given))
+
+    @property
+    def _admin(self) -> Client:
+        """The administrator's client. Raises SandboxError where nothing runs."""
+        self._check()
+        return self._client
 
     def _check(self) -> None:
         if self._error is not None:

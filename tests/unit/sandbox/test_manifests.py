@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions
+from kcm_cli.sandbox.hosted import HostedSandbox, HostOptions, SandboxError
 from kcm_cli.sandbox.manifests import ManifestError
 
 CRD = {
@@ -104,3 +104,10 @@ def test_the_report_has_nodes_pods_and_events_newest_last(sandbox: HostedSandbox
 def test_a_sandbox_that_has_ended_has_no_report() -> None:
     sandbox = HostedSandbox(HostOptions(nodes=0))
     assert sandbox.report() == "no report can be given: the sandbox is not running"
+
+
+def test_a_sandbox_that_has_not_begun_says_so() -> None:
+    sandbox = HostedSandbox(HostOptions(nodes=0))
+    for call in (sandbox.add_node, sandbox.now, sandbox.snapshot, lambda: sandbox.apply({"kind": "ConfigMap"})):
+        with pytest.raises(SandboxError, match="the sandbox is not running"):
+            call()
