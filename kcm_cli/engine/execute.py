@@ -108,12 +108,12 @@ class Executor:
             if isinstance(action, Delete) and isinstance(error, NotFound):
                 return Done(action)  # deleted already, as wanted
             if not isinstance(action, Emit) and action.failed is not None and not namespace_terminating(error):
-                self._tell(action.failed, str(error), None)
+                self._emit(action.failed, str(error), None)
             return Failed(action, error)
         if isinstance(action, Emit):
             self._recorder.emit(action.notice)
         elif action.done is not None:
-            self._tell(action.done, "", result)
+            self._emit(action.done, "", result)
         return Done(action, result)
 
     async def _write(self, action: Action) -> Object | None:
@@ -152,7 +152,7 @@ class Executor:
                     self._expectations.deletion_observed(expect.key, deleted)
         return actions
 
-    def _tell(self, notice: Notice, error: str, result: Object | None) -> None:
+    def _emit(self, notice: Notice, error: str, result: Object | None) -> None:
         name = result.name if result is not None else ""
         message = notice.message.replace("{error}", error).replace("{name}", name)
         self._recorder.emit(Notice(notice.ref, notice.type, notice.reason, message))

@@ -155,7 +155,7 @@ class OwnWrites:
             except ApiError as error:
                 if not unseen.overdue or error.status >= 500 or isinstance(error, TooManyRequests):
                     raise
-                self._tell_given_up(key, lost.informer)  # it is refused for good
+                self._report_given_up(key, lost.informer)  # it is refused for good
             unseen.lost.pop(lost, None)
         self._tidy(key, unseen)
         unseen = self._unseen.get(key)
@@ -296,13 +296,13 @@ class OwnWrites:
     def _give_up(self, key: str, unseen: _Unseen) -> None:
         """Wait no longer. What is still to be looked up is, as long as the server may come back."""
         for informer in {*unseen.versions, *unseen.ends.values()}:
-            self._tell_given_up(key, informer)
+            self._report_given_up(key, informer)
         unseen.versions.clear()
         unseen.ends.clear()
         unseen.overdue, unseen.cancel = True, None
         self._tidy(key, unseen)
 
-    def _tell_given_up(self, key: str, informer: AnyInformer) -> None:
+    def _report_given_up(self, key: str, informer: AnyInformer) -> None:
         fields = {"key": key, "resource": str(informer.resource), "wait_s": TIMEOUT_S}
         log.error("A cache does not show what was written, going on without", extra={"fields": fields})
         self._given_up(informer.resource.plural)

@@ -347,10 +347,10 @@ class Client:
                 self._limiter.cancel(self._clock.monotonic())
                 raise
             if wait_s > _WORTH_TELLING_S:
-                self._tell_waited(request, wait_s)
+                self._log_waited(request, wait_s)
         self._metrics.throttled(request.method, wait_s)
 
-    def _tell_waited(self, request: Request, wait_s: float) -> None:
+    def _log_waited(self, request: Request, wait_s: float) -> None:
         """At verbosity 3; waits of more than a second at every verbosity, but at most every ten seconds."""
         level, now = V3, self._clock.monotonic()
         if wait_s > _LONG_S and now - self._logged_at >= _TELL_PERIOD_S:

@@ -150,10 +150,10 @@ class Informer(Generic[T]):
         listener = Listener(on_add, on_update, on_delete, on_unknown, on_unknown_delete)
         if on_add is not None:
             for obj in self.store.list():
-                self._tell(on_add, obj)
+                self._notify(on_add, obj)
         if on_unknown is not None:
             for unknown in tuple(self.store.unknown().values()):
-                self._tell(on_unknown, unknown)
+                self._notify(on_unknown, unknown)
         self._listeners.append(listener)
         return listener
 
@@ -365,14 +365,14 @@ class Informer(Generic[T]):
         if old is None:
             for listener in self._listeners:
                 if listener.on_add is not None:
-                    self._tell(listener.on_add, obj)
+                    self._notify(listener.on_add, obj)
         elif old.metadata.resource_version != obj.metadata.resource_version:
             self._updated(old, obj)
 
     def _updated(self, old: T, new: T) -> None:
         for listener in self._listeners:
             if listener.on_update is not None:
-                self._tell(listener.on_update, old, new)
+                self._notify(listener.on_update, old, new)
 
     def _remove(self, key: str, last: T | None = None) -> None:
         unknown = self.store.unknown().get(key)
@@ -387,7 +387,7 @@ class Informer(Generic[T]):
         gone = last if last is not None else old
         for listener in self._listeners:
             if listener.on_delete is not None:
-                self._tell(listener.on_delete, gone)
+                self._notify(listener.on_delete, gone)
 
     def _mark_unknown(self, obj: Undecodable) -> None:
         """What was decoded of the object before stays as it is; nothing but its end or another object of its name
@@ -404,7 +404,7 @@ class Informer(Generic[T]):
             self.progress.ended(obj.metadata.uid)
         for listener in self._listeners:
             if listener.on_unknown is not None:
-                self._tell(listener.on_unknown, obj)
+                self._notify(listener.on_unknown, obj)
 
     def _remove_other_unknown(self, key: str, uid: str) -> None:
         """An object of which no version could be decoded was deleted where another one has its name."""
@@ -415,9 +415,9 @@ class Informer(Generic[T]):
     def _unknown_deleted(self, obj: Undecodable) -> None:
         for listener in self._listeners:
             if listener.on_unknown_delete is not None:
-                self._tell(listener.on_unknown_delete, obj)
+                self._notify(listener.on_unknown_delete, obj)
 
-    def _tell(self, listener: Callable[..., None], *objects: T | Undecodable) -> None:
+    def _notify(self, listener: Callable[..., None], *objects: T | Undecodable) -> None:
         """One listener that fails for one object costs neither the others nor other objects anything."""
         try:
             listener(*objects)

@@ -107,7 +107,7 @@ class DeviceTaintEvictionController:
                 return False
             if pod.deleting:
                 return True
-            self._tell(key, uid, "Marking for deletion")
+            self._emit(key, uid, "Marking for deletion")
             patch = status_patch(pod, _DISRUPTED, self._clock.now(), states_generation=False)
             if patch is not None:
                 await writes.patch(self._client, patch)
@@ -116,7 +116,7 @@ class DeviceTaintEvictionController:
             return False
         return True
 
-    def _tell(self, key: str, uid: str, what: str) -> None:
+    def _emit(self, key: str, uid: str, what: str) -> None:
         ref = EventRef(PODS.api_version, PODS.kind, *split_key(key), uid)
         self._recorder.emit(Notice(ref, "Normal", "DeviceTaintManagerEviction", what))
 
@@ -128,7 +128,7 @@ class DeviceTaintEvictionController:
         eviction = plan.pod_eviction(pod, self._evictions, groups=self._groups)
         if eviction is None:
             if self._due.pop(pod.key, None) is not None:
-                self._tell(pod.key, pod.uid, "Cancelling deletion")
+                self._emit(pod.key, pod.uid, "Cancelling deletion")
             return
         self._due[pod.key] = pod.uid, eviction
         yield After(f"{POD}:{pod.key}", (eviction.when - self._clock.now()).total_seconds())

@@ -69,11 +69,11 @@ class DisruptionController:
         try:
             selector = self._selector(budget)
         except FormatError as error:
-            self._tell(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
+            self._emit(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
             raise
         pods = tuple(pod for pod in self._pods.store.list(budget.namespace) if selector.matches(pod.labels))
         if not pods:
-            self._tell(budget, "Normal", "NoPods", "No matching pods found")
+            self._emit(budget, "Normal", "NoPods", "No matching pods found")
         try:
             snapshot = Snapshot(budget, pods)
             if plan.depends_on_scale(budget):
@@ -81,10 +81,10 @@ class DisruptionController:
             plan.expected(snapshot)  # a percentage that cannot be read fails here, before anything is written
         except _FAILURES as error:
             text = f"Failed to calculate the number of expected pods: {error}"
-            self._tell(budget, "Warning", "CalculateExpectedPodCountFailed", text)
+            self._emit(budget, "Warning", "CalculateExpectedPodCountFailed", text)
             raise
         if snapshot.unmanaged:
-            self._tell(budget, "Warning", "UnmanagedPods", plan.unmanaged_text(budget.spec.selector))
+            self._emit(budget, "Warning", "UnmanagedPods", plan.unmanaged_text(budget.spec.selector))
         return snapshot
 
     async def _update(self, snapshot: Snapshot) -> None:
@@ -157,7 +157,7 @@ class DisruptionController:
             cached = self._selectors[budget.key] = (version, from_label_selector(budget.spec.selector))
         return cached[1]
 
-    def _tell(self, budget: PodDisruptionBudget, type_: str, reason: str, message: str) -> None:
+    def _emit(self, budget: PodDisruptionBudget, type_: str, reason: str, message: str) -> None:
         self._recorder.emit(Notice(ref_to(POD_DISRUPTION_BUDGETS, budget), type_, reason, message))
 
 

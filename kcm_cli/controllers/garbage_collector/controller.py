@@ -159,7 +159,7 @@ class GarbageCollector:
         for node in effects.delete_later:
             self.to_delete.add_after(node.identity.uid, min(GUESS_S * 2.0**node.guesses, GUESS_MAXIMUM_S))
         for node, ref in effects.wrong_namespace:
-            self._tell(node, ref)
+            self._emit(node, ref)
 
     async def _queue(self, uids: Iterable[str]) -> None:
         """Try to delete these; yields to the loop after each few."""
@@ -168,7 +168,7 @@ class GarbageCollector:
             if number % QUEUED_AT_ONCE == 0:
                 await asyncio.sleep(0)
 
-    def _tell(self, node: Node, ref: OwnerReference) -> None:
+    def _emit(self, node: Node, ref: OwnerReference) -> None:
         me = node.identity
         about = EventRef(me.api_version, me.kind, me.namespace, me.name, me.uid)
         owner = f"[{ref.api_version}/{ref.kind}, namespace: {me.namespace}, name: {ref.name}, uid: {ref.uid}]"

@@ -260,7 +260,7 @@ class AutoscalerController:
             raise SyncFailed(f"failed to rescale {_reference(hpa)}: {error}") from None
         text = f"the HPA controller was able to update the target scale to {desired}"
         draft.set(ABLE, "True", "SucceededRescale", text)
-        draft.tell("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {why}")
+        draft.emit("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {why}")
         now = self._clock.now()
         self._remember(draft, behavior.scaled(draft.history, hpa.spec.behavior, current, desired, now))
         self._mark_zero(draft, desired)

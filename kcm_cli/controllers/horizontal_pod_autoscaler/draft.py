@@ -56,8 +56,8 @@ class Draft:
         self.status = HorizontalPodAutoscalerStatus(None, since, current, desired, self.metrics or None, conditions)
 
     def warn(self, reason: str, message: str) -> None:
-        self.tell("Warning", reason, message)
+        self.emit("Warning", reason, message)
 
-    def tell(self, type_: str, reason: str, message: str) -> None:
+    def emit(self, type_: str, reason: str, message: str) -> None:
         ref = ref_to(HORIZONTAL_POD_AUTOSCALERS, self.hpa)
         self.recorder.emit(Notice(ref, type_, reason, message))

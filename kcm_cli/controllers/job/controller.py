@@ -93,7 +93,7 @@ class JobController:
             self._backoffs.pop(key, None)
             return None
         if not spec.has_known_mode(job):
-            self._tell(job, "Warning", "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
+            self._emit(job, "Warning", "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
             return None
         return await self._sync(job)
 
@@ -219,13 +219,13 @@ class JobController:
             completions = job.spec.completions
             if completions is not None and job.status.succeeded > completions:
                 text = "Too many succeeded pods running after completion count reached"
-                self._tell(job, "Warning", "TooManySucceededPods", text)
-            self._tell(job, "Normal", "Completed", "Job completed")
+                self._emit(job, "Warning", "TooManySucceededPods", text)
+            self._emit(job, "Normal", "Completed", "Job completed")
         else:
-            self._tell(job, "Warning", final.reason, final.message)
+            self._emit(job, "Warning", final.reason, final.message)
         self._metrics.job_finished(job, final.type, final.reason)
 
-    def _tell(self, job: Job, type_: str, reason: str, message: str) -> None:
+    def _emit(self, job: Job, type_: str, reason: str, message: str) -> None:
         self._recorder.emit(Notice(ref_to(JOBS, job), type_, reason, message))
 
     # -- events

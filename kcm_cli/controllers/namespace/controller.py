@@ -59,7 +59,7 @@ class NamespaceController:
         if not namespace.spec.finalizers:
             return None
         remains = await self._content.delete(namespace)
-        namespace = await self._tell(namespace, remains)
+        namespace = await self._update_conditions(namespace, remains)
         if remains.content_errors or remains.discovery_error:
             raise ContentRemains("; ".join([*remains.content_errors, remains.discovery_error]))
         if remains.estimate_s:
@@ -67,7 +67,7 @@ class NamespaceController:
         await writes.retry_on_conflict(self._client, NAMESPACES, namespace, _finalized, subresource="finalize")
         return None
 
-    async def _tell(self, namespace: Namespace, remains: Remains) -> Namespace:
+    async def _update_conditions(self, namespace: Namespace, remains: Remains) -> Namespace:
         """Write the conditions; what cannot be told is no reason to keep an empty namespace."""
         new = conditions(namespace.status.conditions, remains, self._clock.now())
         if new == namespace.status.conditions:

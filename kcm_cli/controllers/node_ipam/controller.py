@@ -88,7 +88,7 @@ class NodeIPAMController:
         try:
             cidrs = self._allocator.reserve(node)
         except CIDRError:
-            self._tell(node, "CIDRNotAvailable")
+            self._emit(node, "CIDRNotAvailable")
             raise
         await self._assign(node, cidrs)
 
@@ -99,7 +99,7 @@ class NodeIPAMController:
                 return
             except RequestError:
                 if attempt == ATTEMPTS:
-                    self._tell(node, "CIDRAssignmentFailed")
+                    self._emit(node, "CIDRAssignmentFailed")
                     raise
 
     async def _patch(self, node: Node, cidrs: tuple[Network, ...]) -> None:
@@ -108,7 +108,7 @@ class NodeIPAMController:
         await self._client.patch(NODES, "", node.name, body, content_type=STRATEGIC_MERGE)
         log.info("Set node PodCIDR", extra={"fields": {"node": node.name, "podCIDRs": texts}})
 
-    def _tell(self, node: Node, reason: str) -> None:
+    def _emit(self, node: Node, reason: str) -> None:
         ref = EventRef("v1", "Node", "", node.name, node.uid)
         self._recorder.emit(Notice(ref, "Normal", reason, f"Node {node.name} status is now: {reason}"))
 

@@ -143,7 +143,7 @@ class NodeLifecycleController:
         for name in sorted(self._known.keys() - {node.name for node in nodes}):
             gone = self._known.pop(name)
             self._forget(gone)  # again: the last look may have been under way when it went
-            self._tell(gone, "RemovingNode", f"Removing Node {name} from Controller")
+            self._emit(gone, "RemovingNode", f"Removing Node {name} from Controller")
 
         async def look_at(node: Node) -> None:
             await self._look_at(node, zones)
@@ -174,7 +174,7 @@ class NodeLifecycleController:
 
     async def _register(self, node: Node) -> None:
         self._known[node.name] = node
-        self._tell(node, "RegisteredNode", f"Registered Node {node.name} in Controller")
+        self._emit(node, "RegisteredNode", f"Registered Node {node.name} in Controller")
         self._queue_of(node)
         await self._try_reachable(node)
 
@@ -366,7 +366,7 @@ class NodeLifecycleController:
             queue.done(name)
             self._metrics.evicted(zone, 1)
 
-    def _tell(self, node: Node, reason: str, message: str) -> None:
+    def _emit(self, node: Node, reason: str, message: str) -> None:
         self._recorder.emit(plan.about(node, reason, f"Node {node.name} event: {message}"))
 
 

@@ -90,7 +90,7 @@ class VolumeBinder:
                 await self._bind(claim, decision)
             case Pend(event):
                 if event is not None:
-                    self._writes.tell_claim(claim, event)
+                    self._writes.emit_on_claim(claim, event)
                 await self._writes.pend(claim)
             case AssignClass(name):
                 await self._assign(claim, name)
@@ -99,7 +99,7 @@ class VolumeBinder:
             case Lose(event):
                 await self._writes.lose(claim, event)
             case Refuse(event, why):
-                self._writes.tell_claim(claim, event)
+                self._writes.emit_on_claim(claim, event)
                 raise InvalidBinding(why)
             case _:
                 assert_never(decision)
@@ -142,9 +142,9 @@ class VolumeBinder:
                 volume = volume if announced else await self._writes.phase(volume, "Released")
                 await self._reclaimer.reclaim(volume)
             case Mismatch(of_volume, of_claim):
-                self._writes.tell_volume(volume, of_volume)
+                self._writes.emit_on_volume(volume, of_volume)
                 if claim is not None:
-                    self._writes.tell_claim(claim, of_claim)
+                    self._writes.emit_on_claim(claim, of_claim)
             case Simple.CLAIM_FIRST:
                 if claim is not None:
                     self._claims.add(claim.key)

@@ -64,12 +64,12 @@ class Provisioner:
             return
         class_ = self._caches.class_of(claim)
         if class_ is None:
-            self._tell(claim, f'storageclass.storage.k8s.io "{class_of_claim(claim)}" not found')
+            self._emit(claim, f'storageclass.storage.k8s.io "{class_of_claim(claim)}" not found')
             return
         try:
             plugin = plugins.provisions(class_.provisioner)
         except plugins.NoPlugin as error:
-            self._tell(claim, str(error))
+            self._emit(claim, str(error))
             return
         self.operations.start(operation_of(claim), partial(self._counted, claim, class_, plugin))
 
@@ -87,14 +87,14 @@ class Provisioner:
         try:
             claim = await self._writes.claim(claim, binding.claim_provisioner(claim, name))
         except RequestError as error:
-            self._tell(claim, f"Error saving claim: {error}")
+            self._emit(claim, f"Error saving claim: {error}")
             raise
         message = (
             f"Waiting for a volume to be created either by the external provisioner '{name}' or manually by the "
             "system administrator. If volume creation is delayed, please verify that the provisioner is running and "
             "correctly registered."
         )
-        self._writes.tell_claim(claim, Event(NORMAL, "ExternalProvisioning", message))
+        self._writes.emit_on_claim(claim, Event(NORMAL, "ExternalProvisioning", message))
 
     # -- hostPath
 
@@ -158,23 +158,23 @@ class Provisioner:
                     return
                 await self._clock.sleep(CREATE_PAUSE_S)
         text = f"Successfully provisioned volume {binding.provisioned_name(claim)} using {plugin}"
-        self._writes.tell_claim(claim, Event(NORMAL, "ProvisioningSucceeded", text))
+        self._writes.emit_on_claim(claim, Event(NORMAL, "ProvisioningSucceeded", text))
 
     async def _take_back(self, claim: PersistentVolumeClaim, path: str, error: Exception) -> None:
         text = f"Error creating provisioned PV object for claim {claim.key}: {error}. Deleting the volume."
-        self._tell(claim, text)
+        self._emit(claim, text)
         try:
             await self._paths.delete(path)
         except OSError as problem:
             left = f"Error cleaning provisioned volume for claim {claim.key}: {problem}. Please delete manually."
-            self._writes.tell_claim(claim, Event(WARNING, "ProvisioningCleanupFailed", left))
+            self._writes.emit_on_claim(claim, Event(WARNING, "ProvisioningCleanupFailed", left))
 
     def _refused(self, claim: PersistentVolumeClaim, message: str) -> ProvisioningError:
-        self._tell(claim, message)
+        self._emit(claim, message)
         return ProvisioningError(message)
 
-    def _tell(self, claim: PersistentVolumeClaim, message: str) -> None:
-        self._writes.tell_claim(claim, Event(WARNING, FAILED, message))
+    def _emit(self, claim: PersistentVolumeClaim, message: str) -> None:
+        self._writes.emit_on_claim(claim, Event(WARNING, FAILED, message))
 
 
 def operation_of(claim: PersistentVolumeClaim) -> str:

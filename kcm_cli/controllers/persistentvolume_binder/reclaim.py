@@ -75,21 +75,21 @@ class Reclaimer:
         users = self._caches.users(now)
         if users and self._caches.claim_of(now) is None:
             used = Event(NORMAL, FAILED_RECYCLE, f"Volume is used by pods: {','.join(users)}")
-            self._writes.tell_volume(volume, used)
+            self._writes.emit_on_volume(volume, used)
             return
         if not plugins.plugin_of(now):
             await self._writes.fail(now, NO_RECYCLER)
             return
         try:
-            await self._recycler.run(self._pods.pod(now), partial(self._tell_of_pod, now))
+            await self._recycler.run(self._pods.pod(now), partial(self._emit_from_pod, now))
         except RecycleError as error:
             await self._writes.fail(now, Event(WARNING, FAILED_RECYCLE, f"Recycle failed: {error}"))
             return
-        self._writes.tell_volume(now, RECYCLED)
+        self._writes.emit_on_volume(now, RECYCLED)
         await self._writes.unbind(now)
 
-    def _tell_of_pod(self, volume: PersistentVolume, type_: str, message: str) -> None:
-        self._writes.tell_volume(volume, Event(type_, "RecyclerPod", f"Recycler pod: {message}"))
+    def _emit_from_pod(self, volume: PersistentVolume, type_: str, message: str) -> None:
+        self._writes.emit_on_volume(volume, Event(type_, "RecyclerPod", f"Recycler pod: {message}"))
 
     # -- deletion
 

@@ -59,9 +59,9 @@ class Writes:
         """The volume has failed; that is told once, not as often as it is tried again."""
         changes = binding.volume_phase(volume, "Failed", event.message)
         if changes:
-            self.tell_volume(await self.volume(volume, changes, STATUS), event)
+            self.emit_on_volume(await self.volume(volume, changes, STATUS), event)
 
-    def tell_volume(self, volume: PersistentVolume, event: Event) -> None:
+    def emit_on_volume(self, volume: PersistentVolume, event: Event) -> None:
         self._recorder.emit(Notice(ref_to(PERSISTENT_VOLUMES, volume), event.type, event.reason, event.message))
 
     # -- claims
@@ -84,8 +84,8 @@ class Writes:
     async def lose(self, claim: PersistentVolumeClaim, event: Event) -> None:
         """The claim is lost; that is told once."""
         if claim.status.phase != "Lost":
-            self.tell_claim(await self.claim(claim, binding.unbound_status(claim, "Lost"), STATUS), event)
+            self.emit_on_claim(await self.claim(claim, binding.unbound_status(claim, "Lost"), STATUS), event)
 
-    def tell_claim(self, claim: PersistentVolumeClaim, event: Event) -> None:
+    def emit_on_claim(self, claim: PersistentVolumeClaim, event: Event) -> None:
         notice = Notice(ref_to(PERSISTENT_VOLUME_CLAIMS, claim), event.type, event.reason, event.message)
         self._recorder.emit(notice)

@@ -46,7 +46,7 @@ class Generator:
             try:
                 name = await self._claim_for(user, group, entry)
             except (NoClaim, RequestError) as error:
-                self._tell(user, entry, error)
+                self._emit(user, entry, error)
                 raise
             if name is not None and name != plan.recorded(user).get(entry.name):
                 new[entry.name] = name
@@ -119,7 +119,7 @@ class Generator:
             query=_APPLY_QUERY,
         )
 
-    def _tell(self, user: Pod | PodGroup, entry: PodResourceClaim, error: Exception) -> None:
+    def _emit(self, user: Pod | PodGroup, entry: PodResourceClaim, error: Exception) -> None:
         resource = _kind(user)
         text = f"{resource.kind}ResourceClaim {entry.name}: {error}"
         self._recorder.emit(Notice(ref_to(resource, user), "Warning", NoClaim.reason, text))

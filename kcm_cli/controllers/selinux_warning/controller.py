@@ -70,9 +70,9 @@ class SELinuxWarningController:
             raise
         if found is not None:
             for conflict in self._shared.add(found.name, found.driver, pod.key, use):
-                self._tell(conflict)
+                self._emit(conflict)
 
-    def _tell(self, conflict: Conflict) -> None:
+    def _emit(self, conflict: Conflict) -> None:
         pod = self._pods.store.get(conflict.pod)
         if pod is not None:
             self._recorder.emit(Notice(ref_to(MOUNTING_PODS, pod), "Normal", conflict.reason, conflict.message()))

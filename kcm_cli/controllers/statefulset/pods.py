@@ -72,9 +72,9 @@ class PodControl:
         except NotFound:
             pass  # what was wanted; upstream tells of it as a success, too
         except WRITE_ERRORS as error:
-            self._tell_pod(set_, "Delete", pod.name, error)
+            self._emit_pod(set_, "Delete", pod.name, error)
             raise
-        self._tell_pod(set_, "Delete", pod.name, None)
+        self._emit_pod(set_, "Delete", pod.name, None)
 
     async def _slow_start(self, set_: StatefulSet, phase: Phase) -> None:
         for batch in batches(phase.groups, MAX_BATCH):
@@ -96,7 +96,7 @@ class PodControl:
                 await self.delete(set_, pod)
             case MakeClaims(pod, claims):
                 await self._make_claims(set_, pod.name, claims)
-                await self._own_or_tell(set_, pod.name, claims.ownership)
+                await self._own_or_emit(set_, pod.name, claims.ownership)
             case OwnClaims(_, ownership):
                 await self._own(set_, ownership)
             case MendPod():
@@ -110,7 +110,7 @@ class PodControl:
         try:
             await self._make_claims(set_, step.name, step.claims)
         except ClaimsError as error:
-            self._tell_pod(set_, "Create", step.name, error)
+            self._emit_pod(set_, "Create", step.name, error)
             raise
         failure: Exception | None = None
         try:
@@ -119,8 +119,8 @@ class PodControl:
             raise  # somebody else's pod, or ours in an old cache: upstream tells nobody
         except WRITE_ERRORS as error:
             failure = error
-        await self._own_or_tell(set_, step.name, step.claims.ownership)
-        self._tell_pod(set_, "Create", step.name, failure)
+        await self._own_or_emit(set_, step.name, step.claims.ownership)
+        self._emit_pod(set_, "Create", step.name, failure)
         if failure is not None:
             raise failure
 
@@ -132,9 +132,9 @@ class PodControl:
             if step.pod_differs:
                 await self._put_right(set_, step.pod)
         except STEP_ERRORS as error:
-            self._tell_pod(set_, "Update", name, error)
+            self._emit_pod(set_, "Update", name, error)
             raise
-        self._tell_pod(set_, "Update", name, None)
+        self._emit_pod(set_, "Update", name, None)
 
     async def _put_right(self, set_: StatefulSet, pod: Pod) -> None:
         for attempt in range(MEND_ATTEMPTS):
@@ -160,7 +160,7 @@ class PodControl:
             if error is not None:
                 problems.append(f"failed to create PVC {name}: {error}")
             if not isinstance(error, AlreadyExists):
-                self._tell_claim(set_, name, pod, error)
+                self._emit_claim(set_, name, pod, error)
         if problems:
             raise ClaimsError(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
 
@@ -171,18 +171,18 @@ class PodControl:
             return error
         return None
 
-    async def _own_or_tell(self, set_: StatefulSet, pod: str, ownership: Sequence[Ownership]) -> None:
+    async def _own_or_emit(self, set_: StatefulSet, pod: str, ownership: Sequence[Ownership]) -> None:
         try:
             await self._own(set_, ownership)
         except ClaimsError as error:
-            self._tell_pod(set_, "Update", pod, error)
+            self._emit_pod(set_, "Update", pod, error)
             raise
 
     async def _own(self, set_: StatefulSet, ownership: Sequence[Ownership]) -> None:
         """Write the owners of claims. Raises ClaimsError."""
         for one in ownership:
             if one.conflicting:
-                self._tell_conflict(set_, one.claim)
+                self._emit_conflict(set_, one.claim)
             if one.references is None:
                 continue
             value: Value = list(one.references) if one.references else ABSENT
@@ -195,29 +195,29 @@ class PodControl:
 
     # -- events
 
-    def _tell_pod(self, set_: StatefulSet, verb: str, pod: str, error: Exception | None) -> None:
+    def _emit_pod(self, set_: StatefulSet, verb: str, pod: str, error: Exception | None) -> None:
         subject = f"{verb} Pod {pod} in StatefulSet {set_.name}"
         if error is None:
-            self._tell(set_, f"Successful{verb}", f"{subject} successful")
+            self._emit(set_, f"Successful{verb}", f"{subject} successful")
         elif not namespace_terminating(error):  # there, nobody can be told either
-            self._tell(set_, f"Failed{verb}", f"{subject} failed error: {error}", warning=True)
+            self._emit(set_, f"Failed{verb}", f"{subject} failed error: {error}", warning=True)
 
-    def _tell_claim(self, set_: StatefulSet, claim: str, pod: str, error: Exception | None) -> None:
+    def _emit_claim(self, set_: StatefulSet, claim: str, pod: str, error: Exception | None) -> None:
         if error is None:
             text = f"Create Claim {claim} Pod {pod} in StatefulSet {set_.name} success"
-            self._tell(set_, "SuccessfulCreate", text)
+            self._emit(set_, "SuccessfulCreate", text)
         else:
             text = f"Create Claim {claim} for Pod {pod} in StatefulSet {set_.name} failed error: {error}"
-            self._tell(set_, "FailedCreate", text, warning=True)
+            self._emit(set_, "FailedCreate", text, warning=True)
 
-    def _tell_conflict(self, set_: StatefulSet, claim: PersistentVolumeClaim) -> None:
+    def _emit_conflict(self, set_: StatefulSet, claim: PersistentVolumeClaim) -> None:
         text = (
             f"PersistentVolumeClaim {claim.name} has a conflicting OwnerReference that acts as a manging controller, "
             "the retention policy is ignored for this claim"
         )
-        self._tell(set_, "ConflictingController", text, warning=True)
+        self._emit(set_, "ConflictingController", text, warning=True)
 
-    def _tell(self, set_: StatefulSet, reason: str, message: str, *, warning: bool = False) -> None:
+    def _emit(self, set_: StatefulSet, reason: str, message: str, *, warning: bool = False) -> None:
         ref = ref_to(STATEFUL_SETS, set_)
         self._recorder.emit(Notice(ref, "Warning" if warning else "Normal", reason, message))
 

@@ -85,7 +85,7 @@ class TaintEvictionController:
             return eviction.due - now
         if not eviction.marked:
             self._scheduled[key] = replace(eviction, marked=True)
-            self._tell(key, "Marking for deletion Pod")
+            self._emit(key, "Marking for deletion Pod")
         await self._evict(pod, eviction)
         self._scheduled.pop(key, None)
         return None
@@ -134,9 +134,9 @@ class TaintEvictionController:
 
     def _cancel(self, key: str) -> None:
         if self._scheduled.pop(key, None) is not None:
-            self._tell(key, "Cancelling deletion of Pod")
+            self._emit(key, "Cancelling deletion of Pod")
 
-    def _tell(self, key: str, what: str) -> None:
+    def _emit(self, key: str, what: str) -> None:
         namespace, _, name = key.partition("/")
         ref = EventRef(PODS.api_version, PODS.kind, namespace, name, "")
         self._recorder.emit(Notice(ref, "Normal", "TaintManagerEviction", f"{what} {key}"))

@@ -34,7 +34,7 @@ class Reader:
         if token.kind != "end":
             if self._following.kind != "end":
                 raise self.mismatch(token, "<EOF>")
-            self._tell(token, f"extraneous input '{token.text}' expecting <EOF>")
+            self._report(token, f"extraneous input '{token.text}' expecting <EOF>")
         if self._problems:
             raise self._failure()
 
@@ -77,11 +77,11 @@ class Reader:
         if token.kind == kind:
             return self.take()
         if self._following.kind == kind:
-            self._tell(token, f"extraneous input '{token.text}' expecting '{kind}'")
+            self._report(token, f"extraneous input '{token.text}' expecting '{kind}'")
             self.take()
             return self.take()
         if token.kind in (STARTS if kind == ":" else _GOES_ON | self._after[-1]):
-            self._tell(token, f"missing '{kind}' at '{token.text}'")
+            self._report(token, f"missing '{kind}' at '{token.text}'")
             return Token(kind, token.offset, kind)
         raise self.mismatch(token, f"'{kind}'")
 
@@ -93,10 +93,10 @@ class Reader:
         wanted = f"{{'{end}', ','}}"
         if self._following.kind not in (end, ","):
             raise self.mismatch(token, wanted)
-        self._tell(token, f"extraneous input '{token.text}' expecting {wanted}")
+        self._report(token, f"extraneous input '{token.text}' expecting {wanted}")
         self.take()
 
-    def _tell(self, token: Token, message: str) -> None:
+    def _report(self, token: Token, message: str) -> None:
         self._problems.append((token.offset, f"Syntax error: {message}"))
 
     def mismatch(self, token: Token, wanted: str) -> CelSyntaxError:
@@ -123,7 +123,7 @@ class Reader:
             return
         if self._following.kind not in STARTS:
             raise self.mismatch(token, wanted)
-        self._tell(token, f"extraneous input '{token.text}' expecting {wanted}")
+        self._report(token, f"extraneous input '{token.text}' expecting {wanted}")
         self.take()
 
     def _failure(self) -> CelSyntaxError:

@@ -18,7 +18,7 @@ from kcm_cli.machinery.meta import Object, controller_of
 from kcm_cli.machinery.times import format_time
 from kcm_cli.plan.changes import Metric
 from kcm_cli.rest.transport import Request, Response
-from kcm_cli.sandbox.apiserver.refusals import not_found
+from kcm_cli.sandbox.apiserver.errors import not_found
 from kcm_cli.sandbox.apiserver.registry.catalog import Group, Served
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import RequestInfo

@@ -23,10 +23,10 @@ from kcm_cli.sandbox.apiserver.discovery.serve import Discovery, check_route
 from kcm_cli.sandbox.apiserver.entry import served as served_faults
 from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Interceptor
 from kcm_cli.sandbox.apiserver.entry.faults import Faults, OpenWatch
+from kcm_cli.sandbox.apiserver.errors import internal
 from kcm_cli.sandbox.apiserver.metrics import ServerMetrics
 from kcm_cli.sandbox.apiserver.openapi import OpenApi
 from kcm_cli.sandbox.apiserver.openapi.serve import answer as answer_openapi
-from kcm_cli.sandbox.apiserver.refusals import internal
 from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.answers import (
     error_response,
@@ -41,12 +41,12 @@ from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Group, Served
 from kcm_cli.sandbox.apiserver.registry.components import Components
 from kcm_cli.sandbox.apiserver.registry.core import Admission, Core
+from kcm_cli.sandbox.apiserver.registry.errors import NotAcceptable
 from kcm_cli.sandbox.apiserver.registry.flow_classes import FlowClasses
 from kcm_cli.sandbox.apiserver.registry.flows import FlowSchemaStatus
 from kcm_cli.sandbox.apiserver.registry.media import KUBELET
 from kcm_cli.sandbox.apiserver.registry.options import check_timeout
 from kcm_cli.sandbox.apiserver.registry.own_status import OwnStatus
-from kcm_cli.sandbox.apiserver.registry.refusals import NotAcceptable
 from kcm_cli.sandbox.apiserver.registry.remote_apis import RemoteApis
 from kcm_cli.sandbox.apiserver.registry.requestinfo import resolve, unresolvable
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE, NoSuchGroup, Unavailable, route

@@ -130,7 +130,7 @@ class Agents:
             agent.use(network)
         if node.spec.unschedulable != agent.cordoned:
             agent.cordoned = node.spec.unschedulable
-            self._tell_status(agent, "NodeNotSchedulable" if agent.cordoned else "NodeSchedulable")
+            self._emit_status(agent, "NodeNotSchedulable" if agent.cordoned else "NodeSchedulable")
         failed = node.annotations.get(shape.FAILED) == "true"
         if failed != agent.failed:
             agent.failed = failed
@@ -152,7 +152,7 @@ class Agents:
             return
         if not agent.started:
             agent.started = True
-            self._tell(agent, "Starting", "Starting kubelet.")
+            self._emit(agent, "Starting", "Starting kubelet.")
         self._queue.add_after(name, self._interval_s() * (0.96 + 0.04 * self._rng.random()))
         await self._renew(agent, node)
         await self._register(agent, node)
@@ -196,12 +196,12 @@ class Agents:
         agent.images.changed = agent.images.docs() != images
         for condition, reason in shape.REASONS.items():
             if condition not in since:
-                self._tell_status(agent, reason)
+                self._emit_status(agent, reason)
 
-    def _tell_status(self, agent: Agent, reason: str) -> None:
-        self._tell(agent, reason, f"Node {agent.name} status is now: {reason}")
+    def _emit_status(self, agent: Agent, reason: str) -> None:
+        self._emit(agent, reason, f"Node {agent.name} status is now: {reason}")
 
-    def _tell(self, agent: Agent, reason: str, message: str) -> None:
+    def _emit(self, agent: Agent, reason: str, message: str) -> None:
         """A kubelet knows its node by its name only."""
         ref = EventRef("", NODES.kind, "", agent.name, agent.name)
         self._events.kubelet(agent.name, Notice(ref, "Normal", reason, message))

@@ -303,18 +303,18 @@ class Kubelets:
             agent.deferred.add(key)
             if before is None or before.generation != generation:
                 text = resizing.message(f"Pod resize {resizing.DEFERRED}", pod, problem)
-                self._tell(life, "Warning", "ResizeDeferred", text)
+                self._emit(life, "Warning", "ResizeDeferred", text)
             return state
         for name in resizing.to_restart(pod, life.granted):
             state = machine.change(state, [container.name for container in life.script.containers].index(name), now)
         life.granted, life.pending = pod, None
         agent.deferred.discard(key)
         agent.occupancy.add(key, pod)
-        self._tell(life, "Normal", "ResizeStarted", resizing.message("Pod resize started", pod))
-        self._tell(life, "Normal", "ResizeCompleted", resizing.message("Pod resize completed", pod))
+        self._emit(life, "Normal", "ResizeStarted", resizing.message("Pod resize started", pod))
+        self._emit(life, "Normal", "ResizeCompleted", resizing.message("Pod resize completed", pod))
         return state
 
-    def _tell(self, life: Life, type_: str, reason: str, text: str) -> None:
+    def _emit(self, life: Life, type_: str, reason: str, text: str) -> None:
         self._events.kubelet(life.agent.name, Notice(ref_of("v1", "Pod", life.pod), type_, reason, text))
 
     async def _report(self, pod: SimulatedPod, life: Life, now: float) -> None:
@@ -365,7 +365,7 @@ class Kubelets:
         self._lives[key] = life
         agent.occupancy.add(key, granted)
         for problem in played.problems:
-            self._tell(life, "Warning", "InvalidAnnotation", problem)
+            self._emit(life, "Warning", "InvalidAnnotation", problem)
         return life
 
     async def _reject(self, pod: SimulatedPod, agent: Agent, rejection: Rejection) -> None:

@@ -58,16 +58,16 @@ class Rules:
         before = known.get(found.name)
         known[found.name] = found
         if before is None or before.data != found.data:
-            self._tell(found.namespace)
+            self._notify(found.namespace)
 
     def _drop(self, found: Keyed) -> None:
         known = self._rules.get(found.namespace)
         if known and known.pop(found.name, None) is not None:
             if not known:
                 del self._rules[found.namespace]
-            self._tell(found.namespace)
+            self._notify(found.namespace)
 
-    def _tell(self, namespace: str) -> None:
+    def _notify(self, namespace: str) -> None:
         self._changed("" if namespace == EVERYWHERE else namespace)
 
 

@@ -1,4 +1,4 @@
-"""The scheduler's Events, in the form of events.k8s.io: what is told again about the same object becomes a series.
+"""The scheduler's Events, in the form of events.k8s.io: what is emitted again about the same object becomes a series.
 
 Guarantees: telling returns at once. Of what repeats, the first is written, the second makes it a series of two, and its
 count is written again when nothing was added for six minutes and otherwise every half hour. What an API server does not
@@ -34,8 +34,8 @@ _Key = tuple[EventRef, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What was told of something: once, or ``count`` times until ``last_at``."""
+class _Emitted:
+    """What was emitted of something: once, or ``count`` times until ``last_at``."""
 
     notice: Notice
     action: str
@@ -59,21 +59,21 @@ class Recorder:
         self._component = component
         self._instance = instance
         self._names = names
-        self._known: dict[_Key, _Told] = {}
-        self._queue: asyncio.Queue[_Told] = asyncio.Queue(WAITING)
+        self._known: dict[_Key, _Emitted] = {}
+        self._queue: asyncio.Queue[_Emitted] = asyncio.Queue(WAITING)
 
-    def tell(self, notice: Notice, action: str) -> None:
-        """Tell; dropped where too many wait to be written."""
+    def emit(self, notice: Notice, action: str) -> None:
+        """Emit an Event; dropped where too many wait to be written."""
         key = (notice.ref, notice.type, notice.reason, action)
         time, now = format_micro_time(self._clock.now()), self._clock.monotonic()
         known = self._known.get(key)
         if known is None:
-            told = _Told(notice, action, self._names.of(notice.ref), time, now)
+            emitted = _Emitted(notice, action, self._names.of(notice.ref), time, now)
         else:
-            told = replace(known, count=known.count + 1, last_time=time, last_at=now)
-        self._known[key] = told
-        if told.count <= 2:
-            self._put(told)
+            emitted = replace(known, count=known.count + 1, last_time=time, last_at=now)
+        self._known[key] = emitted
+        if emitted.count <= 2:
+            self._put(emitted)
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -82,70 +82,70 @@ class Recorder:
             group.create_task(self._finish(), name="end of event series")
             group.create_task(self._refresh(), name="refresh of event series")
 
-    def _put(self, told: _Told) -> None:
+    def _put(self, emitted: _Emitted) -> None:
         try:
-            self._queue.put_nowait(told)
+            self._queue.put_nowait(emitted)
         except asyncio.QueueFull:
-            log.debug("Event dropped", extra={"fields": {"object": told.notice.ref.name}})
+            log.debug("Event dropped", extra={"fields": {"object": emitted.notice.ref.name}})
 
     async def _write_all(self) -> None:
         while True:
-            told = await self._queue.get()
-            fields = {"reason": told.notice.reason, "object": told.notice.ref.name}
+            emitted = await self._queue.get()
+            fields = {"reason": emitted.notice.reason, "object": emitted.notice.ref.name}
             try:
-                await self._write(told)
+                await self._write(emitted)
             except ApiError as error:
                 log.debug("Event not written", extra={"fields": {**fields, "err": str(error)}})
             except TransportError as error:
                 log.debug("Event not written yet", extra={"fields": {**fields, "err": str(error)}})
-                if told.tries + 1 < MOST_TRIES:
-                    self._clock.call_later(RETRY_S, partial(self._put, replace(told, tries=told.tries + 1)))
+                if emitted.tries + 1 < MOST_TRIES:
+                    self._clock.call_later(RETRY_S, partial(self._put, replace(emitted, tries=emitted.tries + 1)))
 
-    async def _write(self, told: _Told) -> None:
-        namespace = told.notice.ref.namespace or "default"
-        series = told.series() if told.count > 1 else {}
+    async def _write(self, emitted: _Emitted) -> None:
+        namespace = emitted.notice.ref.namespace or "default"
+        series = emitted.series() if emitted.count > 1 else {}
         if series:
             try:
-                await self._client.patch(EVENTS, namespace, told.name, series, content_type=STRATEGIC_MERGE)
+                await self._client.patch(EVENTS, namespace, emitted.name, series, content_type=STRATEGIC_MERGE)
                 return
             except NotFound:  # somebody has deleted it
                 pass
-        await self._client.create(EVENTS, namespace, {**self._doc(told, namespace), **series})
+        await self._client.create(EVENTS, namespace, {**self._doc(emitted, namespace), **series})
 
-    def _doc(self, told: _Told, namespace: str) -> Doc:
-        ref = told.notice.ref
+    def _doc(self, emitted: _Emitted, namespace: str) -> Doc:
+        ref = emitted.notice.ref
         regarding: Doc = {"kind": ref.kind, "name": ref.name, "uid": ref.uid, "apiVersion": ref.api_version}
         optional = (("namespace", ref.namespace), ("resourceVersion", ref.resource_version))
         regarding.update({key: value for key, value in optional if value})
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
-            "metadata": {"name": told.name, "namespace": namespace},
-            "eventTime": told.time,
+            "metadata": {"name": emitted.name, "namespace": namespace},
+            "eventTime": emitted.time,
             "reportingController": self._component,
             "reportingInstance": self._instance,
-            "action": told.action,
-            "reason": told.notice.reason,
+            "action": emitted.action,
+            "reason": emitted.notice.reason,
             "regarding": regarding,
-            "note": told.notice.message[:1024],
-            "type": told.notice.type,
+            "note": emitted.notice.message[:1024],
+            "type": emitted.notice.type,
         }
 
     async def _finish(self) -> None:
-        """What has not been told for a while starts anew when it is told again."""
+        """What has not been emitted for a while starts anew when it is emitted again."""
         while True:
             await self._clock.sleep(FINISHED_S)
             before = self._clock.monotonic() - FINISHED_S
-            for key, told in list(self._known.items()):
-                if told.last_at < before:
+            for key, emitted in list(self._known.items()):
+                if emitted.last_at < before:
                     del self._known[key]
-                    if told.count > 1:
-                        self._put(told)
+                    if emitted.count > 1:
+                        self._put(emitted)
 
     async def _refresh(self) -> None:
         """Series that go on are kept from being forgotten by the server."""
         while True:
             await self._clock.sleep(REFRESH_S)
-            for told in list(self._known.values()):
-                if told.count > 1:
-                    self._put(told)
+            for emitted in list(self._known.values()):
+                if emitted.count > 1:
+                    self._put(emitted)

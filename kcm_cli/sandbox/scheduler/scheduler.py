@@ -272,7 +272,7 @@ class Scheduler:
             return problem
         text = f"waiting for binding conditions for device on node {work.placement.node}"
         notice = Notice(ref_of("v1", "Pod", pod), "Normal", "BindingConditionsPending", text)
-        self._events.tell(notice, "Scheduling")
+        self._events.emit(notice, "Scheduling")
         return await self._devices.prepared(pod)
 
     async def _bind_volumes(self, work: _Bind) -> str:
@@ -292,7 +292,7 @@ class Scheduler:
             await self._unbound(work, f'binding rejected: running Bind plugin "DefaultBinder": {error}')
             return
         text = f"Successfully assigned {info.key} to {node}"
-        self._events.tell(Notice(ref_of("v1", "Pod", info.pod), "Normal", "Scheduled", text), "Binding")
+        self._events.emit(Notice(ref_of("v1", "Pod", info.pod), "Normal", "Scheduled", text), "Binding")
 
     async def _unbound(self, work: _Bind, message: str) -> None:
         """A binding failed: free the place, and try again after a while, unless the pod is gone or bound after all."""
@@ -306,18 +306,18 @@ class Scheduler:
             return
         self._queue.add(_refreshed(work.info, pod), changed=False)
         self._queue.fail(key, frozenset())
-        await self._tell(work.info, "SchedulerError", message, "")
+        await self._emit(work.info, "SchedulerError", message, "")
 
     async def _fail(self, work: _Fail) -> None:
-        await self._tell(work.info, work.reason, work.message, work.nominated)
+        await self._emit(work.info, work.reason, work.message, work.nominated)
         if work.idle is not None:
             await self._devices.deallocate(work.idle)
         if work.victims is not None:
             await self._preempt(work.info, work.victims)
 
-    async def _tell(self, info: PodInfo, reason: str, message: str, nominated: str | None) -> None:
+    async def _emit(self, info: PodInfo, reason: str, message: str, nominated: str | None) -> None:
         notice = Notice(ref_of("v1", "Pod", info.pod), "Warning", "FailedScheduling", _shortened(message))
-        self._events.tell(notice, "Scheduling")
+        self._events.emit(notice, "Scheduling")
         pod = self._listers.pods.store.get(info.key)
         if pod is None or pod.uid != info.pod.uid or pod.spec.node_name:
             return
@@ -341,7 +341,7 @@ class Scheduler:
                 return
             text = f"Preempted by pod {info.pod.uid} on node {victims.node}"
             notice = Notice(ref_of("v1", "Pod", victim.pod), "Normal", "Preempted", text)
-            self._events.tell(notice, "Preempting")
+            self._events.emit(notice, "Preempting")
 
     async def _flush(self) -> None:
         while True:

@@ -124,7 +124,7 @@ class StorageDriver:
         now = self._clock.monotonic()
         if claim.key not in self._since:
             self._since[claim.key] = now
-            self._tell(claim, "Provisioning", f'External provisioner is provisioning volume for claim "{claim.key}"')
+            self._emit(claim, "Provisioning", f'External provisioner is provisioning volume for claim "{claim.key}"')
         left_s = self._since[claim.key] + delay_s - now
         if left_s > 0:
             self._queue.add_after(f"{CLAIM}{claim.key}", left_s)
@@ -132,12 +132,12 @@ class StorageDriver:
         node = self._nodes.store.get(claim.annotations.get(SELECTED_NODE, ""))
         doc = plan.volume_doc(claim, class_, dict(node.labels) if node is not None else {})
         if await self._make(PERSISTENT_VOLUMES, doc):
-            self._tell(claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
+            self._emit(claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
 
     async def _grow(self, claim: PersistentVolumeClaim, grown: plan.Growth) -> None:
         if not grown.volume_done:
             text = f"External resizer is resizing volume {claim.spec.volume_name}"
-            self._tell(claim, "Resizing", text)
+            self._emit(claim, "Resizing", text)
             condition: Doc = {
                 "type": "Resizing",
                 "status": "True",
@@ -152,7 +152,7 @@ class StorageDriver:
         done["allocatedResources"] = {"storage": grown.size}
         done["allocatedResourceStatuses"] = None
         await self._claim_status(claim, done)
-        self._tell(claim, "VolumeResizeSuccessful", "Resize volume succeeded")
+        self._emit(claim, "VolumeResizeSuccessful", "Resize volume succeeded")
 
     async def _claim_status(self, claim: PersistentVolumeClaim, status: Doc) -> None:
         patch: Doc = {"status": status}
@@ -165,7 +165,7 @@ class StorageDriver:
             subresource="status",
         )
 
-    def _tell(self, claim: PersistentVolumeClaim, reason: str, message: str) -> None:
+    def _emit(self, claim: PersistentVolumeClaim, reason: str, message: str) -> None:
         notice = Notice(ref_of("v1", "PersistentVolumeClaim", claim), "Normal", reason, message)
         self._events.component(plan.DRIVER, notice)
 

@@ -16,7 +16,7 @@ from kcm_cli.machinery.fields import FieldSelector
 from kcm_cli.machinery.meta import PartialObject, controller_of
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.refusals import bad_request, method_not_allowed, not_found
+from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed, not_found
 from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.answers import doc_response
 from kcm_cli.sandbox.apiserver.registry.catalog import Group, Served

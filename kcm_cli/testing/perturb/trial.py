@@ -12,7 +12,7 @@ from typing import Any
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver import refusals
+from kcm_cli.sandbox.apiserver import errors as api_errors
 from kcm_cli.sandbox.apiserver.entry.entrance import Answer, Asked, Proceed
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.apiserver.store import Event
@@ -319,7 +319,7 @@ class Trial:
         if kind == "conflict":
             self.fired = True
             self._story.append(f"{spot.told()}: 409, PERTURBED")
-            raise refusals.conflict(info.group, info.plural, info.name, _OUTDATED)
+            raise api_errors.conflict(info.group, info.plural, info.name, _OUTDATED)
         before = self._store.revision
         try:
             answer = await proceed(asked.request, None)

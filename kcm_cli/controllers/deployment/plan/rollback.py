@@ -27,19 +27,19 @@ def rollback(draft: Draft, revision: int) -> None:
     changes: dict[Path, Value] = {}
     if found is None:
         what = "the revision to rollback to." if wanted else "last revision."
-        _tell(draft, "Warning", "DeploymentRollbackRevisionNotFound", f"Unable to find {what}")
+        _emit(draft, "Warning", "DeploymentRollbackRevisionNotFound", f"Unable to find {what}")
     elif found is draft.new or spec.same_template(
         draft.snapshot.deployment.spec.template, found.replica_set.spec.template
     ):
         name = draft.snapshot.deployment.name
         text = f'The rollback revision contains the same template as current deployment "{name}"'
-        _tell(draft, "Warning", "DeploymentRollbackTemplateUnchanged", text)
+        _emit(draft, "Warning", "DeploymentRollbackTemplateUnchanged", text)
     else:
         changes[("spec", "template")] = spec.without_hash(found.replica_set.spec.template)
         annotations = _annotations_of(found, annotations)
         name = draft.snapshot.deployment.name
         text = f'Rolled back deployment "{name}" to revision {wanted}'
-        _tell(draft, "Normal", "DeploymentRollback", text)
+        _emit(draft, "Normal", "DeploymentRollback", text)
     changes[("metadata", "annotations")] = annotations or ABSENT
     draft.rollback = changes
 
@@ -50,5 +50,5 @@ def _annotations_of(found: Target, annotations: dict[str, str]) -> dict[str, str
     return own | {key: value for key, value in found.annotations.items() if key not in names.NOT_COPIED}
 
 
-def _tell(draft: Draft, type_: str, reason: str, message: str) -> None:
+def _emit(draft: Draft, type_: str, reason: str, message: str) -> None:
     draft.events.append(Notice(ref_to(DEPLOYMENTS, draft.snapshot.deployment), type_, reason, message))

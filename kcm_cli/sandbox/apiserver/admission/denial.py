@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kcm_cli.machinery import names
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.refusals import forbidden
+from kcm_cli.sandbox.apiserver.errors import forbidden
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes, Tree
 
 

@@ -6,7 +6,7 @@ upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.sandbox.apiserver.admission.denial import denied
-from kcm_cli.sandbox.apiserver.refusals import not_found
+from kcm_cli.sandbox.apiserver.errors import not_found
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 

@@ -12,7 +12,7 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.planning.pod_resources import amounts_of, charged_amounts
 from kcm_cli.sandbox.apiserver.admission.denial import denied, unaskable
 from kcm_cli.sandbox.apiserver.admission.listers import Lister
-from kcm_cli.sandbox.apiserver.refusals import plain
+from kcm_cli.sandbox.apiserver.errors import plain
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree
 

@@ -17,7 +17,7 @@ from kcm_cli.sandbox.apiserver.crd.conversion import Webhook
 from kcm_cli.sandbox.apiserver.crd.embedded import Malformed, MetaReader, has_embedded
 from kcm_cli.sandbox.apiserver.crd.nodes import root_node
 from kcm_cli.sandbox.apiserver.crd.structural import META_FIELDS, Structural, structural
-from kcm_cli.sandbox.apiserver.refusals import internal
+from kcm_cli.sandbox.apiserver.errors import internal
 from kcm_cli.sandbox.apiserver.schema import gojson, strict
 from kcm_cli.sandbox.apiserver.schema.bodies import (
     STRICT,

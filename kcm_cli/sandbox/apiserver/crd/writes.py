@@ -15,7 +15,7 @@ from kcm_cli.sandbox.apiserver.crd.findings import invalid
 from kcm_cli.sandbox.apiserver.crd.lists import has_list_types, repeated
 from kcm_cli.sandbox.apiserver.crd.structural import Structural
 from kcm_cli.sandbox.apiserver.crd.values import ABSENT, Checker
-from kcm_cli.sandbox.apiserver.refusals import invalid_kind
+from kcm_cli.sandbox.apiserver.errors import invalid_kind
 from kcm_cli.sandbox.apiserver.registry.catalog import ScalePaths
 from kcm_cli.sandbox.apiserver.schema import Target
 from kcm_cli.sandbox.apiserver.strategy import Strategy

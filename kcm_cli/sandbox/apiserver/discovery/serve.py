@@ -11,8 +11,9 @@ from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.discovery import documents, health
-from kcm_cli.sandbox.apiserver.refusals import method_not_allowed
-from kcm_cli.sandbox.apiserver.registry import negotiation, refusals
+from kcm_cli.sandbox.apiserver.errors import method_not_allowed
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.registry import negotiation
 from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS, text_response
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog
 from kcm_cli.sandbox.apiserver.registry.routes import PLAIN_404, UNAVAILABLE
@@ -75,7 +76,7 @@ class Discovery:
             case ["apis", group, version] if group and self._catalog.knows(group, version):
                 return self._listed(request, group, version)
         if parts[0] == "api":
-            raise refusals.no_such_path()
+            raise api_errors.no_such_path()
         return text_response(404, PLAIN_404)
 
     def _listed(self, request: Request, group: str, version: str) -> Response:
@@ -85,7 +86,7 @@ class Discovery:
         if not self._catalog.has_version(group, version):
             if custom:
                 return text_response(404, PLAIN_404)
-            raise refusals.no_such_path()
+            raise api_errors.no_such_path()
         if not custom:  # those of definitions have no router
             check_route(request)
         return self._found(request, lambda: documents.resource_list(self._catalog, group, version))

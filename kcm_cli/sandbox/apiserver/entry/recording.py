@@ -61,15 +61,15 @@ class Recorder:
         try:
             answer = await proceed(asked.request, None)
         except ApiError as error:
-            self._tell(asked, error_response(error))
+            self._notify(asked, error_response(error))
             raise
         except Dropped:
-            self._tell(asked, Response(LOST, {}, b""))
+            self._notify(asked, Response(LOST, {}, b""))
             raise
-        self._tell(asked, answer)
+        self._notify(asked, answer)
         return answer
 
-    def _tell(self, asked: Asked, answer: Answer) -> None:
+    def _notify(self, asked: Asked, answer: Answer) -> None:
         info, request = asked.info, asked.request
         body = answer.body if isinstance(answer, Response) else b""
         self._keep(

@@ -16,8 +16,8 @@ from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Request, Response
 from kcm_cli.sandbox.apiserver.entry.fault import Fault, document_of, faults_of
 from kcm_cli.sandbox.apiserver.entry.faults import Faults, Injected
-from kcm_cli.sandbox.apiserver.refusals import bad_request, method_not_allowed
-from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.answers import doc_response
 
 PATH = "/sandbox.kcm.dev/faults"
@@ -32,7 +32,7 @@ def answer(faults: Faults, request: Request) -> Response:
     """Raises ApiError."""
     word = request.path.removeprefix(PATH).strip("/")
     if word and not (word.isascii() and word.isdigit() and int(word) in faults.all):
-        raise refusals.no_such_path()
+        raise api_errors.no_such_path()
     chosen = [faults.all[int(word)]] if word else list(faults.all.values())
     match request.method:
         case "GET":

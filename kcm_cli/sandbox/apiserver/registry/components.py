@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.refusals import not_found
-from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.errors import not_found
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.options import list_options
 from kcm_cli.sandbox.apiserver.registry.reading import chosen_by
@@ -38,7 +38,7 @@ class Components:
     async def answer(self, call: Call) -> Response:
         """Raises ApiError."""
         if call.info.verb == "watch":
-            raise refusals.verb_not_supported(call.resource, call.info.verb)
+            raise api_errors.verb_not_supported(call.resource, call.info.verb)
         if call.info.verb == "list":
             chosen = chosen_by(call, list_options(call.query))
             every = await asyncio.gather(*map(self._status, _NAMES))

@@ -5,8 +5,9 @@ upstream: apiserver pkg/endpoints/handlers/create.go, pkg/registry/generic/regis
 
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.refusals import forbidden, plain
-from kcm_cli.sandbox.apiserver.registry import device_access, objects, refusals
+from kcm_cli.sandbox.apiserver.errors import forbidden, plain
+from kcm_cli.sandbox.apiserver.registry import device_access, objects
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import WriteOptions, write_options
@@ -70,10 +71,10 @@ class Creator:
                 taken = doc["metadata"]["name"]
                 doc = attrs.obj = codec.decode_doc(pristine)
         else:
-            raise refusals.already_exists(call.resource, taken, generated=True)
+            raise api_errors.already_exists(call.resource, taken, generated=True)
         current = core.store.get(call.hub.storage, call.namespace, meta["name"])
         deleting = current is not None and "deletionTimestamp" in current.doc["metadata"]  # type: ignore[operator]
-        raise refusals.already_exists(call.resource, meta["name"], deleting=deleting)
+        raise api_errors.already_exists(call.resource, meta["name"], deleting=deleting)
 
     async def _insert_once(
         self, call: Call, doc: Tree, attrs: Attributes, options: WriteOptions, stem: str

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.crd.definitions import mark_terminating
-from kcm_cli.sandbox.apiserver.refusals import conflict
-from kcm_cli.sandbox.apiserver.registry import namespaces, objects, refusals
+from kcm_cli.sandbox.apiserver.errors import conflict
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.registry import namespaces, objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions, delete_options, list_options
@@ -83,7 +84,7 @@ class Deleter:
         while True:
             current = self._core.store.get(call.hub.storage, call.namespace, call.name)
             if current is None:
-                raise refusals.not_found(call.resource, call.name)
+                raise api_errors.not_found(call.resource, call.name)
             await self._core.prepare(call.served, current)
             try:
                 return await self._attempt(call, options, current, admit=admit)

@@ -10,8 +10,8 @@ import ipaddress
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import parse_time
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.refusals import bad_request, invalid_kind, not_found
-from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind, not_found
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import integer
@@ -47,7 +47,7 @@ def answer(core: Core, inside: Inside, call: Call) -> Response | Stream:
     else:
         _found(core, call)
     what = f"{call.resource.gvr.plural}/{call.subresource}"
-    raise refusals.not_implemented(f"{what} needs a kubelet, which this local control plane does not have")
+    raise api_errors.not_implemented(f"{what} needs a kubelet, which this local control plane does not have")
 
 
 def _bound(core: Core, call: Call) -> Stored | None:

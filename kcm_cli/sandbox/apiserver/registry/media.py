@@ -14,7 +14,7 @@ from kcm_cli.sandbox.apiserver.protobuf.decoding import UnknownForm
 from kcm_cli.sandbox.apiserver.protobuf.encoding import to_protobuf, to_protobuf_frame
 from kcm_cli.sandbox.apiserver.registry import answers, yaml_text
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
-from kcm_cli.sandbox.apiserver.registry.refusals import wrong_shape
+from kcm_cli.sandbox.apiserver.registry.errors import wrong_shape
 from kcm_cli.sandbox.apiserver.store import Event, Stored, frame_of
 from kcm_cli.sandbox.apiserver.types import Tree
 

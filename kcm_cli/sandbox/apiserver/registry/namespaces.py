@@ -6,7 +6,7 @@ upstream: pkg/registry/core/namespace/storage/storage.go#Delete (v1.36)
 from datetime import datetime
 
 from kcm_cli.machinery.times import format_time
-from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.options import DeleteOptions
 from kcm_cli.sandbox.apiserver.types import Tree
@@ -25,7 +25,7 @@ def check_preconditions(call: Call, options: DeleteOptions, meta: Tree) -> None:
     ):
         if given is not None and given != known:
             why = f"Precondition failed: {word} in precondition: {given}, {word} in object meta: {known}"
-            raise refusals.conflict(call.resource, call.name, why)
+            raise api_errors.conflict(call.resource, call.name, why)
 
 
 def mark_terminating(doc: Tree, options: DeleteOptions, now: datetime) -> None:

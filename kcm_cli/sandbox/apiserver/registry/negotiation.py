@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Request, Response
+from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.protobuf.decoding import UnknownForm, to_json
-from kcm_cli.sandbox.apiserver.refusals import bad_request
-from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.registry.media import (
     PROTOBUF,
@@ -89,11 +89,11 @@ def readable(request: Request, *, custom: bool) -> Request:
     if media in ("", JSON, YAML):
         return request
     if media != PROTOBUF or custom:
-        raise refusals.unsupported_media_type(CUSTOM_TYPES if custom else BUILTIN_TYPES)
+        raise api_errors.unsupported_media_type(CUSTOM_TYPES if custom else BUILTIN_TYPES)
     try:
         body = to_json(request.body)
     except UnknownForm as error:
-        raise refusals.unsupported_media_type(CUSTOM_TYPES, str(error)) from error
+        raise api_errors.unsupported_media_type(CUSTOM_TYPES, str(error)) from error
     except FormatError as error:
         raise bad_request(str(error)) from error
     return replace(request, headers={**request.headers, "content-type": JSON}, body=body)
@@ -148,7 +148,7 @@ def wanted(
     if found is None or (found.protobuf and custom):
         raise refused(custom=custom)
     if stream and found.yaml:
-        raise refusals.NotAcceptable(f"{JSON};stream=watch" if custom else _STREAM_TYPES)
+        raise api_errors.NotAcceptable(f"{JSON};stream=watch" if custom else _STREAM_TYPES)
     return found
 
 
@@ -161,12 +161,12 @@ def check_produced(header: str, produced: str) -> None:
     names = [part.partition(";")[0].strip() for part in header.split(",")] if header else ["*/*"]
     known = produced.split(", ")
     if not any(name == "*/*" or name in known for name in names):
-        raise refusals.no_representation(produced)
+        raise api_errors.no_representation(produced)
 
 
 def refused(*, custom: bool = False) -> ApiError:
     """406."""
-    return refusals.NotAcceptable(CUSTOM_TYPES if custom else BUILTIN_TYPES)
+    return api_errors.NotAcceptable(CUSTOM_TYPES if custom else BUILTIN_TYPES)
 
 
 def media_for(served: Served, form: Wanted, convert: Convert) -> Media:

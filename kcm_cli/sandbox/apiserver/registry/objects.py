@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kcm_cli.machinery.times import format_time
-from kcm_cli.sandbox.apiserver.refusals import bad_request
+from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.types import ResourceInfo, Tree
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"

@@ -12,8 +12,9 @@ from kcm_cli.machinery import codec, labels
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.refusals import bad_request, conflict, forbidden, plain
-from kcm_cli.sandbox.apiserver.registry import objects, refusals
+from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, forbidden, plain
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.deleting import Deleter
@@ -57,7 +58,7 @@ class PodWrites:
         while True:
             current = self._core.store.get(PODS, call.namespace, name)
             if current is None:
-                raise refusals.not_found(self._pods(), name)
+                raise api_errors.not_found(self._pods(), name)
             doc = self._bound(current, meta, target["name"])
             if options.dry_run:
                 break
@@ -99,7 +100,7 @@ class PodWrites:
             key = objects.storage_key(self._pods(), current.key)
             why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}"
             text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
-            raise refusals.conflict(self._pods(), current.name, text)
+            raise api_errors.conflict(self._pods(), current.name, text)
 
     async def evict(self, call: Call) -> Response:
         """POST .../pods/NAME/eviction. Raises ApiError."""
@@ -113,7 +114,7 @@ class PodWrites:
         await self._admit(call, "eviction", call.name, eviction, options.dry_run)
         pod = self._core.store.get(PODS, call.namespace, call.name)
         if pod is None:
-            raise refusals.not_found(self._pods(), call.name)
+            raise api_errors.not_found(self._pods(), call.name)
         check_delete_options(wanted)
         if not _ignores_budgets(pod.doc):
             error = await self._charge(call, pod, wanted)
@@ -186,7 +187,7 @@ class PodWrites:
     def _marked(self, call: Call, wanted: DeleteOptions) -> Stored:
         current = self._core.store.get(PODS, call.namespace, call.name)
         if current is None:
-            raise refusals.not_found(self._pods(), call.name)
+            raise api_errors.not_found(self._pods(), call.name)
         pod: Tree = current.copy()
         self._deleter.check_preconditions(call, wanted, pod["metadata"])
         condition = {

@@ -18,8 +18,8 @@ import msgspec
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.rest.transport import Response
-from kcm_cli.sandbox.apiserver.refusals import bad_request, plain
-from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.errors import bad_request, plain
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import ListOptions, list_options, unsigned
@@ -65,7 +65,7 @@ def fetch(core: Core, call: Call) -> Stored:
     if call.at is not None:
         stored = core.store.get_at(call.hub.storage, call.namespace, call.name, call.at)
     if stored is None:
-        raise refusals.not_found(call.resource, call.name)
+        raise api_errors.not_found(call.resource, call.name)
     return stored
 
 
@@ -111,7 +111,7 @@ class Reader:
         deadline = clock.monotonic() + FRESH_WAIT_S
         while store.revision < revision:
             if clock.monotonic() >= deadline:
-                raise refusals.too_large_version(revision, store.revision)
+                raise api_errors.too_large_version(revision, store.revision)
             await clock.sleep(_POLL_S)
 
 
@@ -140,7 +140,7 @@ def select(core: Core, call: Call, options: ListOptions) -> tuple[Sequence[Store
     start, at = _position(options, prefix)
     at = call.at if at is None else at
     if at is not None and at > store.revision:
-        raise refusals.too_large_version(at, store.revision)
+        raise api_errors.too_large_version(at, store.revision)
     limit = options.limit if options.version != "0" else 0
     try:
         if chosen.name is not None and (namespace or not call.resource.namespaced) and at is None:
@@ -233,7 +233,7 @@ def _not_base64(text: str) -> str:
 
 def _expired(options: ListOptions, start: str, prefix: str) -> ApiError:
     if not options.more:
-        return refusals.expired(_VERSION_EXPIRED)
-    error = refusals.expired(_TOKEN_EXPIRED)
+        return api_errors.expired(_VERSION_EXPIRED)
+    error = api_errors.expired(_TOKEN_EXPIRED)
     error.status["metadata"] = {"continue": _encoded(_INCONSISTENT, start.removeprefix(prefix))}
     return error

@@ -3,8 +3,8 @@
 upstream: apiserver pkg/endpoints/installer.go (which paths and methods exist), v1.36
 """
 
-from kcm_cli.sandbox.apiserver.refusals import bad_request, method_not_allowed
-from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.errors import bad_request, method_not_allowed
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.catalog import Catalog, Served
 from kcm_cli.sandbox.apiserver.types import RequestInfo
 
@@ -34,20 +34,20 @@ def route(catalog: Catalog, info: RequestInfo, method: str, rest: str, path: str
             raise Unavailable
         if not catalog.has_group(info.group) or catalog.is_custom(info.group):
             raise NoSuchGroup
-        raise refusals.no_such_path()
+        raise api_errors.no_such_path()
     if served.info.custom:
         _route_custom(served, info)
         return served
     resource = served.info
     if "//" in path:
-        raise refusals.no_such_path()
+        raise api_errors.no_such_path()
     if resource.namespaced:
         if not info.namespace and _has_name(info, path):
-            raise refusals.no_such_path()
+            raise api_errors.no_such_path()
     elif info.namespace and not (info.plural == "namespaces" and not info.group):
-        raise refusals.no_such_path()
+        raise api_errors.no_such_path()
     if rest and not (info.subresource == "proxy" and "proxy" in served.subresources):
-        raise refusals.no_such_path()
+        raise api_errors.no_such_path()
     _check_verb(served, info, method)
     return served
 
@@ -61,10 +61,10 @@ def _route_custom(served: Served, info: RequestInfo) -> None:
     if (everywhere and info.verb not in ("list", "watch")) or (info.namespace and not served.info.namespaced):
         raise NoSuchGroup
     if info.subresource and info.subresource not in served.subresources:
-        raise refusals.not_found(served.info, info.name)
+        raise api_errors.not_found(served.info, info.name)
     verbs = served.subresources[info.subresource].verbs if info.subresource else served.info.verbs
     if info.verb not in verbs:
-        raise refusals.verb_not_supported(served.info, info.verb)
+        raise api_errors.verb_not_supported(served.info, info.verb)
     if info.verb in ("update", "patch", "delete") and not info.name:
         raise bad_request("name must be provided")
 
@@ -78,13 +78,13 @@ def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
     verbs = served.info.verbs
     old_watch = info.verb == "watch" and info.path.startswith(f"{served.info.gvr.base}/watch/")
     if old_watch and (info.subresource or "watch" not in verbs):
-        raise refusals.no_such_path()
+        raise api_errors.no_such_path()
     if old_watch and method != "GET":
         raise method_not_allowed()
     if info.subresource:
         subresource = served.subresources.get(info.subresource)
         if subresource is None:
-            raise refusals.no_such_path()
+            raise api_errors.no_such_path()
         verbs = subresource.verbs
     if info.subresource == "proxy" and method in _PROXIED:
         return
@@ -93,7 +93,7 @@ def _check_verb(served: Served, info: RequestInfo, method: str) -> None:
     collection = not _has_name(info, info.path)
     everywhere = collection and served.info.namespaced and not info.namespace
     if (everywhere and "list" not in verbs) or not (collection or info.subresource or _OF_OBJECTS.intersection(verbs)):
-        raise refusals.no_such_path()
+        raise api_errors.no_such_path()
     if method not in _METHODS or info.verb not in verbs:
         raise method_not_allowed()
     if info.verb in ("update", "patch", "delete") and collection:

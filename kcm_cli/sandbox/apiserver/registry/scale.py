@@ -12,8 +12,9 @@ from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply import scale_owners
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
-from kcm_cli.sandbox.apiserver.refusals import conflict, internal, invalid_kind
-from kcm_cli.sandbox.apiserver.registry import objects, refusals
+from kcm_cli.sandbox.apiserver.errors import conflict, internal, invalid_kind
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
+from kcm_cli.sandbox.apiserver.registry import objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.options import APPLY_TYPES, WriteOptions, write_options
@@ -109,7 +110,7 @@ class Scaling:
     async def _write(self, call: Call, options: WriteOptions, make: Make) -> Response:
         def produce(current: Stored | None) -> Tree:
             if current is None:
-                raise refusals.not_found(call.resource, call.name)
+                raise api_errors.not_found(call.resource, call.name)
             doc: Tree = self._core.from_storage(call.hub, current.copy())
             self._scaled(call, doc, make, current)
             return doc

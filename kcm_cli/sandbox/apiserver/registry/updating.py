@@ -12,8 +12,9 @@ from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.times import format_time
 from kcm_cli.rest.transport import Response
 from kcm_cli.sandbox.apiserver.apply.patching import Applied
-from kcm_cli.sandbox.apiserver.refusals import invalid_kind, plain
-from kcm_cli.sandbox.apiserver.registry import device_access, objects, refusals
+from kcm_cli.sandbox.apiserver.errors import invalid_kind, plain
+from kcm_cli.sandbox.apiserver.registry import device_access, objects
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
 from kcm_cli.sandbox.apiserver.registry.creating import Creator, is_service
@@ -87,7 +88,7 @@ class Updater:
 
         def produce(current: Stored | None) -> Tree:
             if current is None:
-                raise refusals.not_found(resource, call.name)
+                raise api_errors.not_found(resource, call.name)
             live = self._core.from_storage(call.served, current.copy())
             patched = core.patching.patch(resource, live, call.request.body, media, options.validation)
             call.warnings[:] = before + patched.warnings
@@ -114,7 +115,7 @@ class Updater:
             self._core.default(resource, doc)
             if current is None and doc["metadata"].get("uid"):
                 why = f"uid mismatch: the provided object specified uid {doc['metadata']['uid']}"
-                raise refusals.conflict(resource, call.name, f"{why}, and no existing object was found")
+                raise api_errors.conflict(resource, call.name, f"{why}, and no existing object was found")
             self._check_identity(call, doc)
             return self._core.to_storage(call.served, doc)
 
@@ -141,7 +142,7 @@ class Updater:
 
     async def _create(self, call: Call, change: Change) -> "Stored | Tree":
         if not change.creates:
-            raise refusals.not_found(call.resource, call.name)
+            raise api_errors.not_found(call.resource, call.name)
         doc = change.produce(None)
         create = replace(call.info, verb="create")
         decision = self._core.authorizer.authorize(call.user, create)
@@ -226,7 +227,7 @@ class Updater:
         except FormatError as error:
             raise plain(str(error)) from None
         if outdated:
-            raise refusals.outdated(call.resource, call.name)
+            raise api_errors.outdated(call.resource, call.name)
 
     def _decoded(self, call: Call, options: WriteOptions, warnings: list[str]) -> Tree:
         resource = call.resource
@@ -250,14 +251,14 @@ class Updater:
             key = objects.storage_key(call.hub.info, current.key)
             why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {known}"
             text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
-            raise refusals.conflict(call.resource, call.name, text)
+            raise api_errors.conflict(call.resource, call.name, text)
 
     def check_patch_type(self, call: Call, media: str) -> None:
         """Raises ApiError 415."""
         if media not in _PATCH_TYPES and (media != _STRATEGIC or call.resource.custom):
             if call.resource.custom:
-                raise refusals.unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
-            raise refusals.unsupported_patch()
+                raise api_errors.unsupported_media_type(", ".join((*_PATCH_TYPES, *APPLY_TYPES)))
+            raise api_errors.unsupported_patch()
 
 
 def _fresh(errors: Sequence[FieldError], known: Sequence[FieldError]) -> list[FieldError]:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from kcm_cli.rest.transport import Response, Stream
-from kcm_cli.sandbox.apiserver.refusals import method_not_allowed
+from kcm_cli.sandbox.apiserver.errors import method_not_allowed
 from kcm_cli.sandbox.apiserver.registry import kubelet, objects
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.components import Components

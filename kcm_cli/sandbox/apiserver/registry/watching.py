@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kcm_cli.machinery import codec
 from kcm_cli.rest.transport import Stream
 from kcm_cli.sandbox.apiserver.entry.entrance import Asked
-from kcm_cli.sandbox.apiserver.registry import refusals
+from kcm_cli.sandbox.apiserver.registry import errors as api_errors
 from kcm_cli.sandbox.apiserver.registry.answers import JSON_HEADERS
 from kcm_cli.sandbox.apiserver.registry.call import Call
 from kcm_cli.sandbox.apiserver.registry.core import Core
@@ -99,7 +99,7 @@ class Watching:
         if plan.timeout_s < 0:
             return
         if plan.ahead and plan.initial and not await self._reached(plan.since, deadline):
-            yield _error(refusals.too_large_version(plan.since, store.revision))
+            yield _error(api_errors.too_large_version(plan.since, store.revision))
             return
         try:
             await self._prepare_initial(call, plan)
@@ -238,7 +238,7 @@ def _frame(call: Call, chosen: Selection, event: Event) -> bytes | None:
 
 
 def _too_old(error: Compacted) -> ApiError:
-    return refusals.expired(f"too old resource version: {error.asked} ({error.oldest})")
+    return api_errors.expired(f"too old resource version: {error.asked} ({error.oldest})")
 
 
 def _error(error: ApiError) -> bytes:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.sandbox.apiserver.refusals import unauthorized
+from kcm_cli.sandbox.apiserver.errors import unauthorized
 from kcm_cli.sandbox.apiserver.security.service_accounts import (
     EXTRA_PREFIX,
     Authenticated,

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.refusals import forbidden
+from kcm_cli.sandbox.apiserver.errors import forbidden
 from kcm_cli.sandbox.apiserver.security.bindings import Bindings
 from kcm_cli.sandbox.apiserver.security.rules import Rule
 from kcm_cli.sandbox.apiserver.store import Store

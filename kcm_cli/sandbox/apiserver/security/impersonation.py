@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from kcm_cli.machinery import names
 from kcm_cli.machinery.quoting import quote
-from kcm_cli.sandbox.apiserver.refusals import bad_request
+from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.security.authenticator import AUTHENTICATED, UNAUTHENTICATED
 from kcm_cli.sandbox.apiserver.security.authorizer import MASTERS, Authorizer, refusal
 from kcm_cli.sandbox.apiserver.security.service_accounts import (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.times import format_time
-from kcm_cli.sandbox.apiserver.refusals import bad_request, invalid_kind
+from kcm_cli.sandbox.apiserver.errors import bad_request, invalid_kind
 from kcm_cli.sandbox.apiserver.security import review_specs
 from kcm_cli.sandbox.apiserver.security.authenticator import Authenticator
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer, aggregated

@@ -13,7 +13,7 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quoting import quote
 from kcm_cli.machinery.times import format_time
-from kcm_cli.sandbox.apiserver.refusals import bad_request, conflict, invalid_kind, not_found
+from kcm_cli.sandbox.apiserver.errors import bad_request, conflict, invalid_kind, not_found
 from kcm_cli.sandbox.apiserver.security.service_accounts import (
     NODES,
     PODS,

@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable, Iterable
 
 from kcm_cli.api.resource import GVR
-from kcm_cli.sandbox.apiserver.refusals import plain
+from kcm_cli.sandbox.apiserver.errors import plain
 from kcm_cli.sandbox.apiserver.settings import SERVICE_RANGE
 from kcm_cli.sandbox.apiserver.store import AlreadyExists, Event, NotFound, Store
 from kcm_cli.sandbox.apiserver.strategy import service_families as families

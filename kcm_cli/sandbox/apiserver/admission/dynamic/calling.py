@@ -16,7 +16,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.reviews import Patch, Reviewer,
 from kcm_cli.sandbox.apiserver.admission.dynamic.rounds import Rounds
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import View
 from kcm_cli.sandbox.apiserver.admission.dynamic.webhooks import Webhook, Webhooks
-from kcm_cli.sandbox.apiserver.refusals import internal
+from kcm_cli.sandbox.apiserver.errors import internal
 from kcm_cli.sandbox.apiserver.schema import Schemas
 from kcm_cli.sandbox.apiserver.types import ApiError, Attributes
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kcm_cli.api.resource import GVR
 from kcm_cli.machinery.labels import Selector
-from kcm_cli.sandbox.apiserver.refusals import not_found
+from kcm_cli.sandbox.apiserver.errors import not_found
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree

@@ -2,7 +2,7 @@
 
 from kcm_cli.sandbox.apiserver import kinds
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import SCALE, View
-from kcm_cli.sandbox.apiserver.refusals import internal
+from kcm_cli.sandbox.apiserver.errors import internal
 from kcm_cli.sandbox.apiserver.registry.conversion import to_storage
 from kcm_cli.sandbox.apiserver.registry.scale_form import set_replicas
 from kcm_cli.sandbox.apiserver.schema import Schemas

@@ -14,7 +14,7 @@ from kcm_cli.machinery.quoting import quote
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import admission_request
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import View
 from kcm_cli.sandbox.apiserver.admission.dynamic.webhooks import Webhook
-from kcm_cli.sandbox.apiserver.refusals import bad_request
+from kcm_cli.sandbox.apiserver.errors import bad_request
 from kcm_cli.sandbox.apiserver.types import ApiError, Tree
 from kcm_cli.sandbox.apiserver.webhooks import CallError, WebhookCalls
 

@@ -24,7 +24,7 @@ class Versions:
         self._catalog = catalog
         self._found: dict[GVR, tuple[Served, ...]] = {}
         self.changed: list[Callable[[], None]] = [self._found.clear]
-        catalog.changed.append(self._tell)
+        catalog.changed.append(self._notify)
 
     def of(self, attrs: Attributes) -> Sequence[Served]:
         """That of the request first."""
@@ -36,7 +36,7 @@ class Versions:
             found = self._found[gvr] = (asked, *others)
         return found
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for callback in self.changed:
             callback()
 

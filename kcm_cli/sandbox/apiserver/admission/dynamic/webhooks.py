@@ -11,7 +11,7 @@ from kcm_cli.sandbox.apiserver.admission.dynamic.conditions import ConditionErro
 from kcm_cli.sandbox.apiserver.admission.dynamic.matching import REGISTRATION, Match, exempt
 from kcm_cli.sandbox.apiserver.admission.dynamic.scope import request_scope
 from kcm_cli.sandbox.apiserver.admission.dynamic.views import Versions, View
-from kcm_cli.sandbox.apiserver.refusals import forbidden
+from kcm_cli.sandbox.apiserver.errors import forbidden
 from kcm_cli.sandbox.apiserver.registry.catalog import Served
 from kcm_cli.sandbox.apiserver.security.authorizer import Authorizer
 from kcm_cli.sandbox.apiserver.store import Event, Store

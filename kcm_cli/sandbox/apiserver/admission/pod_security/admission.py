@@ -18,7 +18,7 @@ from kcm_cli.sandbox.apiserver.admission.pod_security.levels import (
     LevelVersion,
     policy_of,
 )
-from kcm_cli.sandbox.apiserver.refusals import forbidden
+from kcm_cli.sandbox.apiserver.errors import forbidden
 from kcm_cli.sandbox.apiserver.store import Store
 from kcm_cli.sandbox.apiserver.types import Attributes, Tree, invalid
 

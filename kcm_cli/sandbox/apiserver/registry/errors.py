@@ -1,17 +1,17 @@
-"""Refusals about a served resource (see ``apiserver.refusals`` for those that name a group and a plural)."""
+"""Errors about a served resource (see ``apiserver.errors`` for those that name a group and a plural)."""
 
-from kcm_cli.sandbox.apiserver import refusals
+from kcm_cli.sandbox.apiserver import errors as api_errors
 from kcm_cli.sandbox.apiserver.types import ApiError, ResourceInfo
 
 
 def not_found(info: ResourceInfo, name: str) -> ApiError:
     """404 for an object that is not there."""
-    return refusals.not_found(info.gvr.group, info.gvr.plural, name)
+    return api_errors.not_found(info.gvr.group, info.gvr.plural, name)
 
 
 def already_exists(info: ResourceInfo, name: str, *, deleting: bool = False, generated: bool = False) -> ApiError:
     """409 for a name that is taken."""
-    error = refusals.already_exists(info.gvr.group, info.gvr.plural, name)
+    error = api_errors.already_exists(info.gvr.group, info.gvr.plural, name)
     if generated:
         text = ", the server was not able to generate a unique name for the object"
         error = _reworded(error, str(error) + text)
@@ -24,13 +24,13 @@ def already_exists(info: ResourceInfo, name: str, *, deleting: bool = False, gen
 
 def conflict(info: ResourceInfo, name: str, why: str) -> ApiError:
     """409 for a write whose precondition failed."""
-    return refusals.conflict(info.gvr.group, info.gvr.plural, name, why)
+    return api_errors.conflict(info.gvr.group, info.gvr.plural, name, why)
 
 
 def verb_not_supported(info: ResourceInfo, verb: str) -> ApiError:
     """405 for a verb that a custom resource does not have."""
     message = f'{verb} is not supported on resources of kind "{info.group_resource}"'
-    details = refusals.details(info.gvr.group, info.gvr.plural, "")
+    details = api_errors.details(info.gvr.group, info.gvr.plural, "")
     return ApiError(405, "MethodNotAllowed", message, details=details)
 
 
