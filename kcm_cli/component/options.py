@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from kcm_cli.component.kinds import Kind
+from kcm_cli.component.kinds import INT32, Kind
 
 T = TypeVar("T")
 G = TypeVar("G", bound="Group")
@@ -72,6 +72,15 @@ def option(kind: Kind, default: T, **words: Any) -> T:
     """A field with an option; the words are Option's fields."""
     declared = Option(kind, default, **words)
     return dataclasses.field(default=default, metadata={_OPTION: declared})
+
+
+def concurrency(objects: str, default: int, flag: str, key: str, **bounds: int) -> int:
+    """A field that says how many of these objects a controller works on at the same time; the bounds are Option's."""
+    text = (
+        f"How many {objects} are worked on at the same time. More makes the controller quicker to respond and uses "
+        "more CPU and network."
+    )
+    return option(INT32, default, flag=flag, key=key, help=text, **bounds)
 
 
 def group(type_: type[G], key: str = "", section: str = "") -> G:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kcm_cli.component.kinds import INT32, STRING
-from kcm_cli.component.options import option
+from kcm_cli.component.kinds import STRING
+from kcm_cli.component.options import concurrency, option
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,6 @@ class ServiceAccountTokenConfig:
     """Options of the serviceaccount-token controller; the root CA is also what the root CA publisher hands out."""
 
     SECTION: ClassVar[str] = "Serviceaccount-controller"
-    KEY: ClassVar[str] = "SAController"
 
     service_account_key_file: str = option(
         STRING,
@@ -24,15 +23,11 @@ class ServiceAccountTokenConfig:
             "tokens are made."
         ),
     )
-    concurrent_syncs: int = option(
-        INT32,
+    concurrent_syncs: int = concurrency(
+        "service account tokens",
         5,
         flag="concurrent-serviceaccount-token-syncs",
         key="ConcurrentSATokenSyncs",
-        help=(
-            "How many service account tokens are worked on at the same time. More makes the controller "
-            "quicker to respond and uses more CPU and network."
-        ),
     )
     root_ca_file: str = option(
         STRING,

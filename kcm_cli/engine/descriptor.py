@@ -26,8 +26,9 @@ class Descriptor:
     --use-service-account-credentials, the service account. source: what its Events name as their source (its
     name, if empty). module: where its ``CONTROLLER`` is, if not in ``kcm_cli.controllers``. gates: all have
     to be on. requires: API resources (group/version/plural), one of which has to be served. options: a group of
-    ``component.options``; its SECTION is its place in the help, its KEY that in the configuration file. cloud_only:
-    never run, as in kube-controller-manager, which has no cloud left.
+    ``component.options``; its SECTION is its place in the help, if not the controller's name. key: where they stand
+    in the configuration file, if not under the name in camel case. cloud_only: never run, as in
+    kube-controller-manager, which has no cloud left.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Descriptor:
     module: str = ""
     gates: tuple[str, ...] = ()
     options: type[Group] | None = None
+    key: str = ""
     default_enabled: bool = True
     cloud_only: bool = False
     starts_first: bool = False
@@ -58,9 +60,9 @@ class Descriptor:
         return str(getattr(self.options, "SECTION", self.name.capitalize()))
 
     @property
-    def key(self) -> str:
+    def config_key(self) -> str:
         """Where its options stand in the configuration file."""
-        return str(getattr(self.options, "KEY", "".join(word.capitalize() for word in self.name.split("-"))))
+        return self.key or "".join(word.capitalize() for word in self.name.split("-"))
 
     def load(self) -> "Controller":
         """Import its declaration. Raises StartError."""

@@ -72,7 +72,7 @@ def controller_options() -> type[Group]:
 
 def _grouped(descriptors: Iterable[Descriptor]) -> type[Group]:
     fields = [
-        (one.folder, type_, group(type_, key=one.key, section=one.section))
+        (one.folder, type_, group(type_, key=one.config_key, section=one.section))
         for one in descriptors
         if (type_ := one.options) is not None
     ]

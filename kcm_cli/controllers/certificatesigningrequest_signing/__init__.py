@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="certificatesigningrequest-signing-controller",
     alias="csrsigning",
     client="certificate-controller",
+    key="CSRSigningController",
     options=CSRSigningConfig,
 )

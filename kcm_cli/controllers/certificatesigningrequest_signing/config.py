@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kcm_cli.component.kinds import DURATION, STRING
 from kcm_cli.component.options import option
@@ -11,9 +10,6 @@ from kcm_cli.component.options import option
 @dataclass(frozen=True, slots=True)
 class CSRSigningConfig:
     """Options of the certificatesigningrequest-signing controller."""
-
-    SECTION: ClassVar[str] = "Certificatesigningrequest-signing-controller"
-    KEY: ClassVar[str] = "CSRSigningController"
 
     cert_file: str = option(
         STRING,

@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="cronjob-controller",
     alias="cronjob",
     client="cronjob-controller",
+    key="CronJobController",
     options=CronJobConfig,
 )

@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="daemonset-controller",
     alias="daemonset",
     client="daemon-set-controller",
+    key="DaemonSetController",
     options=DaemonSetConfig,
 )

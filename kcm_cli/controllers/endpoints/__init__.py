@@ -8,5 +8,6 @@ DESCRIPTOR = Descriptor(
     alias="endpoint",
     client="endpoint-controller",
     source="endpoint-controller",
+    key="EndpointController",
     options=EndpointsConfig,
 )

@@ -8,5 +8,6 @@ DESCRIPTOR = Descriptor(
     alias="endpointslice",
     client="endpointslice-controller",
     source="endpoint-slice-controller",
+    key="EndpointSliceController",
     options=EndpointSliceConfig,
 )

@@ -1,30 +1,22 @@
 """Options of the endpointslice-controller."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kcm_cli.component.kinds import DURATION, INT32
-from kcm_cli.component.options import option
+from kcm_cli.component.options import concurrency, option
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointSliceConfig:
     """Options of the endpointslice controller."""
 
-    SECTION: ClassVar[str] = "Endpointslice-controller"
-    KEY: ClassVar[str] = "EndpointSliceController"
-
-    concurrent_syncs: int = option(
-        INT32,
+    concurrent_syncs: int = concurrency(
+        "Services",
         5,
         flag="concurrent-service-endpoint-syncs",
         key="ConcurrentServiceEndpointSyncs",
         minimum=1,
         maximum=50,
-        help=(
-            "How many Services are worked on at the same time. More makes the controller quicker to respond "
-            "and uses more CPU and network."
-        ),
     )
     max_endpoints_per_slice: int = option(
         INT32,

@@ -8,5 +8,6 @@ DESCRIPTOR = Descriptor(
     alias="endpointslicemirroring",
     client="endpointslicemirroring-controller",
     source="endpoint-slice-mirroring-controller",
+    key="EndpointSliceMirroringController",
     options=EndpointSliceMirroringConfig,
 )

@@ -1,30 +1,22 @@
 """Options of the endpointslice-mirroring-controller."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kcm_cli.component.kinds import DURATION, INT32
-from kcm_cli.component.options import option
+from kcm_cli.component.options import concurrency, option
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointSliceMirroringConfig:
     """Options of the endpointslice-mirroring controller."""
 
-    SECTION: ClassVar[str] = "Endpointslice-mirroring-controller"
-    KEY: ClassVar[str] = "EndpointSliceMirroringController"
-
-    concurrent_syncs: int = option(
-        INT32,
+    concurrent_syncs: int = concurrency(
+        "Endpoints",
         5,
         flag="mirroring-concurrent-service-endpoint-syncs",
         key="MirroringConcurrentServiceEndpointSyncs",
         minimum=1,
         maximum=50,
-        help=(
-            "How many Endpoints are worked on at the same time. More makes the controller quicker to "
-            "respond and uses more CPU and network."
-        ),
     )
     max_endpoints_per_subset: int = option(
         INT32,

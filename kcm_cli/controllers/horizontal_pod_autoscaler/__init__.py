@@ -8,5 +8,6 @@ DESCRIPTOR = Descriptor(
     alias="horizontalpodautoscaling",
     client="horizontal-pod-autoscaler",
     source="horizontal-pod-autoscaler",
+    key="HPAController",
     options=HorizontalPodAutoscalerConfig,
 )

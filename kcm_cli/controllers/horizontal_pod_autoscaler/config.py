@@ -1,29 +1,21 @@
 """Options of the horizontal-pod-autoscaler-controller."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from kcm_cli.component.kinds import DURATION, FLOAT, INT32
-from kcm_cli.component.options import option
+from kcm_cli.component.kinds import DURATION, FLOAT
+from kcm_cli.component.options import concurrency, option
 
 
 @dataclass(frozen=True, slots=True)
 class HorizontalPodAutoscalerConfig:
     """Options of the horizontal-pod-autoscaler controller."""
 
-    SECTION: ClassVar[str] = "Horizontal-pod-autoscaler-controller"
-    KEY: ClassVar[str] = "HPAController"
-
-    concurrent_syncs: int = option(
-        INT32,
+    concurrent_syncs: int = concurrency(
+        "HorizontalPodAutoscalers",
         5,
         flag="concurrent-horizontal-pod-autoscaler-syncs",
         key="ConcurrentHorizontalPodAutoscalerSyncs",
         minimum=1,
-        help=(
-            "How many HorizontalPodAutoscalers are worked on at the same time. More makes the controller "
-            "quicker to respond and uses more CPU and network."
-        ),
     )
     sync_period_s: float = option(
         DURATION,

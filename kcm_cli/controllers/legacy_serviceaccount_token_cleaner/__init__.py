@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="legacy-serviceaccount-token-cleaner-controller",
     alias="legacy-service-account-token-cleaner",
     client="legacy-service-account-token-cleaner",
+    key="LegacySATokenCleaner",
     options=LegacyTokenCleanerConfig,
 )

@@ -1,7 +1,6 @@
 """Options of the legacy-serviceaccount-token-cleaner-controller."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kcm_cli.component.kinds import DURATION
 from kcm_cli.component.options import option
@@ -10,9 +9,6 @@ from kcm_cli.component.options import option
 @dataclass(frozen=True, slots=True)
 class LegacyTokenCleanerConfig:
     """Options of the legacy-serviceaccount-token-cleaner controller."""
-
-    SECTION: ClassVar[str] = "Legacy-serviceaccount-token-cleaner-controller"
-    KEY: ClassVar[str] = "LegacySATokenCleaner"
 
     clean_up_period_s: float = option(
         DURATION,

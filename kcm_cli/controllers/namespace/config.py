@@ -1,18 +1,14 @@
 """Options of the namespace-controller."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from kcm_cli.component.kinds import DURATION, INT32
-from kcm_cli.component.options import option
+from kcm_cli.component.kinds import DURATION
+from kcm_cli.component.options import concurrency, option
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceConfig:
     """Options of the namespace controller."""
-
-    SECTION: ClassVar[str] = "Namespace-controller"
-    KEY: ClassVar[str] = "NamespaceController"
 
     sync_period_s: float = option(
         DURATION,
@@ -22,13 +18,6 @@ class NamespaceConfig:
         unit="s",
         help="How often every namespace is looked at again, changed or not.",
     )
-    concurrent_syncs: int = option(
-        INT32,
-        10,
-        flag="concurrent-namespace-syncs",
-        key="ConcurrentNamespaceSyncs",
-        help=(
-            "How many namespaces are worked on at the same time. More makes the controller quicker to "
-            "respond and uses more CPU and network."
-        ),
+    concurrent_syncs: int = concurrency(
+        "namespaces", 10, flag="concurrent-namespace-syncs", key="ConcurrentNamespaceSyncs"
     )

@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="node-ipam-controller",
     alias="nodeipam",
     client="node-controller",
+    key="NodeIPAMController",
     options=NodeIPAMConfig,
 )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kcm_cli.component.kinds import INT32, STRING
 from kcm_cli.component.options import option
@@ -11,9 +10,6 @@ from kcm_cli.component.options import option
 @dataclass(frozen=True, slots=True)
 class NodeIPAMConfig:
     """Options of the node-ipam controller."""
-
-    SECTION: ClassVar[str] = "Node-ipam-controller"
-    KEY: ClassVar[str] = "NodeIPAMController"
 
     service_cidr: str = option(
         STRING,

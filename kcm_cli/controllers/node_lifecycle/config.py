@@ -1,7 +1,6 @@
 """Options of the node-lifecycle-controller."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kcm_cli.component.kinds import DURATION, FLOAT32, INT32
 from kcm_cli.component.options import option
@@ -10,9 +9,6 @@ from kcm_cli.component.options import option
 @dataclass(frozen=True, slots=True)
 class NodeLifecycleConfig:
     """Options of the node-lifecycle controller."""
-
-    SECTION: ClassVar[str] = "Node-lifecycle-controller"
-    KEY: ClassVar[str] = "NodeLifecycleController"
 
     eviction_rate: float = option(
         FLOAT32,

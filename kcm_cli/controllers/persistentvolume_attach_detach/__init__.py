@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="persistentvolume-attach-detach-controller",
     alias="attachdetach",
     client="attachdetach-controller",
+    key="AttachDetachController",
     options=AttachDetachConfig,
 )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kcm_cli.component.kinds import BOOL, DURATION
 from kcm_cli.component.options import option
@@ -11,9 +10,6 @@ from kcm_cli.component.options import option
 @dataclass(frozen=True, slots=True)
 class AttachDetachConfig:
     """Options of the persistentvolume-attach-detach controller."""
-
-    SECTION: ClassVar[str] = "Persistentvolume-attach-detach-controller"
-    KEY: ClassVar[str] = "AttachDetachController"
 
     disable_reconciler_sync: bool = option(
         BOOL,

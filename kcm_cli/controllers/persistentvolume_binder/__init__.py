@@ -8,5 +8,6 @@ DESCRIPTOR = Descriptor(
     alias="persistentvolume-binder",
     client="persistent-volume-binder",
     source="persistentvolume-controller",
+    key="PersistentVolumeBinderController",
     options=PersistentVolumeBinderConfig,
 )

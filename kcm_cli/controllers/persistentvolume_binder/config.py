@@ -1,7 +1,6 @@
 """Options of the persistentvolume-binder-controller."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kcm_cli.component.kinds import BOOL, DURATION, INT32, STRING
 from kcm_cli.component.options import option
@@ -10,9 +9,6 @@ from kcm_cli.component.options import option
 @dataclass(frozen=True, slots=True)
 class PersistentVolumeBinderConfig:
     """Options of the persistentvolume-binder controller."""
-
-    SECTION: ClassVar[str] = "Persistentvolume-binder-controller"
-    KEY: ClassVar[str] = "PersistentVolumeBinderController"
 
     sync_period_s: float = option(
         DURATION,

@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="pod-garbage-collector-controller",
     alias="podgc",
     client="pod-garbage-collector",
+    key="PodGCController",
     options=PodGarbageCollectorConfig,
 )

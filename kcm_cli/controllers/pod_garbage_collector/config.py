@@ -1,7 +1,6 @@
 """Options of the pod-garbage-collector-controller."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kcm_cli.component.kinds import INT32
 from kcm_cli.component.options import option
@@ -10,9 +9,6 @@ from kcm_cli.component.options import option
 @dataclass(frozen=True, slots=True)
 class PodGarbageCollectorConfig:
     """Options of the pod-garbage-collector controller."""
-
-    SECTION: ClassVar[str] = "Pod-garbage-collector-controller"
-    KEY: ClassVar[str] = "PodGCController"
 
     terminated_pod_threshold: int = option(
         INT32,

@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="replicaset-controller",
     alias="replicaset",
     client="replicaset-controller",
+    key="ReplicaSetController",
     options=ReplicaSetConfig,
 )

@@ -8,5 +8,6 @@ DESCRIPTOR = Descriptor(
     alias="replicationcontroller",
     client="replication-controller",
     source="replication-controller",
+    key="ReplicationController",
     options=ReplicationControllerConfig,
 )

@@ -9,5 +9,6 @@ DESCRIPTOR = Descriptor(
     client="resource-claim-controller",
     source="resource_claim",
     gates=("DynamicResourceAllocation",),
+    key="ResourceClaimController",
     options=ResourceClaimConfig,
 )

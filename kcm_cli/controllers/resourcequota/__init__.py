@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="resourcequota-controller",
     alias="resourcequota",
     client="resourcequota-controller",
+    key="ResourceQuotaController",
     options=ResourceQuotaConfig,
 )

@@ -1,18 +1,14 @@
 """Options of the resourcequota-controller."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from kcm_cli.component.kinds import DURATION, INT32
-from kcm_cli.component.options import option
+from kcm_cli.component.kinds import DURATION
+from kcm_cli.component.options import concurrency, option
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuotaConfig:
     """Options of the resourcequota controller."""
-
-    SECTION: ClassVar[str] = "Resourcequota-controller"
-    KEY: ClassVar[str] = "ResourceQuotaController"
 
     sync_period_s: float = option(
         DURATION,
@@ -22,13 +18,6 @@ class ResourceQuotaConfig:
         unit="s",
         help="How often the use of every quota is counted anew.",
     )
-    concurrent_syncs: int = option(
-        INT32,
-        5,
-        flag="concurrent-resource-quota-syncs",
-        key="ConcurrentResourceQuotaSyncs",
-        help=(
-            "How many ResourceQuotas are worked on at the same time. More makes the controller quicker to "
-            "respond and uses more CPU and network."
-        ),
+    concurrent_syncs: int = concurrency(
+        "ResourceQuotas", 5, flag="concurrent-resource-quota-syncs", key="ConcurrentResourceQuotaSyncs"
     )

@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="service-lb-controller",
     alias="service",
     cloud_only=True,
+    key="ServiceController",
     options=ServiceConfig,
 )

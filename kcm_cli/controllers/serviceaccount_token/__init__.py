@@ -8,5 +8,6 @@ DESCRIPTOR = Descriptor(
     alias="serviceaccount-token",
     client="tokens-controller",
     starts_first=True,
+    key="SAController",
     options=ServiceAccountTokenConfig,
 )

@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="statefulset-controller",
     alias="statefulset",
     client="statefulset-controller",
+    key="StatefulSetController",
     options=StatefulSetConfig,
 )

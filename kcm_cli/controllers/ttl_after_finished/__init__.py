@@ -7,5 +7,6 @@ DESCRIPTOR = Descriptor(
     name="ttl-after-finished-controller",
     alias="ttl-after-finished",
     client="ttl-after-finished-controller",
+    key="TTLAfterFinishedController",
     options=TTLAfterFinishedConfig,
 )
