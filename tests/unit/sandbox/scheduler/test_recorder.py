@@ -32,7 +32,7 @@ def recording(play, test) -> None:
 
 def test_the_first_is_written_and_the_second_makes_it_a_series(play):
     async def test(world, recorder):
-        recorder.tell(NOTICE, "Scheduling")
+        recorder.emit(NOTICE, "Scheduling")
         await world.wait(1)
         (event,) = await told(world)
         assert (event["note"], event["action"], event["reportingController"]) == (
@@ -43,7 +43,7 @@ def test_the_first_is_written_and_the_second_makes_it_a_series(play):
         assert event["regarding"]["resourceVersion"] == "7"
         assert "series" not in event
         for _ in range(3):
-            recorder.tell(NOTICE, "Scheduling")
+            recorder.emit(NOTICE, "Scheduling")
             await world.wait(1)
         (event,) = await told(world)
         assert event["series"]["count"] == 2
@@ -53,8 +53,8 @@ def test_the_first_is_written_and_the_second_makes_it_a_series(play):
 
 def test_a_changed_object_is_another_story(play):
     async def test(world, recorder):
-        recorder.tell(NOTICE, "Scheduling")
-        recorder.tell(
+        recorder.emit(NOTICE, "Scheduling")
+        recorder.emit(
             Notice(EventRef("v1", "Pod", "default", "p", "u", "8"), "Warning", "FailedScheduling", "no"), "Scheduling"
         )
         await world.wait(1)
@@ -66,11 +66,11 @@ def test_a_changed_object_is_another_story(play):
 def test_the_count_is_told_when_the_series_ends_and_a_new_one_starts(play):
     async def test(world, recorder):
         for _ in range(5):
-            recorder.tell(NOTICE, "Scheduling")
+            recorder.emit(NOTICE, "Scheduling")
         await world.wait(2 * FINISHED_S + 1)
         (event,) = await told(world)
         assert event["series"]["count"] == 5
-        recorder.tell(NOTICE, "Scheduling")
+        recorder.emit(NOTICE, "Scheduling")
         await world.wait(1)
         assert len(await told(world)) == 2
 
@@ -79,13 +79,13 @@ def test_the_count_is_told_when_the_series_ends_and_a_new_one_starts(play):
 
 def test_a_series_that_goes_on_is_told_again_where_it_was_deleted(play):
     async def test(world, recorder):
-        recorder.tell(NOTICE, "Scheduling")
-        recorder.tell(NOTICE, "Scheduling")
+        recorder.emit(NOTICE, "Scheduling")
+        recorder.emit(NOTICE, "Scheduling")
         await world.wait(1)
         (event,) = await told(world)
         await world.delete(EVENTS, event["metadata"]["name"])
         for _ in range(int(REFRESH_S / 60) + 1):
-            recorder.tell(NOTICE, "Scheduling")
+            recorder.emit(NOTICE, "Scheduling")
             await world.wait(60)
         (event,) = await told(world)
         assert event["series"]["count"] > 20
@@ -96,7 +96,7 @@ def test_a_series_that_goes_on_is_told_again_where_it_was_deleted(play):
 def test_too_many_at_once_are_dropped(play):
     async def test(world, recorder):
         for number in range(WAITING + 50):
-            recorder.tell(
+            recorder.emit(
                 Notice(EventRef("v1", "Pod", "default", f"p{number}", "u"), "Normal", "Scheduled", ""), "Binding"
             )
         await world.wait(1)
