@@ -39,9 +39,11 @@ $(READY): pyproject.toml $(LOCK)
 	touch $@
 
 SEEDS ?= 200
+FIRST ?= 0
+JOBS  ?= 2
 
-simulate: $(READY) ## random work under random faults on virtual time; a failing seed replays: --seed N
-	$(BIN)/python -m tests.simulation.run --seeds $(SEEDS)
+simulate: $(READY) ## random work under random faults on virtual time, FIRST to FIRST+SEEDS; a failing seed replays: --seed N
+	$(BIN)/python -m tests.simulation.run --first $(FIRST) --seeds $(SEEDS) --jobs $(JOBS)
 
 perturb: $(READY) ## every write of every controller, each time with one thing gone wrong; then operators with known bugs
 	$(BIN)/python -m tests.simulation.perturb $(ARGS)

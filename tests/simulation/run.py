@@ -1,14 +1,19 @@
 """Random work, random faults, managers that are killed at random; at the end everything has to settle.
 
-python -m tests.simulation.run --seeds 200     (make simulate SEEDS=200)
-python -m tests.simulation.run --seed 17       replays one run exactly
+python -m tests.simulation.run --seeds 200                 (make simulate SEEDS=200)
+python -m tests.simulation.run --first 200 --seeds 800     those after them
+python -m tests.simulation.run --seed 17                   replays one run exactly, with its log
 """
 
 import argparse
 import asyncio
 import logging
+import multiprocessing
+import os
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
@@ -75,25 +80,33 @@ async def _kill(manager: "asyncio.Task[None]") -> None:
         await manager
 
 
+def failures(seeds: Iterable[int], jobs: int) -> Iterator[tuple[int, BaseException]]:
+    """Run so many at once, each in a process: the seeds that did not settle, or that raised something else."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, logging.disable, (logging.CRITICAL,)) as pool:
+        runs = {pool.submit(simulate, seed, story): seed for seed in seeds}
+        for done in as_completed(runs):
+            if (error := done.exception()) is not None:
+                yield runs[done], error
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--seeds", type=int, default=50)
-    parser.add_argument("--seed", type=int)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=50, help="how many to run (default 50)")
+    parser.add_argument("--first", type=int, default=0, help="the first of them (default 0)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once (default: cores)")
+    parser.add_argument("--seed", type=int, help="run this one in this process, and log")
     args = parser.parse_args()
-    logging.disable(logging.NOTSET if args.seed is not None else logging.CRITICAL)
-    seeds = [args.seed] if args.seed is not None else range(args.seeds)
-    failed: list[int] = []
+    if args.seed is not None:
+        print(f"seed {args.seed}: settled at revision {simulate(args.seed, story)}")
+        return 0
     started = time.monotonic()
-    for seed in seeds:
-        try:
-            revision = simulate(seed, story)
-        except NotSettled as error:
-            failed.append(seed)
-            print(f"seed {seed}: {error}", flush=True)
-        else:
-            if args.seed is not None:
-                print(f"seed {seed}: settled at revision {revision}", flush=True)
-    print(f"{len(seeds) - len(failed)} settled, {len(failed)} did not {failed}, {time.monotonic() - started:.0f} s")
+    failed = []
+    for seed, error in failures(range(args.first, args.first + args.seeds), args.jobs):
+        failed.append(seed)
+        print(f"seed {seed}: {type(error).__name__}: {error}", flush=True)
+    took_s = time.monotonic() - started
+    print(f"{args.seeds - len(failed)} settled, {len(failed)} did not {sorted(failed)}, {took_s:.0f} s")
     return 1 if failed else 0
 
 
