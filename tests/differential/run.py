@@ -61,7 +61,7 @@ def told(tallies: list[Tally]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--assets", type=Path, default=os.environ.get("KUBEBUILDER_ASSETS"))
+    parser.add_argument("--assets", type=Path, default=os.environ.get("KUBEBUILDER_ASSETS") or None)
     parser.add_argument("--mode", choices=MODES, default="create")
     parser.add_argument("--share", type=float, default=1.0, help="of the variations")
     parser.add_argument("--output", type=Path, default=Path("differences.txt"))

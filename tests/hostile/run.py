@@ -277,7 +277,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--objects", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--assets", type=Path, default=os.environ.get("KUBEBUILDER_ASSETS"))
+    parser.add_argument("--assets", type=Path, default=os.environ.get("KUBEBUILDER_ASSETS") or None)
     parser.add_argument("--keep", type=Path, help="keep the logs in this folder")
     args = parser.parse_args()
     options = Options(args.seed, args.objects, args.seconds)
