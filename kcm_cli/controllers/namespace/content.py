@@ -7,8 +7,7 @@ import asyncio
 
 from kcm_cli.api.core import PODS, Namespace
 from kcm_cli.component.clock import Clock
-from kcm_cli.controllers.namespace.plan import FINALIZER_ESTIMATE_S, grace_s
-from kcm_cli.controllers.namespace.snapshot import Remains
+from kcm_cli.controllers.namespace.plan import FINALIZER_ESTIMATE_S, Remains, grace_s
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.meta import ObjectMeta
 from kcm_cli.rest.discovery import discover

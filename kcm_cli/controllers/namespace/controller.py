@@ -10,8 +10,7 @@ import msgspec
 from kcm_cli.api.core import NAMESPACES, Namespace
 from kcm_cli.controllers.namespace.config import NamespaceConfig
 from kcm_cli.controllers.namespace.content import Content
-from kcm_cli.controllers.namespace.plan import conditions, wait_s
-from kcm_cli.controllers.namespace.snapshot import Remains
+from kcm_cli.controllers.namespace.plan import Remains, conditions, wait_s
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Periodic, Queue, Watch

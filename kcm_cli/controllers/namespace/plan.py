@@ -3,14 +3,31 @@
 upstream: pkg/controller/namespace/deletion
 """
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from kcm_cli.api.core import Condition, Pod
-from kcm_cli.controllers.namespace.snapshot import Remains
 from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.conditions import updated
 from kcm_cli.planning.pods import is_terminal
+
+
+@dataclass(slots=True)
+class Remains:
+    """What is left, by resource (``plural.group``) and by finalizer; errors by what they stopped.
+
+    estimate_s: how long the longest graceful termination may still take.
+    """
+
+    resources: Counter[str] = field(default_factory=Counter)
+    finalizers: Counter[str] = field(default_factory=Counter)
+    discovery_error: str = ""
+    content_errors: list[str] = field(default_factory=list)
+    estimate_s: int = 0
+    pods_only: bool = False
+
 
 FINALIZER_ESTIMATE_S = 15
 """How long finalizers are given before the next look."""

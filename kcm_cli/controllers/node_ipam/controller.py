@@ -11,9 +11,8 @@ import logging
 from kcm_cli.api.core import NODES, Node
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_ipam.allocator import NODE_RANGES, NodeRanges, RangeAllocator
-from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, Unreadable
+from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, RangeMetrics, Unreadable
 from kcm_cli.controllers.node_ipam.config import NodeIPAMConfig
-from kcm_cli.controllers.node_ipam.metrics import RangeMetrics
 from kcm_cli.controllers.node_ipam.ranges import problems, ranges
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key

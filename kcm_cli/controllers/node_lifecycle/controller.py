@@ -18,17 +18,17 @@ from kcm_cli.api.core import NODES, PODS, Condition, Node, Pod
 from kcm_cli.component.generic_config import KubeCloudSharedConfig
 from kcm_cli.controllers.node_lifecycle import plan
 from kcm_cli.controllers.node_lifecycle.config import NodeLifecycleConfig
-from kcm_cli.controllers.node_lifecycle.health import (
+from kcm_cli.controllers.node_lifecycle.metrics import NodeMetrics
+from kcm_cli.controllers.node_lifecycle.plan import (
     READY,
     Health,
     Moment,
     Periods,
+    ZoneState,
     heard,
     silent,
     unknown_conditions,
 )
-from kcm_cli.controllers.node_lifecycle.metrics import NodeMetrics
-from kcm_cli.controllers.node_lifecycle.plan import ZoneState
 from kcm_cli.controllers.node_lifecycle.pods import mark_not_ready
 from kcm_cli.controllers.node_lifecycle.zones import Rates, ZoneQueue, disruption
 from kcm_cli.controllers.taint_eviction import controller as taint_eviction

@@ -6,7 +6,7 @@ upstream: pkg/controller/volume/attachdetach/statusupdater/node_status_updater.g
 import asyncio
 
 from kcm_cli.api.core import NODES, Node
-from kcm_cli.controllers.persistentvolume_attach_detach.actual import ActualState
+from kcm_cli.controllers.persistentvolume_attach_detach.states import ActualState
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.rest.errors import NotFound

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from kcm_cli.api.core import NODES, Node
 from kcm_cli.component.clock import Clock
 from kcm_cli.controllers.persistentvolume_attach_detach import plan
-from kcm_cli.controllers.persistentvolume_attach_detach.actual import ActualState, Attached
 from kcm_cli.controllers.persistentvolume_attach_detach.attacher import Attacher, AttachError
-from kcm_cli.controllers.persistentvolume_attach_detach.desired import DesiredState, Wanted
 from kcm_cli.controllers.persistentvolume_attach_detach.flex import FlexDrivers
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
 from kcm_cli.controllers.persistentvolume_attach_detach.operations import ATTACH, DETACH, Operations
 from kcm_cli.controllers.persistentvolume_attach_detach.plan import Detach, Situation
+from kcm_cli.controllers.persistentvolume_attach_detach.states import ActualState, Attached, DesiredState, Wanted
 from kcm_cli.engine.door import Door
 from kcm_cli.engine.execute import Recorder
 from kcm_cli.planning.volumes.attachable import CSI, PLUGINS, SEPARATOR, AttachableVolume, plugin_of

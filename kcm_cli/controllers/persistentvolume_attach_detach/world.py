@@ -18,11 +18,10 @@ from kcm_cli.api.storage import (
     VolumeAttachment,
 )
 from kcm_cli.controllers.persistentvolume_attach_detach import plan
-from kcm_cli.controllers.persistentvolume_attach_detach.actual import ActualState
-from kcm_cli.controllers.persistentvolume_attach_detach.desired import DesiredState
 from kcm_cli.controllers.persistentvolume_attach_detach.flex import FlexDrivers
 from kcm_cli.controllers.persistentvolume_attach_detach.metrics import AttachDetachMetrics
 from kcm_cli.controllers.persistentvolume_attach_detach.node_status import NodeStatuses
+from kcm_cli.controllers.persistentvolume_attach_detach.states import ActualState, DesiredState
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys
 from kcm_cli.engine.resync import for_each

@@ -1,12 +1,13 @@
 """The caches of the controller, and what is read from them for one decision."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, STORAGE_CLASSES, PersistentVolume, StorageClass
-from kcm_cli.controllers.persistentvolume_binder.latest import Latest
-from kcm_cli.controllers.persistentvolume_binder.snapshot import Snapshot
+from kcm_cli.controllers.persistentvolume_binder.plan import Snapshot
 from kcm_cli.engine.context import CacheOf
+from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
 from kcm_cli.planning.pods import is_stopped
 from kcm_cli.planning.volumes.classes import (
@@ -19,6 +20,39 @@ from kcm_cli.planning.volumes.classes import (
 from kcm_cli.planning.volumes.index import VolumeIndex
 from kcm_cli.planning.volumes.matching import NO_ATTRIBUTES_CLASSES, attributes_class
 from kcm_cli.planning.volumes.names import BIND_COMPLETED
+from kcm_cli.runtime.informer import Informer
+from kcm_cli.runtime.store import Store
+
+T = TypeVar("T", bound=Object)
+
+
+class Latest(Generic[T]):
+    """The objects of an informer, with the answers to our writes. Each change calls ``on_change(old, new)``."""
+
+    def __init__(
+        self, informer: Informer[T], on_change: Callable[[T | None, T | None], None] = lambda old, new: None
+    ) -> None:
+        self.store: Store[T] = Store()
+        self._on_change = on_change
+        informer.listen(on_add=self._seen, on_update=lambda old, new: self._seen(new), on_delete=self._gone)
+
+    def get(self, key: str) -> T | None:
+        return self.store.get(key)
+
+    def wrote(self, obj: T) -> None:
+        """Note the server's answer to a write. The answer about an object deleted meanwhile restores nothing."""
+        held = self.store.get(obj.key)
+        if held is not None and held.uid == obj.uid:
+            self._seen(obj)
+
+    def _seen(self, obj: T) -> None:
+        held = self.store.get(obj.key)
+        if held is not None and held.uid == obj.uid and held.version > obj.version:
+            return
+        self._on_change(self.store.put(obj), obj)
+
+    def _gone(self, obj: T) -> None:
+        self._on_change(self.store.pop(obj.key), None)
 
 
 class Unsupported(Exception):

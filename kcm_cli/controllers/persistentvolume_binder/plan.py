@@ -8,10 +8,24 @@ from enum import Enum
 
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.storage import PersistentVolume
-from kcm_cli.controllers.persistentvolume_binder.snapshot import Snapshot
 from kcm_cli.planning.volumes.classes import class_of_claim
 from kcm_cli.planning.volumes.matching import misfit, points_to, same_mode
 from kcm_cli.planning.volumes.names import BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, SELECTED_NODE
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """volume: the one that the claim names or, for a claim that names none, the best that there is for it.
+    delayed: the claim waits for a pod. default: the name of the default class, for a claim that says nothing of
+    classes. waiting_pods: those that use the claim and have no node. attributes_classes: there are such."""
+
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume | None = None
+    delayed: bool = False
+    default: str = ""
+    waiting_pods: tuple[str, ...] = ()
+    attributes_classes: bool = True
+
 
 NORMAL, WARNING = "Normal", "Warning"
 NO_CLASS = "no persistent volumes available for this claim and no storage class is set"

@@ -15,8 +15,7 @@ from kcm_cli.controllers.persistentvolume_binder.host_paths import HostPaths
 from kcm_cli.controllers.persistentvolume_binder.metrics import DELETE, OperationMetrics
 from kcm_cli.controllers.persistentvolume_binder.operations import Operations
 from kcm_cli.controllers.persistentvolume_binder.plan import NORMAL, WARNING, Event
-from kcm_cli.controllers.persistentvolume_binder.recycler import RecycleError, Recycler
-from kcm_cli.controllers.persistentvolume_binder.recycler_pod import RecyclerPods
+from kcm_cli.controllers.persistentvolume_binder.recycler import RecycleError, Recycler, RecyclerPods
 from kcm_cli.controllers.persistentvolume_binder.writes import Writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.planning.protection import release

@@ -9,8 +9,8 @@ upstream: pkg/controller/volume/expand
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, FlexSource, PersistentVolumeClaim
 from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
-from kcm_cli.controllers.persistentvolume_expander import flex, plan
-from kcm_cli.controllers.persistentvolume_expander.flex import Step
+from kcm_cli.controllers.persistentvolume_expander import plan
+from kcm_cli.controllers.persistentvolume_expander.plan import Step
 from kcm_cli.controllers.shared.storage_operations import StorageOperations
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
@@ -56,8 +56,8 @@ class ExpandController:
             raise
 
     async def _expand(self, claim: PersistentVolumeClaim, volume: PersistentVolume, source: FlexSource) -> None:
-        if flex.is_complete(claim, volume) and PRE_RESIZE_CAPACITY in volume.annotations:
-            await writes.patch(self._client, flex.forgotten(volume))
+        if plan.is_complete(claim, volume) and PRE_RESIZE_CAPACITY in volume.annotations:
+            await writes.patch(self._client, plan.forgotten(volume))
             return
         started, failed = self._clock.monotonic(), True
         try:
@@ -70,22 +70,22 @@ class ExpandController:
     async def _grow(self, claim: PersistentVolumeClaim, volume: PersistentVolume, source: FlexSource) -> None:
         """One write after another, each on what the one before has made."""
         now, key, recovers = self._clock.now(), claim.key, self._recovers
-        growth = flex.growth(claim, volume, recovers=recovers)
+        growth = plan.growth(claim, volume, recovers=recovers)
         failure = f"error marking pvc {key} for node expansion"
         if growth.step is Step.ALL:
-            action = flex.started(claim, source.driver, growth.size, now, recovers=recovers)
+            action = plan.started(claim, source.driver, growth.size, now, recovers=recovers)
             begun = await self._write(claim, action, f"error updating pvc {key} with resize in progress")
-            larger = flex.resized(volume, growth.size, recovers=recovers)
+            larger = plan.resized(volume, growth.size, recovers=recovers)
             await self._write(claim, larger, f"error updating pv for pvc {key}")
             claim = begun if isinstance(begun, PersistentVolumeClaim) else claim
         if growth.step is Step.ALL and volume.spec.volume_mode == "Block":
-            done = flex.finished(claim, growth.size, recovers=recovers)
+            done = plan.finished(claim, growth.size, recovers=recovers)
             await self._write(claim, done, f"error marking pvc {key} as resized")
-            self._recorder.emit(flex.succeeded(claim))
+            self._recorder.emit(plan.succeeded(claim))
             return
         if growth.step is not Step.NOTHING:
-            await self._write(claim, flex.waiting_for_node(claim, now, recovers=recovers), failure)
-        await self._write(claim, flex.remembered(claim, volume), failure)
+            await self._write(claim, plan.waiting_for_node(claim, now, recovers=recovers), failure)
+        await self._write(claim, plan.remembered(claim, volume), failure)
 
     async def _write(self, claim: PersistentVolumeClaim, action: Patch | None, failure: str) -> Object | None:
         if action is None:
@@ -93,7 +93,7 @@ class ExpandController:
         try:
             return await writes.patch(self._client, action)
         except RequestError as error:
-            self._recorder.emit(flex.failed(claim, f"{failure}: {error}"))
+            self._recorder.emit(plan.failed(claim, f"{failure}: {error}"))
             raise
 
     def bound(self, claim: PersistentVolumeClaim) -> Keys:

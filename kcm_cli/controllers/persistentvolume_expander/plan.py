@@ -5,11 +5,16 @@ No kind of volume is grown from here any more: all of them have drivers of their
 upstream: pkg/controller/volume/expand/expand_controller.go
 """
 
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
-from kcm_cli.api.storage import PersistentVolume
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
 from kcm_cli.machinery import quantity
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.quantity import Quantity
+from kcm_cli.machinery.times import format_time
 from kcm_cli.planning.actions import Notice, Patch, ref_to
 from kcm_cli.planning.csi_migration import DRIVERS, migrated_plugin
 from kcm_cli.planning.volumes.matching import requested
@@ -72,3 +77,145 @@ def not_named(claim: PersistentVolumeClaim, error: Exception) -> Notice:
 def _storage(amounts: dict[str, str] | None) -> Quantity:
     text = (amounts or {}).get("storage")
     return quantity.parse(text) if text else _ZERO
+
+
+RESIZING, PENDING = "Resizing", "FileSystemResizePending"
+ALL_CONDITIONS = (RESIZING, PENDING, "ControllerResizeError", "NodeResizeError")
+IN_PROGRESS, INFEASIBLE = "ControllerResizeInProgress", "ControllerResizeInfeasible"
+NODE_PENDING, NODE_IN_PROGRESS, NODE_INFEASIBLE = "NodeResizePending", "NodeResizeInProgress", "NodeResizeInfeasible"
+_UNDER_WAY = frozenset({IN_PROGRESS, NODE_PENDING, NODE_IN_PROGRESS, NODE_INFEASIBLE})
+_WAITS = "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
+
+
+class Step(Enum):
+    """What is to be written to the claim: nothing since the node is at it, that the node is asked (again), or all."""
+
+    NOTHING = "nothing"
+    NODE = "node"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """``size``: what the volume is to have, as a quantity."""
+
+    step: Step
+    size: str
+
+
+def growth(claim: PersistentVolumeClaim, volume: PersistentVolume, *, recovers: bool = True) -> Growth:
+    """What there is to do for a claim that is to grow; what has been begun is ended before a new size is looked at."""
+    if not recovers:
+        return Growth(Step.ALL, str(requested(claim)))
+    state = (claim.status.allocated_resource_statuses or {}).get("storage", "")
+    allocated = (claim.status.allocated_resources or {}).get("storage")
+    wanted = str(requested(claim))
+    if quantity.parse(_size(volume)) < requested(claim):
+        return Growth(Step.ALL, allocated or wanted if state in _UNDER_WAY else wanted)
+    if state in (NODE_PENDING, NODE_IN_PROGRESS):
+        return Growth(Step.NOTHING, wanted)
+    if state == NODE_INFEASIBLE:
+        return Growth(Step.NODE, wanted)
+    return Growth(Step.ALL, allocated or wanted if state in (IN_PROGRESS, INFEASIBLE, "") else wanted)
+
+
+def is_complete(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether the node has done its part."""
+    has = capacity(claim)
+    return has >= requested(claim) and has >= quantity.parse(_size(volume))
+
+
+# -- what is written
+
+
+def started(claim: PersistentVolumeClaim, driver: str, size: str, now: datetime, *, recovers: bool = True) -> Patch:
+    """The claim says that it grows."""
+    status: Doc = {}
+    if recovers:
+        status = {"allocatedResources": {"storage": size}, "allocatedResourceStatuses": {"storage": IN_PROGRESS}}
+    return _claim(claim, {**status, **_conditions(claim, RESIZING, now)}, {RESIZER: driver})
+
+
+def resized(volume: PersistentVolume, size: str, *, recovers: bool = True) -> Patch | None:
+    """The volume says how big it is; None where it does already, or is bigger and nothing is given up."""
+    known, wanted = quantity.parse(_size(volume)), quantity.parse(size)
+    if known == wanted or (known > wanted and not recovers):
+        return None
+    return _volume(volume, {"spec": {"capacity": {"storage": size}}})
+
+
+def waiting_for_node(claim: PersistentVolumeClaim, now: datetime, *, recovers: bool = True) -> Patch:
+    """The claim waits for a node to grow the file system."""
+    status: Doc = {"allocatedResourceStatuses": {"storage": NODE_PENDING}} if recovers else {}
+    return _claim(claim, {**status, **_conditions(claim, PENDING, now, message=_WAITS, keep=True)})
+
+
+def finished(claim: PersistentVolumeClaim, size: str, *, recovers: bool = True) -> Patch:
+    """The claim has grown: there is no file system."""
+    gone: list[object] = [
+        {"type": one.type, "$patch": "delete"} for one in claim.status.conditions if _is_ours(one.type)
+    ]
+    status: Doc = {"capacity": {"storage": size}}
+    if recovers:
+        status["allocatedResourceStatuses"] = {"storage": None}
+    return _claim(claim, {**status, "conditions": gone} if gone else status)
+
+
+def remembered(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Patch | None:
+    """The volume remembers how big the claim was, should that be deleted meanwhile; None where it does already."""
+    if PRE_RESIZE_CAPACITY in volume.annotations:
+        return None
+    return _volume(volume, {"metadata": {"annotations": {PRE_RESIZE_CAPACITY: str(capacity(claim))}}})
+
+
+def forgotten(volume: PersistentVolume) -> Patch:
+    """The volume need not remember that any more."""
+    return _volume(volume, {"metadata": {"annotations": {PRE_RESIZE_CAPACITY: None}}})
+
+
+def succeeded(claim: PersistentVolumeClaim) -> Notice:
+    text = f"ExpandVolume succeeded for volume {claim.key}"
+    return Notice(ref_to(PERSISTENT_VOLUME_CLAIMS, claim), "Normal", "VolumeResizeSuccessful", text)
+
+
+def failed(claim: PersistentVolumeClaim, text: str) -> Notice:
+    return Notice(ref_to(PERSISTENT_VOLUME_CLAIMS, claim), "Warning", "VolumeResizeFailed", text)
+
+
+def _size(volume: PersistentVolume) -> str:
+    return (volume.spec.capacity or {}).get("storage", "0")
+
+
+def _is_ours(type_: str) -> bool:
+    return type_ in ALL_CONDITIONS
+
+
+def _conditions(
+    claim: PersistentVolumeClaim, type_: str, now: datetime, *, message: str = "", keep: bool = False
+) -> Doc:
+    """A condition that holds from now on, as the last one; unless they are kept, the others about growing go."""
+    known = {one.type: one.status for one in claim.status.conditions}
+    gone = [] if keep else [other for other in known if _is_ours(other) and other != type_]
+    changes: list[object] = [{"type": other, "$patch": "delete"} for other in gone]
+    if known.get(type_) != "True":
+        new: Doc = {"type": type_, "status": "True", "lastProbeTime": None, "lastTransitionTime": format_time(now)}
+        changes.append({**new, "message": message} if message else new)
+    if not changes:
+        return {}
+    order = [{"type": one} for one in dict.fromkeys([*known, type_]) if one not in gone]
+    return {"conditions": changes, "$setElementOrder/conditions": order}
+
+
+def _claim(claim: PersistentVolumeClaim, status: Doc, annotations: Doc | None = None) -> Patch:
+    metadata: Doc = {"resourceVersion": claim.metadata.resource_version, "uid": claim.uid}
+    if annotations:
+        metadata["annotations"] = annotations
+    body: Doc = {"metadata": metadata, "status": status}
+    return Patch(PERSISTENT_VOLUME_CLAIMS, claim.namespace, claim.name, body, subresource="status")
+
+
+def _volume(volume: PersistentVolume, change: Doc) -> Patch:
+    metadata = change.get("metadata")
+    known = metadata if isinstance(metadata, dict) else {}
+    body: Doc = {**change, "metadata": {**known, "uid": volume.uid}}
+    return Patch(PERSISTENT_VOLUMES, "", volume.name, body)

@@ -3,16 +3,28 @@
 upstream: pkg/controller/certificates/cleaner/pcrcleaner.go
 """
 
-from kcm_cli.api.certificates import POD_CERTIFICATE_REQUESTS
-from kcm_cli.controllers.podcertificaterequest_cleaner import plan
+from datetime import datetime, timedelta
+
+from kcm_cli.api.certificates import POD_CERTIFICATE_REQUESTS, PodCertificateRequest
 from kcm_cli.engine.cleaning import Cleaner
 from kcm_cli.engine.controller import Controller, Periodic
+from kcm_cli.machinery.times import parse_time
+
+KEPT = timedelta(minutes=15)
+"""Signing a pod's certificate takes less, or the kubelet has given it up."""
+
+
+def is_over(request: PodCertificateRequest, now: datetime) -> bool:
+    """Whether the request can go, signed or not."""
+    created = request.metadata.creation_timestamp
+    return created is not None and now - parse_time(created) >= KEPT
+
 
 PERIOD_S = 300.0
 
 
 CONTROLLER = Controller(
-    lambda context: Cleaner(context, POD_CERTIFICATE_REQUESTS, plan.is_over),
+    lambda context: Cleaner(context, POD_CERTIFICATE_REQUESTS, is_over),
     passes=(Periodic(Cleaner.clean, pause_s=lambda cleaner: PERIOD_S),),
     reads=(POD_CERTIFICATE_REQUESTS,),
 )

@@ -5,14 +5,43 @@ upstream: pkg/controller/replicaset
 
 from kcm_cli.api.apps import REPLICA_SETS, ReplicaSet
 from kcm_cli.api.core import PODS, Pod
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.replicaset.config import ReplicaSetConfig
-from kcm_cli.controllers.replicaset.metrics import ReplicaSetMetrics
-from kcm_cli.controllers.replicaset.plan import owner_of, selector_of
-from kcm_cli.controllers.shared.replicas import Observers, ReplicaController
+from kcm_cli.controllers.shared.replicas import DeletionAges, Observers, ReplicaController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
+from kcm_cli.engine.own_writes import stale_sync_skips
+from kcm_cli.machinery.labels import Selector, from_label_selector
 from kcm_cli.machinery.meta import controller_of
+from kcm_cli.planning.replicas import ReplicaOwner
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller
+
+
+def owner_of(replica_set: ReplicaSet) -> ReplicaOwner:
+    """Raises ValueError for a selector that cannot be used."""
+    spec = replica_set.spec
+    return ReplicaOwner(
+        resource=REPLICA_SETS,
+        obj=replica_set,
+        selector=selector_of(replica_set),
+        replicas=1 if spec.replicas is None else spec.replicas,
+        min_ready_s=spec.min_ready_seconds,
+        template=spec.template,
+        status=replica_set.status,
+    )
+
+
+def selector_of(replica_set: ReplicaSet) -> Selector:
+    """Raises FormatError for one that cannot be used."""
+    return from_label_selector(replica_set.spec.selector)
+
+
+class ReplicaSetMetrics:
+    """replicaset_controller_*."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.skipped = stale_sync_skips(registry, "replicaset", "ReplicaSet")
+        self.chosen = DeletionAges(registry).chosen
 
 
 def make(context: ControllerContext) -> ReplicaController[ReplicaSet]:

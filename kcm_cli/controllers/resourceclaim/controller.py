@@ -15,8 +15,8 @@ from kcm_cli.controllers.resourceclaim import plan
 from kcm_cli.controllers.resourceclaim.config import ResourceClaimConfig
 from kcm_cli.controllers.resourceclaim.generate import Generator
 from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
+from kcm_cli.controllers.resourceclaim.plan import OWNER, Snapshot
 from kcm_cli.controllers.resourceclaim.reservations import Reservations
-from kcm_cli.controllers.resourceclaim.snapshot import OWNER, Snapshot
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, gate
 from kcm_cli.machinery.recent import Recent

@@ -11,7 +11,7 @@ from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import POD_GROUPS, PodGroup
 from kcm_cli.controllers.resourceclaim import plan
 from kcm_cli.controllers.resourceclaim.metrics import ResourceClaimMetrics
-from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
+from kcm_cli.controllers.resourceclaim.plan import Snapshot
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc

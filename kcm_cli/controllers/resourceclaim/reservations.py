@@ -14,8 +14,7 @@ from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.devices import RESOURCE_CLAIMS, Consumer, ResourceClaim
 from kcm_cli.api.resource import Resource
 from kcm_cli.api.scheduling import POD_GROUPS
-from kcm_cli.controllers.resourceclaim.plan import is_done, owning_pod
-from kcm_cli.controllers.resourceclaim.snapshot import Known, Snapshot
+from kcm_cli.controllers.resourceclaim.plan import Known, Snapshot, is_done, owning_pod
 from kcm_cli.engine import writes
 from kcm_cli.engine.door import Door
 from kcm_cli.machinery.meta import Object

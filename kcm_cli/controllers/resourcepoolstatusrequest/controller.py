@@ -12,13 +12,41 @@ from kcm_cli.api.devices import (
     RESOURCE_SLICES,
     ResourcePoolStatusRequest,
 )
+from kcm_cli.component.metrics import Registry, exponential_buckets
 from kcm_cli.controllers.resourcepoolstatusrequest import plan
-from kcm_cli.controllers.resourcepoolstatusrequest.metrics import RequestMetrics
 from kcm_cli.engine import writes
 from kcm_cli.engine.cleaning import Cleaner
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Periodic, Queue, Watch, only
 from kcm_cli.planning.actions import Update
+
+_NAME = "resourcepoolstatusrequest_controller_request"
+_LABELS = ("driver_name",)
+
+
+class RequestMetrics:
+    """resourcepoolstatusrequest_controller_*."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._processed = registry.counter(
+            f"{_NAME}s_processed_total", "How many requests were worked out, by driver.", labels=_LABELS
+        )
+        self._errors = registry.counter(
+            f"{_NAME}_processing_errors_total", "How many answers could not be written, by driver.", labels=_LABELS
+        )
+        self._duration = registry.histogram(
+            f"{_NAME}_processing_duration_seconds",
+            "Seconds that a request took, by driver.",
+            exponential_buckets(0.001, 2, 15),
+            labels=_LABELS,
+        )
+
+    def processed(self, driver: str, took_s: float, *, failed: bool) -> None:
+        self._processed.labels(driver).inc()
+        if failed:
+            self._errors.labels(driver).inc()
+        self._duration.labels(driver).observe(took_s)
+
 
 RETRIES = 5
 CLEANING_S = 600.0

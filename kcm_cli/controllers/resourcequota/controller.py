@@ -7,7 +7,7 @@ from kcm_cli.api.core import RESOURCE_QUOTAS, ResourceQuota
 from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.config import ResourceQuotaConfig
 from kcm_cli.controllers.resourcequota.monitors import Monitors
-from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
+from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Periodic, Queue, Watch

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from kcm_cli.api.core import Pod
 from kcm_cli.controllers.resourcequota import plan
-from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
+from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_resources import Amounts
 from kcm_cli.planning.quota import devices

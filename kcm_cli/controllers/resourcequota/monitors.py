@@ -16,7 +16,7 @@ from kcm_cli.api.devices import DEVICE_CLASSES, RESOURCE_CLAIMS, DeviceClass
 from kcm_cli.api.resource import Resource
 from kcm_cli.controllers.resourcequota import plan
 from kcm_cli.controllers.resourcequota.ledger import Ledger, Lookups
-from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
+from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.pod_resources import Amounts

@@ -5,13 +5,13 @@ pkg/quota/v1/install/{registry,update_filter}.go
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from kcm_cli.api.core import PersistentVolumeClaim, Pod, ResourceQuota, ResourceQuotaStatus, Service
-from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.meta import Object
 from kcm_cli.machinery.quantity import ZERO, Quantity, is_quantity, make, parse
@@ -21,6 +21,24 @@ from kcm_cli.planning.quota import devices, pod_usage
 from kcm_cli.planning.quota.devices import CLAIM_KIND, DeviceClasses
 from kcm_cli.planning.quota.evaluators import EVALUATORS, attribute_classes
 from kcm_cli.planning.quota.scopes import NOWHERE, Profile
+
+GroupResource = tuple[str, str]
+"""A kind by its group and plural."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Gates that decide what counts: DRAExtendedResource, PodLevelResources, InPlacePodVerticalScaling (what a node
+    has still given to a pod), RecoverVolumeExpansionFailure (what a claim has still been given),
+    VolumeAttributesClass.
+    """
+
+    extended_resources: bool = True
+    pod_level_resources: bool = True
+    given_to_pods: bool = True
+    given_to_claims: bool = True
+    attributes_class: bool = True
+
 
 COUNT = "count/"
 POD_KIND: GroupResource = ("", "pods")

@@ -10,8 +10,7 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.selinux import MOUNTING_PODS, MountedVolume, MountingPod
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, CsiDriver, PersistentVolume
 from kcm_cli.controllers.selinux_warning import plan
-from kcm_cli.controllers.selinux_warning.conflicts import Conflict, SharedVolumes
-from kcm_cli.controllers.selinux_warning.metrics import ConflictMetrics
+from kcm_cli.controllers.selinux_warning.conflicts import Conflict, ConflictMetrics, SharedVolumes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
 from kcm_cli.planning.actions import Notice, ref_to

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from kcm_cli.api.core import PODS, Pod
 from kcm_cli.api.resource import Resource
+from kcm_cli.component.metrics import Registry, exponential_buckets
 from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
@@ -24,6 +25,23 @@ from kcm_cli.planning.replicas import ReplicaOwner, Status
 from kcm_cli.planning.status import status_changes
 from kcm_cli.rest.errors import namespace_terminating
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
+
+
+class DeletionAges:
+    """replicaset_controller_sorting_deletion_age_ratio, of ReplicaSets and ReplicationControllers."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._ages = registry.histogram(
+            "replicaset_controller_sorting_deletion_age_ratio",
+            "Age of the ready pods chosen for deletion, relative to the youngest ready pod.",
+            exponential_buckets(0.25, 2, 6),
+        ).labels()
+
+    def chosen(self, ratios: Iterable[int]) -> None:
+        """Ready pods were chosen for deletion."""
+        for ratio in ratios:
+            self._ages.observe(ratio)
+
 
 log = logging.getLogger(__name__)
 

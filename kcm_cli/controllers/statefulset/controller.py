@@ -8,10 +8,10 @@ from datetime import datetime
 
 from kcm_cli.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS, ControllerRevision, StatefulSet, StatefulSetStatus
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, PersistentVolumeClaim, Pod
+from kcm_cli.component.metrics import Registry
 from kcm_cli.controllers.shared.revisions import Revisions
 from kcm_cli.controllers.statefulset.config import StatefulSetConfig
 from kcm_cli.controllers.statefulset.history import Found, History
-from kcm_cli.controllers.statefulset.metrics import StatefulSetMetrics
 from kcm_cli.controllers.statefulset.plan import Decision, differs, plan, status
 from kcm_cli.controllers.statefulset.plan import revisions as revision_rules
 from kcm_cli.controllers.statefulset.plan.claims import claim_name, template_names
@@ -24,13 +24,46 @@ from kcm_cli.engine import writes
 from kcm_cli.engine.claiming import claim
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Keys, Owns, Queue
-from kcm_cli.engine.own_writes import CREATE, UPDATE
+from kcm_cli.engine.own_writes import CREATE, UPDATE, stale_sync_skips
 from kcm_cli.machinery.errors import FormatError
 from kcm_cli.machinery.labels import Selector, from_label_selector
-from kcm_cli.machinery.meta import split_key
+from kcm_cli.machinery.meta import Object, split_key
 from kcm_cli.planning import pods as pod_rules
 from kcm_cli.planning.status import status_changes
 from kcm_cli.runtime.store import CONTROLLER_UID, by_controller, claimable
+
+_LABELS = ("statefulset_namespace", "statefulset_name", "pod_management_policy")
+_POLICIES = ("OrderedReady", "Parallel")
+
+
+class StatefulSetMetrics:
+    """statefulset_controller_*."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.skipped = stale_sync_skips(registry, "statefulset", "StatefulSet")
+        self._allowed = registry.gauge(
+            "statefulset_controller_statefulset_max_unavailable",
+            "How many pods a rolling update of the StatefulSet may take down.",
+            labels=_LABELS,
+        )
+        self._down = registry.gauge(
+            "statefulset_controller_statefulset_unavailable_replicas",
+            "How many pods of the StatefulSet are missing or not available.",
+            labels=_LABELS,
+        )
+
+    def allowed(self, set_: Object, policy: str, count: int) -> None:
+        self._allowed.labels(set_.namespace, set_.name, policy).set(count)
+
+    def down(self, set_: Object, policy: str, count: int) -> None:
+        self._down.labels(set_.namespace, set_.name, policy).set(count)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """The StatefulSet is gone."""
+        for policy in _POLICIES:
+            self._allowed.remove(namespace, name, policy)
+            self._down.remove(namespace, name, policy)
+
 
 ALWAYS = ("replicas", "availableReplicas")
 

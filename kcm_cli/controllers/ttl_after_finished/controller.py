@@ -8,12 +8,26 @@ upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
 from datetime import datetime
 
 from kcm_cli.api.batch import JOBS
+from kcm_cli.component.metrics import Registry, exponential_buckets
 from kcm_cli.controllers.ttl_after_finished.config import TTLAfterFinishedConfig
-from kcm_cli.controllers.ttl_after_finished.metrics import TTLMetrics
 from kcm_cli.controllers.ttl_after_finished.plan import expires, expiry
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only
 from kcm_cli.rest.errors import NotFound
+
+
+class TTLMetrics:
+    """ttl_after_finished_controller_*."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._late = registry.histogram(
+            "ttl_after_finished_controller_job_deletion_duration_seconds",
+            "Seconds between the end of a Job's time to live and its deletion.",
+            exponential_buckets(0.1, 2, 14),
+        ).labels()
+
+    def deleted(self, late_s: float) -> None:
+        self._late.observe(late_s)
 
 
 class TTLAfterFinishedController:

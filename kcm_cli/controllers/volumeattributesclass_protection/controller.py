@@ -8,15 +8,31 @@ upstream: pkg/controller/volume/vacprotection
 from collections.abc import Callable
 from typing import TypeVar
 
-from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
+from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.resource import Resource
-from kcm_cli.api.storage import PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES, VolumeAttributesClass
-from kcm_cli.controllers.volumeattributesclass_protection.plan import FINALIZER, classes_of_claim, classes_of_volume
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES, PersistentVolume, VolumeAttributesClass
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.protection import is_held, lacks, protection, release
+
+FINALIZER = "kubernetes.io/vac-protection"
+
+
+def classes_of_claim(claim: PersistentVolumeClaim) -> frozenset[str]:
+    """The class that a claim asks for, the one that it has, and the one that it is on the way to."""
+    status = claim.status
+    names = {claim.spec.volume_attributes_class_name, status.current_volume_attributes_class_name}
+    if status.modify_volume_status is not None:
+        names.add(status.modify_volume_status.target_volume_attributes_class_name)
+    return frozenset(name for name in names if name)
+
+
+def classes_of_volume(volume: PersistentVolume) -> frozenset[str]:
+    name = volume.spec.volume_attributes_class_name
+    return frozenset((name,)) if name else frozenset()
+
 
 INDEX = "volumeAttributesClass"
 AGAIN_S = 60.0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.apps import REPLICA_SETS
 from kcm_cli.api.core import PODS, Pod
-from kcm_cli.controllers.replicaset.plan import owner_of
+from kcm_cli.controllers.replicaset.controller import owner_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning import replicas as rules

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.core import Condition, Pod, PodSpec, PodStatus
 from kcm_cli.controllers.namespace import plan
-from kcm_cli.controllers.namespace.plan import CONTENT, DISCOVERY, FINALIZERS, PARSING, REMAINING
-from kcm_cli.controllers.namespace.snapshot import Remains
+from kcm_cli.controllers.namespace.plan import CONTENT, DISCOVERY, FINALIZERS, PARSING, REMAINING, Remains
 from kcm_cli.machinery.times import format_time
 
 DELETED = "2026-01-01T00:00:00Z"

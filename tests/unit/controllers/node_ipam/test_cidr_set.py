@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, overlap
-from kcm_cli.controllers.node_ipam.metrics import RangeMetrics
+from kcm_cli.controllers.node_ipam.cidr_set import CIDRError, CIDRSet, RangeMetrics, overlap
 from kcm_cli.machinery.addresses import Network
 
 

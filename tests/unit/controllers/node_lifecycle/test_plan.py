@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.core import NODES, Condition, Node, Taint
 from kcm_cli.controllers.node_lifecycle import plan
-from kcm_cli.controllers.node_lifecycle.health import Health, Moment, Periods, heard, silent, unknown_conditions
-from kcm_cli.controllers.node_lifecycle.plan import ZoneState
+from kcm_cli.controllers.node_lifecycle.plan import (
+    Health,
+    Moment,
+    Periods,
+    ZoneState,
+    heard,
+    silent,
+    unknown_conditions,
+)
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time
 

@@ -3,9 +3,8 @@
 from kcm_cli.api.core import PODS
 from kcm_cli.component import virtual
 from kcm_cli.component.clock import LoopClock
-from kcm_cli.controllers.persistentvolume_attach_detach.actual import ActualState
-from kcm_cli.controllers.persistentvolume_attach_detach.desired import DesiredState
 from kcm_cli.controllers.persistentvolume_attach_detach.operations import ATTACH, DETACH, Operations
+from kcm_cli.controllers.persistentvolume_attach_detach.states import ActualState, DesiredState
 from kcm_cli.machinery import codec
 from kcm_cli.planning.volumes.attachable import AttachableVolume
 

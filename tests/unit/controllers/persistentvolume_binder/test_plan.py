@@ -14,8 +14,8 @@ from kcm_cli.controllers.persistentvolume_binder.plan import (
     Refuse,
     SetPhase,
     Simple,
+    Snapshot,
 )
-from kcm_cli.controllers.persistentvolume_binder.snapshot import Snapshot
 from tests.unit.planning.volumes.objects import claim, ref, volume
 
 DONE = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}

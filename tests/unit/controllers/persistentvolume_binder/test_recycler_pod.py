@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
-from kcm_cli.controllers.persistentvolume_binder.recycler_pod import RecyclerPods
+from kcm_cli.controllers.persistentvolume_binder.recycler import RecyclerPods
 from kcm_cli.engine.descriptor import StartError
 from tests.unit.planning.volumes.objects import volume
 

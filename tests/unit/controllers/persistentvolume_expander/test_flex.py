@@ -6,8 +6,8 @@ import pytest
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.api.storage import PERSISTENT_VOLUMES
-from kcm_cli.controllers.persistentvolume_expander import flex
-from kcm_cli.controllers.persistentvolume_expander.flex import Growth, Step
+from kcm_cli.controllers.persistentvolume_expander import plan
+from kcm_cli.controllers.persistentvolume_expander.plan import Growth, Step
 from kcm_cli.machinery import codec
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -34,34 +34,34 @@ def volume(size="1Gi", annotations=None):
     ("wanting", "size", "expected"),
     [
         pytest.param(claim(), "1Gi", (Step.ALL, "2Gi"), id="new"),
-        pytest.param(claim("2Gi", "1Gi", flex.INFEASIBLE, "3Gi"), "1Gi", (Step.ALL, "2Gi"), id="less"),
-        pytest.param(claim("5Gi", "1Gi", flex.IN_PROGRESS, "3Gi"), "1Gi", (Step.ALL, "3Gi"), id="begun"),
-        pytest.param(claim("5Gi", "1Gi", flex.NODE_PENDING, "3Gi"), "3Gi", (Step.ALL, "3Gi"), id="more meanwhile"),
-        pytest.param(claim(state=flex.NODE_PENDING), "2Gi", (Step.NOTHING, "2Gi"), id="the node will"),
-        pytest.param(claim(state=flex.NODE_IN_PROGRESS), "2Gi", (Step.NOTHING, "2Gi"), id="the node does"),
-        pytest.param(claim(state=flex.NODE_INFEASIBLE), "2Gi", (Step.NODE, "2Gi"), id="the node could not"),
-        pytest.param(claim("2Gi", "1Gi", flex.IN_PROGRESS, "2Gi"), "2Gi", (Step.ALL, "2Gi"), id="half done"),
+        pytest.param(claim("2Gi", "1Gi", plan.INFEASIBLE, "3Gi"), "1Gi", (Step.ALL, "2Gi"), id="less"),
+        pytest.param(claim("5Gi", "1Gi", plan.IN_PROGRESS, "3Gi"), "1Gi", (Step.ALL, "3Gi"), id="begun"),
+        pytest.param(claim("5Gi", "1Gi", plan.NODE_PENDING, "3Gi"), "3Gi", (Step.ALL, "3Gi"), id="more meanwhile"),
+        pytest.param(claim(state=plan.NODE_PENDING), "2Gi", (Step.NOTHING, "2Gi"), id="the node will"),
+        pytest.param(claim(state=plan.NODE_IN_PROGRESS), "2Gi", (Step.NOTHING, "2Gi"), id="the node does"),
+        pytest.param(claim(state=plan.NODE_INFEASIBLE), "2Gi", (Step.NODE, "2Gi"), id="the node could not"),
+        pytest.param(claim("2Gi", "1Gi", plan.IN_PROGRESS, "2Gi"), "2Gi", (Step.ALL, "2Gi"), id="half done"),
         pytest.param(claim(allocated="3Gi"), "3Gi", (Step.ALL, "3Gi"), id="begun, without a state"),
         pytest.param(claim(), "2Gi", (Step.ALL, "2Gi"), id="the volume is there"),
     ],
 )
 def test_what_there_is_to_do(wanting, size, expected):
-    assert flex.growth(wanting, volume(size)) == Growth(*expected)
+    assert plan.growth(wanting, volume(size)) == Growth(*expected)
 
 
 @pytest.mark.parametrize(
     ("has", "size", "expected"), [("2Gi", "2Gi", True), ("1Gi", "2Gi", False), ("2Gi", "3Gi", False)]
 )
 def test_when_the_node_is_done(has, size, expected):
-    assert flex.is_complete(claim(has=has), volume(size)) is expected
+    assert plan.is_complete(claim(has=has), volume(size)) is expected
 
 
 def test_a_claim_that_begins_to_grow():
     others = [{"type": "NodeResizeError", "status": "True"}, {"type": "Unused", "status": "True"}]
-    patch = flex.started(claim(conditions=others), "example.com/flex", "2Gi", NOW)
+    patch = plan.started(claim(conditions=others), "example.com/flex", "2Gi", NOW)
     assert (patch.subresource, patch.body["metadata"]) == (
         "status",
-        {"resourceVersion": "7", "uid": "u", "annotations": {flex.RESIZER: "example.com/flex"}},
+        {"resourceVersion": "7", "uid": "u", "annotations": {plan.RESIZER: "example.com/flex"}},
     )
     assert patch.body["status"] == {
         "allocatedResources": {"storage": "2Gi"},
@@ -75,18 +75,18 @@ def test_a_claim_that_begins_to_grow():
 
 
 def test_a_claim_that_waits_for_its_node_keeps_what_is_said_of_it():
-    patch = flex.waiting_for_node(claim(conditions=[{"type": "Resizing", "status": "True"}]), NOW)
+    patch = plan.waiting_for_node(claim(conditions=[{"type": "Resizing", "status": "True"}]), NOW)
     (condition,) = patch.body["status"]["conditions"]
     assert (condition["type"], condition["message"]) == (
         "FileSystemResizePending",
         "Waiting for user to (re-)start a pod to finish file system resize of volume on node.",
     )
-    again = flex.waiting_for_node(claim(conditions=[{"type": "FileSystemResizePending", "status": "True"}]), NOW)
+    again = plan.waiting_for_node(claim(conditions=[{"type": "FileSystemResizePending", "status": "True"}]), NOW)
     assert again.body["status"] == {"allocatedResourceStatuses": {"storage": "NodeResizePending"}}
 
 
 def test_a_claim_without_a_file_system_is_done():
-    patch = flex.finished(claim(conditions=[{"type": "Resizing", "status": "True"}]), "2Gi")
+    patch = plan.finished(claim(conditions=[{"type": "Resizing", "status": "True"}]), "2Gi")
     assert patch.body["status"] == {
         "capacity": {"storage": "2Gi"},
         "allocatedResourceStatuses": {"storage": None},
@@ -95,9 +95,9 @@ def test_a_claim_without_a_file_system_is_done():
 
 
 def test_what_volumes_say():
-    assert flex.resized(volume(), "2Gi").body == {"metadata": {"uid": "w"}, "spec": {"capacity": {"storage": "2Gi"}}}
-    assert flex.resized(volume("2048Mi"), "2Gi") is None
-    kept = {flex.PRE_RESIZE_CAPACITY: "1Gi"}
-    assert flex.remembered(claim(), volume()).body == {"metadata": {"uid": "w", "annotations": kept}}
-    assert flex.remembered(claim(), volume(annotations=kept)) is None
-    assert flex.forgotten(volume()).body["metadata"]["annotations"] == {flex.PRE_RESIZE_CAPACITY: None}
+    assert plan.resized(volume(), "2Gi").body == {"metadata": {"uid": "w"}, "spec": {"capacity": {"storage": "2Gi"}}}
+    assert plan.resized(volume("2048Mi"), "2Gi") is None
+    kept = {plan.PRE_RESIZE_CAPACITY: "1Gi"}
+    assert plan.remembered(claim(), volume()).body == {"metadata": {"uid": "w", "annotations": kept}}
+    assert plan.remembered(claim(), volume(annotations=kept)) is None
+    assert plan.forgotten(volume()).body["metadata"]["annotations"] == {plan.PRE_RESIZE_CAPACITY: None}

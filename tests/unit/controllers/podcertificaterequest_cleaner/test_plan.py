@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from kcm_cli.api.certificates import PodCertificateRequest
-from kcm_cli.controllers.podcertificaterequest_cleaner.plan import is_over
+from kcm_cli.controllers.podcertificaterequest_cleaner.controller import is_over
 
 NOW = datetime(2026, 1, 1, 0, 15, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import pytest
 from kcm_cli.api.core import Pod
 from kcm_cli.api.devices import ResourceClaim
 from kcm_cli.controllers.resourceclaim import plan
-from kcm_cli.controllers.resourceclaim.snapshot import Snapshot
+from kcm_cli.controllers.resourceclaim.plan import Snapshot
 from kcm_cli.runtime.store import Store
 
 META: dict[str, Any] = {"name": "p", "namespace": "ns", "uid": "u"}

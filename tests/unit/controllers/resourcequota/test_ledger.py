@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES
 from kcm_cli.api.devices import DEVICE_CLASSES, RESOURCE_CLAIMS
 from kcm_cli.controllers.resourcequota.ledger import Ledger, Lookups
-from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
+from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.meta import Object
 from kcm_cli.planning.quota.devices import BY_POD, CLAIM_KIND, DEVICES, IMPLICIT, DeviceClasses, by_pod, device_classes

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_QUOTAS, SERVICES, Pod, ResourceQuota
 from kcm_cli.api.resource import Resource
 from kcm_cli.controllers.resourcequota import plan
-from kcm_cli.controllers.resourcequota.snapshot import Features, GroupResource
+from kcm_cli.controllers.resourcequota.plan import Features, GroupResource
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.quantity import Quantity, parse
 from kcm_cli.planning.quota import pod_usage

@@ -4,7 +4,7 @@ import pytest
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.api.storage import PERSISTENT_VOLUMES
-from kcm_cli.controllers.volumeattributesclass_protection import plan
+from kcm_cli.controllers.volumeattributesclass_protection import controller
 from kcm_cli.machinery import codec
 
 
@@ -30,10 +30,10 @@ from kcm_cli.machinery import codec
     ids=["none", "empty", "asked for", "current", "no target", "all"],
 )
 def test_the_classes_of_a_claim(doc, expected):
-    assert plan.classes_of_claim(PERSISTENT_VOLUME_CLAIMS.decode(codec.encode(doc))) == expected
+    assert controller.classes_of_claim(PERSISTENT_VOLUME_CLAIMS.decode(codec.encode(doc))) == expected
 
 
 @pytest.mark.parametrize(("name", "expected"), [(None, set()), ("", set()), ("gold", {"gold"})])
 def test_the_class_of_a_volume(name, expected):
     doc = {"spec": {"volumeAttributesClassName": name}}
-    assert plan.classes_of_volume(PERSISTENT_VOLUMES.decode(codec.encode(doc))) == expected
+    assert controller.classes_of_volume(PERSISTENT_VOLUMES.decode(codec.encode(doc))) == expected
