@@ -76,7 +76,7 @@ async def put_status(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def patch(client: Door, action: Patch) -> Object:
+async def patch(client: Door, action: Patch, query: tuple[tuple[str, str], ...] = ()) -> Object:
     return await client.patch(
         action.resource,
         action.namespace,
@@ -84,7 +84,13 @@ async def patch(client: Door, action: Patch) -> Object:
         codec.encode(action.body),
         content_type=action.content_type,
         subresource=action.subresource,
+        query=query,
     )
+
+
+async def apply(client: Door, action: Patch, manager: str) -> Object:
+    """Server-side apply. The fields of the body are this manager's from then on, whoever had them before."""
+    return await patch(client, action, (("fieldManager", manager), ("force", "true")))
 
 
 async def delete(client: Door, action: Delete) -> None:

@@ -59,6 +59,11 @@ def is_ready(pod: Pod) -> bool:
     return False
 
 
+def became_ready(old: Pod, new: Pod) -> bool:
+    """Whether a pod is ready since its last change."""
+    return is_ready(new) and not is_ready(old)
+
+
 def ready_since(pod: Pod) -> str | None:
     """Since when a ready pod is ready (RFC 3339); None for one that is not, or does not say."""
     condition = ready_condition(pod)

@@ -22,6 +22,18 @@ def lacks(obj: Object, finalizer: str) -> bool:
     return not obj.deleting and finalizer not in obj.metadata.finalizers
 
 
+def needs_work(obj: Object, finalizer: str) -> bool:
+    """Whether the finalizer is to be added, or may have to be removed."""
+    return is_held(obj, finalizer) or lacks(obj, finalizer)
+
+
+def plan(resource: Resource[Any], obj: Object, finalizer: str, *, used: bool) -> Update | None:
+    """Remove the finalizer of an object that is being deleted and not used; add it to one that lacks it."""
+    if is_held(obj, finalizer) and not used:
+        return release(resource, obj, finalizer)
+    return protection(resource, obj, finalizer) if lacks(obj, finalizer) else None
+
+
 def protection(resource: Resource[Any], obj: Object, finalizer: str) -> Update:
     """Add the finalizer."""
     return Update(resource, obj, {_PATH: [*obj.metadata.finalizers, finalizer]})

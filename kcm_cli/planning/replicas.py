@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from kcm_cli.api.apps import ReplicaSetStatus
-from kcm_cli.api.core import Condition, Pod, ReplicationControllerStatus
+from kcm_cli.api.apps import ReplicaSet, ReplicaSetStatus
+from kcm_cli.api.core import Condition, Pod, ReplicationController, ReplicationControllerStatus
 from kcm_cli.api.resource import Resource
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.codec import Doc
@@ -43,6 +43,12 @@ class ReplicaOwner:
     template: Doc
     status: Status
 
+    @classmethod
+    def of(cls, resource: Resource[Any], obj: ReplicaSet | ReplicationController, selector: Selector) -> "ReplicaOwner":
+        spec = obj.spec
+        replicas = 1 if spec.replicas is None else spec.replicas
+        return cls(resource, obj, selector, replicas, spec.min_ready_seconds, spec.template or {}, obj.status)
+
     @property
     def ref(self) -> EventRef:
         return ref_to(self.resource, self.obj)
@@ -54,7 +60,7 @@ class ReplicaOwner:
         return labels if isinstance(labels, dict) else {}
 
 
-def manage(
+def plan(
     owner: ReplicaOwner, active: Sequence[Pod], related: Sequence[Pod], now: datetime, *, costs: bool = True
 ) -> Stage | None:
     """Create the missing pods, or delete the surplus, worst first; None if the number is right.
@@ -97,7 +103,7 @@ def _deletions(owner: ReplicaOwner, chosen: Sequence[Pod]) -> Stage:
     return Stage(deletes, Mode.PARALLEL, Expect(owner.obj.key, deletions=tuple(pod.key for pod in chosen)))
 
 
-def new_status(
+def status(
     owner: ReplicaOwner,
     active: Sequence[Pod],
     terminating: int | None,
@@ -149,12 +155,5 @@ def next_check_s(owner: ReplicaOwner, status: Status, active: Sequence[Pod], now
     """Seconds until a ready pod may become available; None if none will."""
     if owner.min_ready_s <= 0 or status.ready_replicas == status.available_replicas:
         return None
-    soonest: float | None = None
-    for pod in active:
-        since = pod_rules.ready_since(pod)
-        if since is None:
-            continue
-        left = (parse_time(since) - now).total_seconds() + owner.min_ready_s
-        if left > 0 and (soonest is None or left < soonest):
-            soonest = left
+    soonest = pod_rules.next_available_s(active, owner.min_ready_s, now)
     return soonest if soonest is not None else float(owner.min_ready_s)

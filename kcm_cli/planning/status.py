@@ -1,11 +1,14 @@
 """A new status as changes of a document: set what we know, remove what became empty, leave the rest alone."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
-from kcm_cli.machinery.meta import View
-from kcm_cli.planning.actions import ABSENT, Path, Value
+from kcm_cli.api.resource import Resource
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.machinery.meta import Object, View
+from kcm_cli.planning.actions import ABSENT, APPLY, Patch, Path, Value
 
 
 def status_changes(status: View, *, always: tuple[str, ...] = ()) -> Mapping[Path, Value]:
@@ -24,3 +27,12 @@ def status_changes(status: View, *, always: tuple[str, ...] = ()) -> Mapping[Pat
         else:
             changes[("status", name)] = ABSENT
     return changes
+
+
+def applied_status(resource: Resource[Any], obj: Object, status: Doc) -> Patch:
+    """Server-side apply of these fields of a status; the object's uid is the precondition."""
+    metadata: Doc = {"name": obj.name, "uid": obj.uid}
+    if obj.namespace:
+        metadata["namespace"] = obj.namespace
+    body: Doc = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "status": status}
+    return Patch(resource, obj.namespace, obj.name, body, APPLY, "status")

@@ -1,4 +1,4 @@
-"""One pass of deletion over everything in a namespace: pods first, the rest once they are gone.
+"""One pass of deletion over everything in a namespace: pods first, the rest once they are deleted.
 
 A file of its own beside the controller because it is all shell: it lists and deletes by discovery, kind by kind.
 """
@@ -32,7 +32,7 @@ class Content:
         self._pods_first = pods_first
 
     async def delete(self, namespace: Namespace) -> Remains:
-        """Delete what can be deleted and tell what remains. Errors are told, not raised."""
+        """Delete what can be deleted; returns what remains, with the errors."""
         remains = Remains()
         resources = await self._resources(remains)
         pods = [r for r in resources if r.gvr == PODS.gvr]

@@ -1,4 +1,4 @@
-"""namespace-controller: empties a namespace that is being deleted, then lets it go.
+"""namespace-controller: deletes the content of a namespace that is being deleted, then finalizes it.
 
 upstream: pkg/controller/namespace
 """
@@ -10,7 +10,7 @@ import msgspec
 from kcm_cli.api.core import NAMESPACES, Namespace
 from kcm_cli.controllers.namespace.config import NamespaceConfig
 from kcm_cli.controllers.namespace.content import Content
-from kcm_cli.controllers.namespace.plan import Remains, conditions, wait_s
+from kcm_cli.controllers.namespace.plan import Remains, plan, status
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import After, Controller, Periodic, Queue, Watch
@@ -59,16 +59,15 @@ class NamespaceController:
             return None
         remains = await self._content.delete(namespace)
         namespace = await self._update_conditions(namespace, remains)
-        if remains.content_errors or remains.discovery_error:
-            raise ContentRemains("; ".join([*remains.content_errors, remains.discovery_error]))
-        if remains.estimate_s:
-            return wait_s(remains.estimate_s)
+        again_s = plan(remains)
+        if again_s is not None:
+            return again_s
         await writes.retry_on_conflict(self._client, NAMESPACES, namespace, _finalized, subresource="finalize")
         return None
 
     async def _update_conditions(self, namespace: Namespace, remains: Remains) -> Namespace:
-        """Write the conditions; what cannot be told is no reason to keep an empty namespace."""
-        new = conditions(namespace.status.conditions, remains, self._clock.now())
+        """Write the conditions. A failure is logged: it is no reason to keep an empty namespace."""
+        new = status(namespace.status.conditions, remains, self._clock.now())
         if new == namespace.status.conditions:
             return namespace
         changes: dict[Path, Value] = {("status", "conditions"): msgspec.to_builtins(new)}
@@ -89,12 +88,6 @@ class NamespaceController:
         for namespace in self._namespaces.list():
             for key, delay_s in self.deleting(namespace):
                 self._queue.add_after(key, delay_s)
-
-
-class ContentRemains(Exception):
-    """Something could not be deleted; the namespace's conditions say what."""
-
-    reason = "ContentRemains"
 
 
 def _terminating(namespace: Namespace) -> dict[Path, Value]:

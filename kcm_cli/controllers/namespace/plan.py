@@ -16,7 +16,7 @@ from kcm_cli.planning.pods import is_terminal
 
 @dataclass(slots=True)
 class Remains:
-    """What is left, by resource (``plural.group``) and by finalizer; errors by what they stopped.
+    """The content of a namespace after one pass of deletion: by resource (``plural.group``) and by finalizer.
 
     estimate_s: how long the longest graceful termination may still take.
     """
@@ -47,6 +47,22 @@ _FINE = {
 }
 
 
+class ContentRemains(Exception):
+    """Something could not be deleted; the namespace's conditions say what."""
+
+    reason = "ContentRemains"
+
+
+def plan(remains: Remains) -> float | None:
+    """Seconds until the next pass; None if nothing remains, so that the namespace can be finalized.
+
+    Raises ContentRemains.
+    """
+    if remains.content_errors or remains.discovery_error:
+        raise ContentRemains("; ".join([*remains.content_errors, remains.discovery_error]))
+    return float(remains.estimate_s // 2 + 1) if remains.estimate_s else None
+
+
 def problems(remains: Remains) -> dict[str, tuple[str, str]]:
     """The conditions that are true, with reason and message.
 
@@ -72,7 +88,7 @@ def problems(remains: Remains) -> dict[str, tuple[str, str]]:
     return found
 
 
-def conditions(old: tuple[Condition, ...], remains: Remains, now: datetime) -> tuple[Condition, ...]:
+def status(old: tuple[Condition, ...], remains: Remains, now: datetime) -> tuple[Condition, ...]:
     """All five conditions, each kept as it was where it says the same; others are left alone."""
     bad = problems(remains)
     result = old
@@ -91,8 +107,3 @@ def grace_s(pods: Iterable[Pod], deleted_at: str, now: datetime) -> int:
         default=0,
     )
     return longest if (now - parse_time(deleted_at)).total_seconds() < longest else 0
-
-
-def wait_s(estimate_s: int) -> float:
-    """When to look again."""
-    return float(estimate_s // 2 + 1)

@@ -1,13 +1,13 @@
-"""persistentvolume-protection-controller: a volume that is bound to a claim is not gone before it is free.
+"""persistentvolume-protection-controller: keeps a volume that is being deleted while it is bound to a claim.
 
 upstream: pkg/controller/volume/pvprotection
 """
 
-from kcm_cli.api.storage import PERSISTENT_VOLUMES, PersistentVolume
+from kcm_cli.api.storage import PERSISTENT_VOLUMES
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only
-from kcm_cli.planning.protection import is_held, lacks, protection, release
+from kcm_cli.planning.protection import needs_work, plan
 
 FINALIZER = "kubernetes.io/pv-protection"
 
@@ -23,18 +23,16 @@ class VolumeProtectionController:
         volume = self._volumes.get(key)
         if volume is None:
             return
-        if is_held(volume, FINALIZER) and volume.status.phase != "Bound":
-            await writes.update(self._client, release(PERSISTENT_VOLUMES, volume, FINALIZER))
-        elif lacks(volume, FINALIZER):
-            await writes.update(self._client, protection(PERSISTENT_VOLUMES, volume, FINALIZER))
-
-
-def needs_work(volume: PersistentVolume) -> bool:
-    """Whether its finalizer is to be set, or may have to go."""
-    return is_held(volume, FINALIZER) or lacks(volume, FINALIZER)
+        update = plan(PERSISTENT_VOLUMES, volume, FINALIZER, used=volume.status.phase == "Bound")
+        if update is not None:
+            await writes.update(self._client, update)
 
 
 CONTROLLER = Controller(
     VolumeProtectionController,
-    Queue("pvprotection", Watch(PERSISTENT_VOLUMES, changed=only(needs_work)), sync=VolumeProtectionController.sync),
+    Queue(
+        "pvprotection",
+        Watch(PERSISTENT_VOLUMES, changed=only(lambda volume: needs_work(volume, FINALIZER))),
+        sync=VolumeProtectionController.sync,
+    ),
 )

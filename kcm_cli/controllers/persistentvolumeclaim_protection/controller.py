@@ -1,4 +1,4 @@
-"""persistentvolumeclaim-protection-controller: a claim that a pod uses is not gone before the pod is.
+"""persistentvolumeclaim-protection-controller: keeps a claim that is being deleted while a pod uses it.
 
 upstream: pkg/controller/volume/pvcprotection
 """
@@ -13,7 +13,7 @@ from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
 from kcm_cli.machinery.meta import number_of
 from kcm_cli.planning.pod_claims import CLAIM, claims_of
-from kcm_cli.planning.protection import is_held, lacks, protection, release
+from kcm_cli.planning.protection import is_held, needs_work
 from kcm_cli.rest.listing import Listed, list_all
 
 Uses = Callable[[Pod, PersistentVolumeClaim], bool]
@@ -38,22 +38,22 @@ class ClaimProtectionController:
             return
         if self._notes_use and not claim.deleting and await self._note_use(claim):
             return  # the watch brings the claim back
-        if is_held(claim, FINALIZER) and not await self._is_used(claim, plan.uses):
-            await writes.update(self._client, release(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER))
-        elif lacks(claim, FINALIZER):
-            await writes.update(self._client, protection(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER))
+        used = not is_held(claim, FINALIZER) or await self._is_used(claim, plan.uses)
+        update = plan.plan(claim, used=used)
+        if update is not None:
+            await writes.update(self._client, update)
         if not len(self._queue):
             self._listed = _NOTHING  # it is not kept longer than it is of use
 
     async def _note_use(self, claim: PersistentVolumeClaim) -> bool:
-        """Write into a claim whether pods refer to it; whether that was news."""
+        """Write into a claim's status whether pods refer to it; whether that was a change."""
         said = plan.says_unused(claim)
         if said is True and not self._cache_says(claim, plan.refers):
             return False
         unused = not await self._is_used(claim, plan.refers)
         if unused is said:
             return False
-        await writes.update(self._client, plan.noted(claim, self._clock.now(), unused=unused))
+        await writes.update(self._client, plan.status(claim, self._clock.now(), unused=unused))
         return True
 
     async def _is_used(self, claim: PersistentVolumeClaim, uses: Uses) -> bool:
@@ -83,7 +83,7 @@ class ClaimProtectionController:
     def needing_work(self, claim: PersistentVolumeClaim) -> Keys:
         """The claim, if there may be something to write."""
         unsaid = self._notes_use and plan.says_unused(claim) is None
-        return (claim.key,) if unsaid or is_held(claim, FINALIZER) or lacks(claim, FINALIZER) else ()
+        return (claim.key,) if unsaid or needs_work(claim, FINALIZER) else ()
 
     def freed_by(self, pod: Pod) -> Keys:
         """The claims of a pod that may use them no more."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, ContainerStatus, PersistentVolumeClaim, Pod
 from kcm_cli.machinery.codec import Doc, decode_doc
 from kcm_cli.machinery.times import format_time
+from kcm_cli.planning import protection
 from kcm_cli.planning.actions import Update
 from kcm_cli.planning.conditions import find
 from kcm_cli.planning.pod_claims import claim_name, made_for
@@ -16,6 +17,11 @@ from kcm_cli.planning.pods import is_terminal
 FINALIZER = "kubernetes.io/pvc-protection"
 UNUSED = "Unused"
 """The condition that says since when no pod refers to a claim (gate PersistentVolumeClaimUnusedSinceTime)."""
+
+
+def plan(claim: PersistentVolumeClaim, *, used: bool) -> Update | None:
+    """The change of the claim's finalizer. used: whether a pod uses it, or that has not been looked up."""
+    return protection.plan(PERSISTENT_VOLUME_CLAIMS, claim, FINALIZER, used=used)
 
 
 def uses(pod: Pod, claim: PersistentVolumeClaim) -> bool:
@@ -47,7 +53,7 @@ def says_unused(claim: PersistentVolumeClaim) -> bool | None:
     return None if found is None else found.status == "True"
 
 
-def noted(claim: PersistentVolumeClaim, now: datetime, *, unused: bool) -> Update:
+def status(claim: PersistentVolumeClaim, now: datetime, *, unused: bool) -> Update:
     """The condition of a claim that is used, or is used no more; the others stay as they are."""
     new: Doc = {"type": UNUSED, "status": str(unused), "lastTransitionTime": format_time(now)}
     if unused:

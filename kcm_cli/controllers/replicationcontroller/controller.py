@@ -5,24 +5,10 @@ upstream: pkg/controller/replication
 
 from kcm_cli.api.core import PODS, REPLICATION_CONTROLLERS, ReplicationController
 from kcm_cli.controllers.replicationcontroller.config import ReplicationControllerConfig
-from kcm_cli.controllers.shared.replicas import DeletionAges, Observers, ReplicaController
+from kcm_cli.controllers.shared.replicas import ReplicaController
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Owns, Queue, Watch, own_key
 from kcm_cli.machinery.labels import LabelSelector, Selector, from_label_selector
-from kcm_cli.planning.replicas import ReplicaOwner
-
-
-def owner_of(controller: ReplicationController) -> ReplicaOwner:
-    spec = controller.spec
-    return ReplicaOwner(
-        resource=REPLICATION_CONTROLLERS,
-        obj=controller,
-        selector=selector_of(controller),
-        replicas=1 if spec.replicas is None else spec.replicas,
-        min_ready_s=spec.min_ready_seconds,
-        template=spec.template or {},
-        status=controller.status,
-    )
 
 
 def selector_of(controller: ReplicationController) -> Selector:
@@ -33,8 +19,7 @@ def selector_of(controller: ReplicationController) -> Selector:
 
 def make(context: ControllerContext) -> ReplicaController[ReplicationController]:
     """The controller behind ReplicationControllers."""
-    observers = Observers(chosen=DeletionAges(context.metrics).chosen)
-    return ReplicaController(context, REPLICATION_CONTROLLERS, owner_of, reports_terminating=False, observers=observers)
+    return ReplicaController(context, REPLICATION_CONTROLLERS, selector_of)
 
 
 CONTROLLER = Controller(

@@ -67,7 +67,7 @@ class ResourceQuotaController:
             return None  # it was deleted, or its change has queued it again
         self._looked[key] = self._clock.monotonic()
         used = self._used(quota, measured - listing.keys(), counted - listing.keys())
-        status = plan.new_status(quota, used)
+        status = plan.status(quota, used)
         if status is not None:
             changes: dict[Path, Value] = {("status", "hard"): status.hard, ("status", "used"): status.used}
             try:

@@ -282,7 +282,7 @@ def is_urgent(quota: ResourceQuota, classes: DeviceClasses) -> bool:
     return bool(measured_kinds(missing, classes) or counted_kinds(missing))
 
 
-def new_status(quota: ResourceQuota, used: dict[str, Quantity]) -> ResourceQuotaStatus | None:
+def status(quota: ResourceQuota, used: dict[str, Quantity]) -> ResourceQuotaStatus | None:
     """The status to write; None if it says so already. Names that nobody measures keep what was known of them."""
     hard = quota.spec.hard or {}
     before = {name: value for name, value in (quota.status.used or {}).items() if name in hard}

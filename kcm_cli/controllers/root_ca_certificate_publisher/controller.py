@@ -6,13 +6,13 @@ upstream: pkg/controller/certificates/rootcacertpublisher/publisher.go
 """
 
 from kcm_cli.api.core import CONFIG_MAPS, NAMESPACES, ConfigMap, Namespace
-from kcm_cli.controllers.root_ca_certificate_publisher.metrics import SyncMetrics
-from kcm_cli.controllers.root_ca_certificate_publisher.plan import NAME, repairs, wanted
+from kcm_cli.controllers.root_ca_certificate_publisher.plan import NAME, plan
 from kcm_cli.controllers.shared.root_ca import root_ca_of
+from kcm_cli.controllers.shared.sync_metrics import CodedSyncMetrics
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
-from kcm_cli.planning.actions import Update
+from kcm_cli.planning.actions import Create, Update
 from kcm_cli.rest.errors import ApiError, NotFound
 from kcm_cli.runtime.informer import Scope
 
@@ -24,7 +24,7 @@ class RootCAPublisher:
         self._client = context.client
         self._clock = context.clock
         self._root_ca = root_ca_of(context).decode(errors="replace")
-        self._metrics = SyncMetrics(context.metrics)
+        self._metrics = CodedSyncMetrics(context.metrics, "root_ca_cert_publisher", "a namespace")
         self._config_maps = context.cache(CONFIG_MAPS).store
 
     async def sync(self, key: str) -> None:
@@ -39,23 +39,22 @@ class RootCAPublisher:
             self._metrics.observe(code, self._clock.monotonic() - started)
 
     async def _publish(self, namespace: str) -> None:
-        found = self._config_maps.get(f"{namespace}/{NAME}")
-        if found is not None:
-            changes = repairs(found, self._root_ca)
-            if changes:
-                await writes.update(self._client, Update(CONFIG_MAPS, found, changes))
+        action = plan(namespace, self._config_maps.get(f"{namespace}/{NAME}"), self._root_ca)
+        if isinstance(action, Update):
+            await writes.update(self._client, action)
+        if not isinstance(action, Create):
             return
         try:
-            await self._client.create(CONFIG_MAPS, namespace, wanted(namespace, self._root_ca))
+            await writes.create(self._client, action)
         except NotFound:
-            return  # the namespace is gone
+            return  # the namespace has been deleted
         except ApiError as error:
             if not error.namespace_terminating:
                 raise
 
 
 def is_active(namespace: Namespace) -> bool:
-    """Whether it is not on its way out."""
+    """Whether it is not being deleted."""
     return namespace.status.phase == "Active"
 
 

@@ -1,9 +1,8 @@
 """What the root CA's ConfigMap should hold, and what has to be written for that."""
 
-from collections.abc import Mapping
-
-from kcm_cli.api.core import ConfigMap
-from kcm_cli.planning.actions import Path, Value
+from kcm_cli.api.core import CONFIG_MAPS, ConfigMap
+from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import Create, Update
 
 NAME = "kube-root-ca.crt"
 KEY = "ca.crt"
@@ -15,19 +14,14 @@ TEXT = (
 )
 
 
-def wanted(namespace: str, root_ca: str) -> dict[str, object]:
-    """The ConfigMap as it is created."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": NAME, "namespace": namespace, "annotations": {DESCRIPTION: TEXT}},
-        "data": {KEY: root_ca},
-    }
-
-
-def repairs(found: ConfigMap, root_ca: str) -> Mapping[Path, Value]:
-    """Changes of a ConfigMap that is not as it should be; none if it is. Any description will do."""
-    data = {KEY: root_ca}
+def plan(namespace: str, found: ConfigMap | None, root_ca: str) -> Create | Update | None:
+    """Create the ConfigMap of a namespace, or put right the one that is there. Any description will do."""
+    data: Doc = {KEY: root_ca}
+    if found is None:
+        metadata: Doc = {"name": NAME, "namespace": namespace, "annotations": {DESCRIPTION: TEXT}}
+        body: Doc = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+        return Create(CONFIG_MAPS, namespace, body)
     if found.data == data and found.annotations.get(DESCRIPTION):
-        return {}
-    return {("data",): data, ("metadata", "annotations"): {**found.annotations, DESCRIPTION: TEXT}}
+        return None
+    annotations = {**found.annotations, DESCRIPTION: TEXT}
+    return Update(CONFIG_MAPS, found, {("data",): data, ("metadata", "annotations"): annotations})

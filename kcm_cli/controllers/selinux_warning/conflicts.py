@@ -4,63 +4,12 @@ upstream: pkg/controller/volume/selinuxwarning/cache, translator
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kcm_cli.component.metrics import Registry
-from kcm_cli.controllers.selinux_warning.plan import Use
+from kcm_cli.controllers.selinux_warning.plan import Conflict, Use, plan
 from kcm_cli.machinery.meta import split_key
-
-
-class ConflictMetrics:
-    """selinux_warning_controller_selinux_volume_conflict."""
-
-    def __init__(self, registry: Registry) -> None:
-        one, two = ("pod1_namespace", "pod1_name", "pod1_value"), ("pod2_namespace", "pod2_name", "pod2_value")
-        self._conflicts = registry.gauge(
-            "selinux_warning_controller_selinux_volume_conflict",
-            "Two pods that cannot use the same volume on one node: 1 for each conflict.",
-            labels=("property", *one, *two),
-        )
-
-    def changed(self, conflict: Conflict, active: bool) -> None:
-        """A conflict has come or gone."""
-        pod, other = split_key(conflict.pod), split_key(conflict.other)
-        labels = (conflict.what, *pod, conflict.value, *other, conflict.other_value)
-        if active:
-            self._conflicts.labels(*labels).set(1)
-        else:
-            self._conflicts.remove(*labels)
-
-
-LABEL, POLICY = "SELinuxLabel", "SELinuxChangePolicy"
-_ONLY_ONE = "If both pods land on the same node, only one of them may access the volume."
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """As the first of two pods (keys) is told; the other one has a conflict of its own."""
-
-    what: str
-    pod: str
-    value: str
-    other: str
-    other_value: str
-
-    @property
-    def reason(self) -> str:
-        """Of the Event."""
-        return f"{self.what}Conflict"
-
-    def message(self) -> str:
-        """Nobody is told the names of pods in other namespaces than their own."""
-        (namespace, _), (other_namespace, other) = split_key(self.pod), split_key(self.other)
-        uses = "that uses the same volume as this pod with"
-        if namespace != other_namespace:
-            different = f'{self.what}"{self.value}" conflicts with another pod {uses} a different {self.what}'
-            return f"{different}. {_ONLY_ONE}"
-        value = f'{self.what} "{self.value}" conflicts with pod {other} {uses}'
-        return f'{value} {self.what} "{self.other_value}". {_ONLY_ONE}'
 
 
 @dataclass(slots=True)
@@ -71,7 +20,7 @@ class _Volume:
 
 
 class SharedVolumes:
-    """Keys are pods. ``changed`` is told of each conflict that comes (True) or goes."""
+    """Keys are pods. ``changed`` is called for each conflict that arises (True) or ends (upstream: volumeCache)."""
 
     def __init__(self, changed: Callable[[Conflict, bool], None]) -> None:
         self._changed = changed
@@ -88,7 +37,7 @@ class SharedVolumes:
         self._settle(volume, key)
         volume.pods[key] = use
         found = [
-            conflict for other, theirs in sorted(volume.pods.items()) for conflict in _between(key, use, other, theirs)
+            conflict for other, theirs in sorted(volume.pods.items()) for conflict in plan(key, use, other, theirs)
         ]
         for conflict in found:
             self._begin(volume, conflict)
@@ -122,23 +71,22 @@ class SharedVolumes:
             self._changed(conflict, True)
 
 
-def _between(key: str, use: Use, other: str, theirs: Use) -> Iterator[Conflict]:
-    """What is between two pods, as told to both of them."""
-    if use.policy != theirs.policy:
-        yield Conflict(POLICY, key, use.policy, other, theirs.policy)
-        yield Conflict(POLICY, other, theirs.policy, key, use.policy)
-    if differ(use.label, theirs.label):
-        yield Conflict(LABEL, key, use.label, other, theirs.label)
-        yield Conflict(LABEL, other, theirs.label, key, use.label)
+class ConflictMetrics:
+    """selinux_warning_controller_selinux_volume_conflict."""
 
+    def __init__(self, registry: Registry) -> None:
+        one, two = ("pod1_namespace", "pod1_name", "pod1_value"), ("pod2_namespace", "pod2_name", "pod2_value")
+        self._conflicts = registry.gauge(
+            "selinux_warning_controller_selinux_volume_conflict",
+            "Two pods that cannot use the same volume on one node: 1 for each conflict.",
+            labels=("property", *one, *two),
+        )
 
-def differ(label: str, other: str) -> bool:
-    """Whether two labels cannot be the same: levels are compared as they are, the rest where both say something."""
-    *parts, level = _parts(label)
-    *other_parts, other_level = _parts(other)
-    return level != other_level or any(a and b and a != b for a, b in zip(parts, other_parts, strict=True))
-
-
-def _parts(label: str) -> list[str]:
-    parts = label.split(":", 3)
-    return parts + [""] * (4 - len(parts))
+    def changed(self, conflict: Conflict, active: bool) -> None:
+        """A conflict has arisen or ended."""
+        pod, other = split_key(conflict.pod), split_key(conflict.other)
+        labels = (conflict.what, *pod, conflict.value, *other, conflict.other_value)
+        if active:
+            self._conflicts.labels(*labels).set(1)
+        else:
+            self._conflicts.remove(*labels)

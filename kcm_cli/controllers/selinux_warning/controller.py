@@ -10,7 +10,7 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.selinux import MOUNTING_PODS, MountedVolume, MountingPod
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES, CsiDriver, PersistentVolume
 from kcm_cli.controllers.selinux_warning import plan
-from kcm_cli.controllers.selinux_warning.conflicts import Conflict, ConflictMetrics, SharedVolumes
+from kcm_cli.controllers.selinux_warning.conflicts import ConflictMetrics, SharedVolumes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, own_key
 from kcm_cli.planning.actions import Notice, ref_to
@@ -58,7 +58,7 @@ class SELinuxWarningController:
             raise problem
 
     def _look_at(self, pod: MountingPod, volume: MountedVolume, labels: set[str]) -> None:
-        found = plan.find(pod, volume, self._claims.store.get, self._volumes.store.get)
+        found = plan.read(pod, volume, self._claims.store.get, self._volumes.store.get)
         driver = self._drivers.store.get(found.driver) if found is not None else None
         supported = self._with_labels and plan.mounts_with_labels(found, driver)
         try:
@@ -71,7 +71,7 @@ class SELinuxWarningController:
             for conflict in self._shared.add(found.name, found.driver, pod.key, use):
                 self._emit(conflict)
 
-    def _emit(self, conflict: Conflict) -> None:
+    def _emit(self, conflict: plan.Conflict) -> None:
         pod = self._pods.store.get(conflict.pod)
         if pod is not None:
             self._recorder.emit(Notice(ref_to(MOUNTING_PODS, pod), "Normal", conflict.reason, conflict.message()))

@@ -1,6 +1,6 @@
-"""With which SELinux label, and by which policy, a pod's volumes are mounted.
+"""With which SELinux label, and by which policy, a pod's volumes are mounted, and which pods are in conflict.
 
-upstream: pkg/volume/util/selinux.go, pkg/controller/volume/selinuxwarning
+upstream: pkg/volume/util/selinux.go, pkg/controller/volume/selinuxwarning/{cache,translator}
 """
 
 from collections.abc import Callable, Iterator
@@ -9,12 +9,41 @@ from dataclasses import dataclass
 from kcm_cli.api.core import PersistentVolumeClaim
 from kcm_cli.api.selinux import MountedVolume, MountingPod, SELinuxOptions
 from kcm_cli.api.storage import CsiDriver, HostPathSource, NfsSource, PersistentVolume
+from kcm_cli.machinery.meta import split_key
 from kcm_cli.planning.pod_claims import claim_name
 from kcm_cli.planning.volumes.attachable import FC, ISCSI, bound_volume, of_inline, of_volume
 
 MOUNT_OPTION, RECURSIVE = "MountOption", "Recursive"
 _MOUNTED_WITH_LABELS = frozenset({ISCSI, FC})
 _NO_OPTIONS = ":::"
+LABEL, POLICY = "SELinuxLabel", "SELinuxChangePolicy"
+_ONLY_ONE = "If both pods land on the same node, only one of them may access the volume."
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """As reported to the first of two pods (keys); the other one has a conflict of its own."""
+
+    what: str
+    pod: str
+    value: str
+    other: str
+    other_value: str
+
+    @property
+    def reason(self) -> str:
+        """Of the Event."""
+        return f"{self.what}Conflict"
+
+    def message(self) -> str:
+        """Nobody is told the names of pods in other namespaces than their own."""
+        (namespace, _), (other_namespace, other) = split_key(self.pod), split_key(self.other)
+        uses = "that uses the same volume as this pod with"
+        if namespace != other_namespace:
+            different = f'{self.what}"{self.value}" conflicts with another pod {uses} a different {self.what}'
+            return f"{different}. {_ONLY_ONE}"
+        value = f'{self.what} "{self.value}" conflicts with pod {other} {uses}'
+        return f'{value} {self.what} "{self.other_value}". {_ONLY_ONE}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +75,28 @@ class Unbound(Exception):
     reason = "Unbound"
 
 
+def plan(key: str, use: Use, other: str, theirs: Use) -> Iterator[Conflict]:
+    """The conflicts between two pods about a volume, each once for either of them."""
+    if use.policy != theirs.policy:
+        yield Conflict(POLICY, key, use.policy, other, theirs.policy)
+        yield Conflict(POLICY, other, theirs.policy, key, use.policy)
+    if differ(use.label, theirs.label):
+        yield Conflict(LABEL, key, use.label, other, theirs.label)
+        yield Conflict(LABEL, other, theirs.label, key, use.label)
+
+
+def differ(label: str, other: str) -> bool:
+    """Whether two labels cannot be the same: levels are compared as they are, the rest where both say something."""
+    *parts, level = _parts(label)
+    *other_parts, other_level = _parts(other)
+    return level != other_level or any(a and b and a != b for a, b in zip(parts, other_parts, strict=True))
+
+
+def _parts(label: str) -> list[str]:
+    parts = label.split(":", 3)
+    return parts + [""] * (4 - len(parts))
+
+
 def labels_of(pod: MountingPod) -> dict[str, set[str]]:
     """The labels with which the containers of a pod mount each of its volumes."""
     spec = pod.spec
@@ -73,7 +124,7 @@ def use_of(pod: MountingPod, labels: set[str], mounts_with_labels: bool) -> Use:
     return Use(label, policy if label else RECURSIVE)
 
 
-def find(
+def read(
     pod: MountingPod,
     volume: MountedVolume,
     claim_of: Callable[[str], PersistentVolumeClaim | None],
@@ -83,14 +134,14 @@ def find(
     if not claim_name(pod, volume):
         attached = of_inline(pod, volume)
         if attached is None:
-            return _found(volume.host_path, volume.nfs)
+            return _local(volume.host_path, volume.nfs)
         return Found(attached.unique_name, attached.plugin, attached.driver)
     bound = bound_volume(pod, volume, claim_of, volume_of)
     if bound is None:
         raise Unbound(f"PVC {pod.namespace}/{claim_name(pod, volume)} is not bound")
     attached = of_volume(bound)
     if attached is None:
-        return _found(bound.spec.host_path, bound.spec.nfs)
+        return _local(bound.spec.host_path, bound.spec.nfs)
     return Found(attached.unique_name, attached.plugin, attached.driver)
 
 
@@ -108,12 +159,7 @@ def _label(options: SELinuxOptions) -> str:
     return "" if label == _NO_OPTIONS else label
 
 
-def _found(host_path: HostPathSource | None, nfs: NfsSource | None) -> Found | None:
-    return next(_local(host_path, nfs), None)
-
-
-def _local(host_path: HostPathSource | None, nfs: NfsSource | None) -> Iterator[Found]:
+def _local(host_path: HostPathSource | None, nfs: NfsSource | None) -> Found | None:
     if host_path is not None and host_path.path:
-        yield Found(f"kubernetes.io/host-path/{host_path.path}", "kubernetes.io/host-path")
-    if nfs is not None:
-        yield Found(f"kubernetes.io/nfs/{nfs.server}/{nfs.path}", "kubernetes.io/nfs")
+        return Found(f"kubernetes.io/host-path/{host_path.path}", "kubernetes.io/host-path")
+    return Found(f"kubernetes.io/nfs/{nfs.server}/{nfs.path}", "kubernetes.io/nfs") if nfs is not None else None

@@ -1,4 +1,4 @@
-"""service-cidr-controller: ranges of service addresses become ready, and do not go while addresses need them.
+"""service-cidr-controller: marks ranges of service addresses as ready, and keeps a deleted one while addresses need it.
 
 upstream: pkg/controller/servicecidrs/servicecidrs_controller.go
 """
@@ -14,9 +14,7 @@ from kcm_cli.controllers.service_cidr import plan
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch
-from kcm_cli.machinery.times import parse_time
-from kcm_cli.planning.actions import APPLY, Notice, Patch, ref_to
-from kcm_cli.planning.protection import is_held, lacks
+from kcm_cli.planning.actions import Notice, Patch, ref_to
 from kcm_cli.rest.errors import Conflict, NotFound
 from kcm_cli.rest.listing import list_readable
 from kcm_cli.rest.transport import RequestError
@@ -37,62 +35,43 @@ class ServiceCIDRController:
         self._ranges = context.cache(SERVICE_CIDRS)
         self._addresses = context.cache(IP_ADDRESSES)
         self._ending = asyncio.Lock()
-        """Two ranges that hold one another's addresses must not go at the same time."""
+        """Two ranges that hold each other's addresses must not be released at the same time."""
 
     async def sync(self, key: str) -> float | None:
         current = self._ranges.store.get(key)
         if current is None:
             return None
-        if current.deleting:
-            return await self._end(current)
-        if lacks(current, plan.FINALIZER):
-            await self._patch(plan.protection(current))
-        try:
-            await self._set(current, plan.READY)
-        except RequestError:
-            text = "The ServiceCIDR Status can not be set to Ready=True"
-            self._recorder.emit(Notice(ref_to(SERVICE_CIDRS, current), "Warning", "KubernetesServiceCIDRError", text))
-            raise
-        return None
+        found = self._plan(current, self._ranges.store.list())
+        if found.releases:
+            async with self._ending:
+                live = await list_readable(self._client, SERVICE_CIDRS)
+                await self._carry_out(current, self._plan(current, live.items))
+        else:
+            await self._carry_out(current, found)
+        return found.wait_s
 
-    async def _end(self, current: ServiceCIDR) -> float | None:
-        """Let a range go, or say why it may not; seconds to wait."""
-        if self._blocks(current, self._ranges.store.list()):
-            await self._set(current, plan.BLOCKED)
-            return None
-        deleted = parse_time(current.metadata.deletion_timestamp or "")
-        left_s = plan.GRACE_S - (self._clock.now() - deleted).total_seconds()
-        if left_s > 0:
-            return left_s
-        if is_held(current, plan.FINALIZER):
-            await self._release(current)
-        return None
-
-    async def _release(self, current: ServiceCIDR) -> None:
-        """The other ranges are asked of the server: one that the cache still has may have gone just now."""
-        async with self._ending:
-            live = await list_readable(self._client, SERVICE_CIDRS)
-            if self._blocks(current, live.items):
-                await self._set(current, plan.BLOCKED)
-            else:
-                await self._patch(plan.release(current))
-
-    def _blocks(self, current: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> bool:
-        """Whether addresses would be left without a range."""
-        orphan = plan.orphan(current, ranges, self._addresses.store)
-        if orphan is not None:
-            fields = {"ServiceCIDR": current.name, "IPAddress": str(orphan)}
+    def _plan(self, current: ServiceCIDR, ranges: Collection[ServiceCIDR]) -> plan.Plan:
+        found = plan.plan(current, ranges, self._addresses.store, self._clock.now())
+        if found.orphan is not None:
+            fields = {"ServiceCIDR": current.name, "IPAddress": str(found.orphan)}
             log.log(V2, "Deleting ServiceCIDR blocked by IP address", extra={"fields": fields})
-        return orphan is not None
+        return found
+
+    async def _carry_out(self, current: ServiceCIDR, found: plan.Plan) -> None:
+        if found.patch is not None:
+            await self._patch(found.patch)
+        if found.condition is not None and not plan.says(current, found.condition):
+            await self._set(current, found.condition)
 
     async def _set(self, current: ServiceCIDR, condition: Condition) -> None:
-        if plan.says(current, condition):
-            return
-        body = plan.applied(current, condition, self._clock.now())
-        query = (("fieldManager", MANAGER), ("force", "true"))
-        await self._client.patch(
-            SERVICE_CIDRS, "", current.name, body, content_type=APPLY, subresource="status", query=query
-        )
+        try:
+            await writes.apply(self._client, plan.status(current, condition, self._clock.now()), MANAGER)
+        except RequestError:
+            if condition is plan.READY:
+                text = "The ServiceCIDR Status can not be set to Ready=True"
+                ref = ref_to(SERVICE_CIDRS, current)
+                self._recorder.emit(Notice(ref, "Warning", "KubernetesServiceCIDRError", text))
+            raise
 
     async def _patch(self, patch: Patch) -> None:
         try:

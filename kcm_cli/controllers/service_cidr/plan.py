@@ -5,6 +5,7 @@ upstream: pkg/controller/servicecidrs/servicecidrs_controller.go, pkg/api/servic
 
 import ipaddress
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
@@ -12,9 +13,11 @@ from kcm_cli.api.core import Condition
 from kcm_cli.api.networking import SERVICE_CIDRS, IPAddress, ServiceCIDR
 from kcm_cli.machinery.addresses import Address, Network, parse_cidr
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.machinery.times import format_time
+from kcm_cli.machinery.times import format_time, parse_time
 from kcm_cli.planning.actions import Patch
 from kcm_cli.planning.conditions import find
+from kcm_cli.planning.protection import is_held, lacks
+from kcm_cli.planning.status import applied_status
 
 FINALIZER = "networking.k8s.io/service-cidr-finalizer"
 GRACE_S = 10.0
@@ -27,6 +30,34 @@ BLOCKED = Condition(
     message=("There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"),
 )
 _MANAGED_BY, _ALLOCATOR = "ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is written, in this order, and after how many seconds to look again.
+
+    orphan: the address that keeps the range. releases: the patch lets the range go, so the other ranges have to be
+    read from the server first: one that the cache still has may have been deleted just now.
+    """
+
+    patch: Patch | None = None
+    condition: Condition | None = None
+    orphan: Address | None = None
+    wait_s: float | None = None
+    releases: bool = False
+
+
+def plan(current: ServiceCIDR, ranges: Collection[ServiceCIDR], objects: Iterable[IPAddress], now: datetime) -> Plan:
+    """A range is protected and ready until it is deleted; then it stays while addresses need it."""
+    if not current.deleting:
+        return Plan(protection(current) if lacks(current, FINALIZER) else None, READY)
+    blocking = orphan(current, ranges, objects)
+    if blocking is not None:
+        return Plan(condition=BLOCKED, orphan=blocking)
+    left_s = GRACE_S - (now - parse_time(current.metadata.deletion_timestamp or "")).total_seconds()
+    if left_s > 0:
+        return Plan(wait_s=left_s)
+    return Plan(release(current), releases=True) if is_held(current, FINALIZER) else Plan()
 
 
 def overlapping(changed: ServiceCIDR, ranges: Iterable[ServiceCIDR]) -> list[str]:
@@ -78,15 +109,11 @@ def says(current: ServiceCIDR, condition: Condition) -> bool:
     )
 
 
-def applied(current: ServiceCIDR, condition: Condition, now: datetime) -> Doc:
-    """The status to apply; the precondition is the uid."""
+def status(current: ServiceCIDR, condition: Condition, now: datetime) -> Patch:
+    """The status with this condition."""
     item: Doc = {"type": condition.type, "status": condition.status, "lastTransitionTime": format_time(now)}
-    return {
-        "apiVersion": SERVICE_CIDRS.api_version,
-        "kind": SERVICE_CIDRS.kind,
-        "metadata": {"name": current.name, "uid": current.uid},
-        "status": {"conditions": [{**item, "reason": condition.reason, "message": condition.message}]},
-    }
+    conditions: list[Doc] = [{**item, "reason": condition.reason, "message": condition.message}]
+    return applied_status(SERVICE_CIDRS, current, {"conditions": conditions})
 
 
 def protection(current: ServiceCIDR) -> Patch:

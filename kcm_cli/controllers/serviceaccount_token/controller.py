@@ -1,4 +1,4 @@
-"""serviceaccount-token-controller: fills in token Secrets, and removes those whose account is gone.
+"""serviceaccount-token-controller: fills in token Secrets, and deletes those whose account is deleted.
 
 Starts before all others, with the manager's own credentials: with --use-service-account-credentials the others wait
 for what it makes. Only Secrets of the token type are watched.
@@ -41,7 +41,7 @@ class TokenController:
         self._secrets = context.cache(SECRETS)
 
     async def sync_account(self, key: str) -> None:
-        """The tokens of an account that is gone go too."""
+        """The tokens of an account that was deleted are deleted."""
         namespace, name, uid = codec.decode(key.encode(), tuple[str, str, str])
         if self._known(namespace, name, uid) is not None:
             return
@@ -57,7 +57,7 @@ class TokenController:
             raise failed
 
     async def sync_secret(self, key: str) -> None:
-        """A token Secret is filled in, or deleted with its account; one that is gone is not referred to."""
+        """A token Secret is filled in, or deleted with its account; references to one that was deleted are removed."""
         namespace, name, uid, account_name, account_uid = codec.decode(key.encode(), tuple[str, str, str, str, str])
         if not account_name:
             return
@@ -91,10 +91,10 @@ class TokenController:
         try:
             await self._client.delete(SECRETS, secret.namespace, secret.name, uid=secret.uid)
         except (NotFound, Conflict):
-            return  # gone, or another one by now
+            return  # deleted, or another one of its name
 
     async def _fill(self, account: ServiceAccount, cached: Secret) -> None:
-        if plan.missing(cached, self._root_ca).nothing:
+        if plan.plan(cached, self._root_ca).nothing:
             return
         try:
             live = await self._client.get(SECRETS, cached.namespace, cached.name)
@@ -104,10 +104,10 @@ class TokenController:
             if changes:
                 await writes.update(self._client, Update(SECRETS, live, changes))
         except (NotFound, Conflict):
-            return  # gone, or changed: the watch will tell
+            return  # deleted or changed: the watch will bring the key back
 
     def _changes(self, account: ServiceAccount, secret: Secret) -> dict[FieldPath, Value]:
-        need = plan.missing(secret, self._root_ca)
+        need = plan.plan(secret, self._root_ca)
         if need.nothing:
             return {}
         changes: dict[FieldPath, Value] = {}

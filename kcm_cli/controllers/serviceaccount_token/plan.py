@@ -27,7 +27,8 @@ class Missing:
         return not (self.ca or self.namespace or self.token)
 
 
-def missing(secret: Secret, root_ca: bytes) -> Missing:
+def plan(secret: Secret, root_ca: bytes) -> Missing:
+    """What is to be filled in."""
     data = secret.data or {}
     return Missing(
         ca=bool(root_ca) and data.get(CA) != encoded(root_ca),

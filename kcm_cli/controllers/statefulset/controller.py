@@ -184,8 +184,7 @@ class StatefulSetController:
     def pod_updated(self, set_: StatefulSet, old: Pod, new: Pod) -> Keys:
         """The StatefulSet of a pod that has become ready, when the pod becomes available."""
         min_ready_s = set_.spec.min_ready_seconds
-        became_ready = min_ready_s > 0 and pod_rules.is_ready(new) and not pod_rules.is_ready(old)
-        return (After(set_.key, min_ready_s),) if became_ready else ()
+        return (After(set_.key, min_ready_s),) if min_ready_s > 0 and pod_rules.became_ready(old, new) else ()
 
 
 def _selector(set_: StatefulSet) -> Selector:

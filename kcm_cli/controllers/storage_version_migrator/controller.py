@@ -80,7 +80,7 @@ class Migrator:
                 raise
             await self._write(self._unhandled(migration, str(error)))
             return
-        await self._write(plan.entered(migration, State.SUCCEEDED, "", self._clock.now()))
+        await self._write(plan.status(migration, State.SUCCEEDED, "", self._clock.now()))
 
     async def _migrate(self, migration: StorageVersionMigration, served: ServedResource) -> None:
         resource = served.partial()
@@ -123,7 +123,7 @@ class Migrator:
         return self._failed(migration, f"migration encountered unhandled error: {text}")
 
     def _failed(self, migration: StorageVersionMigration, text: str) -> Update | None:
-        return plan.entered(migration, State.FAILED, text, self._clock.now())
+        return plan.status(migration, State.FAILED, text, self._clock.now())
 
     async def _write(self, update: Update | None) -> None:
         if update is not None:

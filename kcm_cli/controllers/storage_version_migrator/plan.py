@@ -3,7 +3,8 @@
 upstream: pkg/controller/storageversionmigrator/{migrationrunner,storageversionmigrator,util}.go
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -13,7 +14,7 @@ from kcm_cli.api.storagemigration import STORAGE_VERSION_MIGRATIONS, GroupResour
 from kcm_cli.machinery.codec import Doc
 from kcm_cli.machinery.meta import PartialObject, number_of
 from kcm_cli.machinery.times import format_time, parse_time
-from kcm_cli.planning.actions import Update
+from kcm_cli.planning.actions import APPLY, Patch, Update
 from kcm_cli.planning.conditions import find
 
 PATIENCE_S = 60.0
@@ -54,20 +55,21 @@ def key_of(resource: GroupResource) -> str:
     return f"{resource.resource}.{resource.group}"
 
 
-def ended(migrations: Iterable[StorageVersionMigration]) -> list[StorageVersionMigration]:
-    """Those that are over and still marked as running."""
-    return [one for one in migrations if is_in(one, State.RUNNING) and is_over(one)]
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """ended: those that are over and still marked as running. begin: the one that runs next, if any."""
+
+    ended: tuple[StorageVersionMigration, ...]
+    begin: StorageVersionMigration | None
 
 
-def next_one(migrations: Iterable[StorageVersionMigration]) -> StorageVersionMigration | None:
-    """Of all migrations of a resource the one to begin: the oldest, if none runs."""
-    waiting = []
-    for one in migrations:
-        if runs(one):
-            return None
-        if not is_in(one, State.RUNNING) and not is_over(one):
-            waiting.append(one)
-    return min(waiting, key=lambda one: (one.metadata.creation_timestamp or "", one.name), default=None)
+def plan(migrations: Sequence[StorageVersionMigration]) -> Plan:
+    """For all migrations of a resource: one runs at a time, the oldest first."""
+    ended = tuple(one for one in migrations if is_in(one, State.RUNNING) and is_over(one))
+    if any(runs(one) for one in migrations):
+        return Plan(ended, None)
+    waiting = [one for one in migrations if not is_in(one, State.RUNNING) and not is_over(one)]
+    return Plan(ended, min(waiting, key=lambda one: (one.metadata.creation_timestamp or "", one.name), default=None))
 
 
 def is_young(migration: StorageVersionMigration, now: datetime) -> bool:
@@ -75,8 +77,8 @@ def is_young(migration: StorageVersionMigration, now: datetime) -> bool:
     return created is not None and (now - parse_time(created)).total_seconds() < PATIENCE_S
 
 
-def entered(migration: StorageVersionMigration, state: State, message: str, now: datetime) -> Update | None:
-    """Say that a migration is in a state; None where that has been said, one way or the other."""
+def status(migration: StorageVersionMigration, state: State, message: str, now: datetime) -> Update | None:
+    """The status of a migration that has entered a state; None where it says so already, as True or as False."""
     conditions = migration.status.conditions
     if any(one.get("type") == state and one.get("status") in ("True", "False") for one in conditions):
         return None
@@ -91,7 +93,7 @@ def entered(migration: StorageVersionMigration, state: State, message: str, now:
 
 
 def completed(migration: StorageVersionMigration, now: datetime) -> Update:
-    """Say that a migration runs no more."""
+    """The status of a migration that no longer runs."""
     changed: Doc = {
         "status": "False",
         "lastTransitionTime": format_time(now),
@@ -132,12 +134,12 @@ def shown(gvr: GVR) -> str:
     return f"{gvr.group}/{gvr.version}, Resource={gvr.plural}"
 
 
-def begun(crd: CustomResourceDefinition, migration: StorageVersionMigration, now: datetime) -> Doc:
+def begun(crd: CustomResourceDefinition, migration: StorageVersionMigration, now: datetime) -> Patch:
     """What to apply to the status of a definition whose objects are being migrated."""
     return _marked(crd, "True", "MigrationRunning", f"Migration {migration.name} is running", now, {})
 
 
-def finished(crd: CustomResourceDefinition, *, success: bool, now: datetime) -> Doc:
+def finished(crd: CustomResourceDefinition, *, success: bool, now: datetime) -> Patch:
     """What to apply when they are: with nothing stored in former versions, if the definition is as it was.
 
     After a failure former versions stay: objects may be stored in them. Upstream (finishCRDMigration) drops them.
@@ -154,7 +156,7 @@ def finished(crd: CustomResourceDefinition, *, success: bool, now: datetime) -> 
     return _marked(crd, "False", "MigrationSucceeded", text, now, {"storedVersions": stored})
 
 
-def _marked(crd: CustomResourceDefinition, status: str, reason: str, message: str, now: datetime, more: Doc) -> Doc:
+def _marked(crd: CustomResourceDefinition, status: str, reason: str, message: str, now: datetime, more: Doc) -> Patch:
     condition: Doc = {
         "type": MIGRATING,
         "status": status,
@@ -163,9 +165,10 @@ def _marked(crd: CustomResourceDefinition, status: str, reason: str, message: st
         "message": message,
         "observedGeneration": crd.metadata.generation,
     }
-    return {
+    body: Doc = {
         "apiVersion": CUSTOM_RESOURCE_DEFINITIONS.api_version,
         "kind": CUSTOM_RESOURCE_DEFINITIONS.kind,
         "metadata": {"name": crd.name, "resourceVersion": crd.metadata.resource_version},
         "status": {"conditions": [condition], **more},
     }
+    return Patch(CUSTOM_RESOURCE_DEFINITIONS, "", crd.name, body, APPLY, "status")

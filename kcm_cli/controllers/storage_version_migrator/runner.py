@@ -1,4 +1,4 @@
-"""Lets one migration of a resource run at a time, and tells the definition of a custom kind of it.
+"""Lets one migration of a resource run at a time, and notes it in the definition of a custom kind.
 
 A part of its own: its keys are resources, not migrations.
 
@@ -14,8 +14,7 @@ from kcm_cli.controllers.storage_version_migrator.plan import State
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Keys
-from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.actions import APPLY
+from kcm_cli.planning.actions import Patch
 from kcm_cli.rest.errors import Conflict, NotFound
 
 MANAGER = "migration-runner-controller"
@@ -33,15 +32,15 @@ class MigrationRunner:
 
     async def sync(self, key: str) -> None:
         migrations = self._migrations.by_index(RESOURCE, key)
-        for ended in plan.ended(migrations):
+        found = plan.plan(migrations)
+        for ended in found.ended:
             await self._end(key, ended)
-        waiting = plan.next_one(migrations)
-        if waiting is not None:
-            await self._begin(key, waiting)
+        if found.begin is not None:
+            await self._begin(key, found.begin)
 
     async def _begin(self, key: str, migration: StorageVersionMigration) -> None:
         await self._mark(key, lambda crd: plan.begun(crd, migration, self._clock.now()))
-        update = plan.entered(migration, State.RUNNING, "The migration is running", self._clock.now())
+        update = plan.status(migration, State.RUNNING, "The migration is running", self._clock.now())
         if update is not None:
             await writes.update(self._client, update)
 
@@ -50,23 +49,14 @@ class MigrationRunner:
         await self._mark(key, lambda crd: plan.finished(crd, success=success, now=self._clock.now()))
         await writes.update(self._client, plan.completed(migration, self._clock.now()))
 
-    async def _mark(self, key: str, status: Callable[[CustomResourceDefinition], Doc]) -> None:
+    async def _mark(self, key: str, status: Callable[[CustomResourceDefinition], Patch]) -> None:
         """Apply a status to the definition of a custom kind, as it is now; others have none."""
         if key.endswith("."):
             return  # of the core group
-        query = (("fieldManager", MANAGER), ("force", "true"))
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 crd = await self._client.get(CUSTOM_RESOURCE_DEFINITIONS, "", key)
-                await self._client.patch(
-                    CUSTOM_RESOURCE_DEFINITIONS,
-                    "",
-                    key,
-                    status(crd),
-                    content_type=APPLY,
-                    subresource="status",
-                    query=query,
-                )
+                await writes.apply(self._client, status(crd), MANAGER)
                 return
             except NotFound:
                 return

@@ -1,4 +1,4 @@
-"""storageversion-garbage-collector-controller: entries of API servers that are gone leave the StorageVersions.
+"""storageversion-garbage-collector-controller: removes the entries of stopped API servers from StorageVersions.
 
 Nothing is taken out because a cache is old: leases and StorageVersions are read afresh.
 
@@ -29,8 +29,10 @@ class StorageVersionCollector:
         self._leases = context.cache(LEASES)
 
     async def sync_lease(self, key: str) -> None:
-        """A server is gone: its entries go everywhere but from what cannot be decoded. Raises the first error, after
-        all have been tried."""
+        """A server has stopped: its entries are removed, except from what cannot be decoded.
+
+        Raises the first error, after all have been tried.
+        """
         if await self._lease(key) is not None:
             return
         errors: list[Exception] = []
@@ -52,7 +54,7 @@ class StorageVersionCollector:
         await self._clean(versions, gone)
 
     async def _clean(self, versions: StorageVersion, gone: set[str]) -> None:
-        action = plan.without(versions, gone, self._clock.now())
+        action = plan.plan(versions, gone, self._clock.now())
         try:
             if isinstance(action, Delete):
                 await writes.delete(self._client, action)

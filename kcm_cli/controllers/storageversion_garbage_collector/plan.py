@@ -30,8 +30,8 @@ def servers(versions: StorageVersion) -> list[str]:
     return [str(entry.get("apiServerID", "")) for entry in versions.status.storage_versions]
 
 
-def without(versions: StorageVersion, gone: Collection[str], now: datetime) -> Update | Delete | None:
-    """Take the entries of these servers out; one without entries goes. None: there are no such entries."""
+def plan(versions: StorageVersion, gone: Collection[str], now: datetime) -> Update | Delete | None:
+    """Remove the entries of these servers; a StorageVersion without entries is deleted. None: it has none of them."""
     entries = versions.status.storage_versions
     kept = [entry for entry in entries if str(entry.get("apiServerID", "")) not in gone]
     if len(kept) == len(entries):
@@ -39,10 +39,11 @@ def without(versions: StorageVersion, gone: Collection[str], now: datetime) -> U
     if not kept:
         meta = versions.metadata
         return Delete(STORAGE_VERSIONS, "", meta.name, uid=meta.uid, resource_version=meta.resource_version)
-    return Update(STORAGE_VERSIONS, versions, _status(versions, kept, now), subresource="status")
+    return Update(STORAGE_VERSIONS, versions, status(versions, kept, now), subresource="status")
 
 
-def _status(versions: StorageVersion, kept: Sequence[Doc], now: datetime) -> dict[Path, Value]:
+def status(versions: StorageVersion, kept: Sequence[Doc], now: datetime) -> dict[Path, Value]:
+    """The changes of the status that leave these entries."""
     encodings = {str(entry.get("encodingVersion", "")) for entry in kept}
     common = encodings.pop() if len(encodings) == 1 else None
     return {

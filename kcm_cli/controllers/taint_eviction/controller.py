@@ -99,7 +99,7 @@ class TaintEvictionController:
         node = self._nodes.store.get(pod.spec.node_name) if pod.spec.node_name else None
         if node is None:
             return scheduled
-        found = plan.leave(plan.executing(node), pod.spec.tolerations, comparisons=self._comparisons)
+        found = plan.plan(plan.executing(node), pod.spec.tolerations, comparisons=self._comparisons)
         now = self._clock.monotonic()
         if found is None or (scheduled is not None and (found.tolerated or scheduled.due <= now)):
             return scheduled if found is not None else None

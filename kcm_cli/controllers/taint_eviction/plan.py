@@ -23,7 +23,7 @@ class Leave:
     tolerated: bool
 
 
-def leave(taints: Iterable[Taint], tolerations: Sequence[Toleration], *, comparisons: bool) -> Leave | None:
+def plan(taints: Iterable[Taint], tolerations: Sequence[Toleration], *, comparisons: bool) -> Leave | None:
     """Whether a pod has to go, and when; None if it may stay for ever.
 
     comparisons: gate TaintTolerationComparisonOperators.

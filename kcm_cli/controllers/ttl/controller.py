@@ -21,14 +21,14 @@ class TTLController:
 
     async def sync(self, key: str) -> None:
         node = self._nodes.get(key)
-        wanted = plan.seconds(self._step)
-        if node is None or not plan.differs(node.annotations.get(plan.ANNOTATION), wanted):
+        if node is None:
             return
-        body = {"metadata": {"annotations": {plan.ANNOTATION: str(wanted)}}}
-        await self._client.patch(NODES, "", key, dict(body))
+        seconds = plan.plan(node.annotations.get(plan.ANNOTATION), self._step)
+        if seconds is not None:
+            await self._client.patch(NODES, "", key, {"metadata": {"annotations": {plan.ANNOTATION: str(seconds)}}})
 
     def changed(self, node: Node) -> Keys:
-        """The node itself; how many there are decides for all that are looked at from now on."""
+        """The node itself. Their number decides for all nodes that are synced from now on."""
         self._count()
         return (node.name,)
 

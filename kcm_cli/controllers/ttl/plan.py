@@ -27,10 +27,8 @@ def next_step(step: int, nodes: int) -> int:
     return step
 
 
-def seconds(step: int) -> int:
-    return _STEPS[step][2]
-
-
-def differs(annotation: str | None, wanted: int) -> bool:
-    """Whether a node's annotation says something else; what is no number counts as absent."""
-    return annotation is None or _NUMBER.fullmatch(annotation) is None or int(annotation) != wanted
+def plan(annotation: str | None, step: int) -> int | None:
+    """The seconds to note on a node; None if its annotation says so. What is no number counts as absent."""
+    wanted = _STEPS[step][2]
+    unread = annotation is None or _NUMBER.fullmatch(annotation) is None
+    return wanted if unread or int(annotation or "") != wanted else None

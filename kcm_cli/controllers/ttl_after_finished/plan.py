@@ -21,11 +21,14 @@ def expires(job: Job) -> bool:
     return not job.deleting and job.spec.ttl_seconds_after_finished is not None and finished_condition(job) is not None
 
 
-def expiry(job: Job) -> datetime | None:
-    """When the Job's time is over; None for one that does not expire. Raises FinishTimeUnknown."""
+def plan(job: Job, now: datetime) -> float | None:
+    """Seconds until the Job is to be deleted, negative if that is overdue; None for one that does not expire.
+
+    Raises FinishTimeUnknown.
+    """
     condition, ttl_s = finished_condition(job), job.spec.ttl_seconds_after_finished
     if job.deleting or condition is None or ttl_s is None:
         return None
     if not condition.last_transition_time:
         raise FinishTimeUnknown(f"unable to find the time when the Job {job.key} finished")
-    return shifted(parse_time(condition.last_transition_time), ttl_s)
+    return (shifted(parse_time(condition.last_transition_time), ttl_s) - now).total_seconds()

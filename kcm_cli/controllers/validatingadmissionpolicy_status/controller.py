@@ -1,4 +1,4 @@
-"""validatingadmissionpolicy-status-controller: tells in a policy's status which expressions cannot work.
+"""validatingadmissionpolicy-status-controller: type checks the expressions of policies, and writes warnings to status.
 
 They are checked against the schemas that the server publishes; what has none is not checked.
 
@@ -12,10 +12,10 @@ from kcm_cli.api.admissionregistration import VALIDATING_ADMISSION_POLICIES, Val
 from kcm_cli.controllers.validatingadmissionpolicy_status import kinds
 from kcm_cli.controllers.validatingadmissionpolicy_status.config import ValidatingAdmissionPolicyStatusConfig
 from kcm_cli.controllers.validatingadmissionpolicy_status.kinds import Kind
+from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Queue, Watch, only
 from kcm_cli.engine.door import Door
-from kcm_cli.planning.actions import APPLY
 from kcm_cli.rest.errors import NotFound
 from kcm_cli.rest.mapper import Mapper
 from kcm_cli.rest.openapi import Schemas, schemas
@@ -47,21 +47,12 @@ class PolicyStatusController:
         declared = {kind: found for kind in wanted if (found := await types.declare(kind, "0")) is not None}
         own_params = await types.declare(params, "1") if params is not None else None
         warnings: list[plan.ExpressionWarning] = []
-        for warning in plan.warnings(policy, declared, params=params is not None, declared_params=own_params):
+        for warning in plan.plan(policy, declared, params=params is not None, declared_params=own_params):
             if warning is not None:
                 warnings.append(warning)
             await asyncio.sleep(0)
-        query = (("fieldManager", NAME), ("force", "true"))
         try:
-            await self._client.patch(
-                VALIDATING_ADMISSION_POLICIES,
-                "",
-                policy.name,
-                plan.applied(policy, warnings),
-                content_type=APPLY,
-                subresource="status",
-                query=query,
-            )
+            await writes.apply(self._client, plan.status(policy, warnings), NAME)
         except NotFound:
             return
 

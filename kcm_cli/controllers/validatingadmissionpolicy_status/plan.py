@@ -14,6 +14,8 @@ from kcm_cli.machinery.cel.check import Fields
 from kcm_cli.machinery.cel.declarations import Declarations
 from kcm_cli.machinery.cel.types import DYN
 from kcm_cli.machinery.codec import Doc
+from kcm_cli.planning.actions import Patch
+from kcm_cli.planning.status import applied_status
 
 _FAILED = "compilation failed: "
 
@@ -34,7 +36,7 @@ class ExpressionWarning:
     text: str
 
 
-def warnings(
+def plan(
     policy: ValidatingAdmissionPolicy, kinds: Mapping[Kind, Declared], *, params: bool, declared_params: Declared | None
 ) -> Iterator[ExpressionWarning | None]:
     """Of all validations, in their order. params: whether the policy has any; without a type they may be anything.
@@ -52,25 +54,19 @@ def warnings(
     for place, text in _expressions(policy):
         found = ""
         for kind, types in known:
-            told = problem(text, types, ())
-            found += ("\n" if found else "") + f"{kind}: {told.removeprefix(_FAILED)}\n" if told else ""
+            wrong = problem(text, types, ())
+            found += ("\n" if found else "") + f"{kind}: {wrong.removeprefix(_FAILED)}\n" if wrong else ""
             yield None
         if found:
             yield ExpressionWarning(place, found)
 
 
-def applied(policy: ValidatingAdmissionPolicy, found: Sequence[ExpressionWarning]) -> Doc:
-    """The status to apply; the precondition is the uid."""
-    told: list[object] = [{"fieldRef": one.field_ref, "warning": one.text} for one in found]
-    return {
-        "apiVersion": VALIDATING_ADMISSION_POLICIES.api_version,
-        "kind": VALIDATING_ADMISSION_POLICIES.kind,
-        "metadata": {"name": policy.name, "uid": policy.uid},
-        "status": {
-            "observedGeneration": policy.metadata.generation,
-            "typeChecking": {"expressionWarnings": told} if told else {},
-        },
-    }
+def status(policy: ValidatingAdmissionPolicy, found: Sequence[ExpressionWarning]) -> Patch:
+    """The status with these warnings."""
+    warnings: list[object] = [{"fieldRef": one.field_ref, "warning": one.text} for one in found]
+    checked: Doc = {"expressionWarnings": warnings} if warnings else {}
+    new: Doc = {"observedGeneration": policy.metadata.generation, "typeChecking": checked}
+    return applied_status(VALIDATING_ADMISSION_POLICIES, policy, new)
 
 
 def _expressions(policy: ValidatingAdmissionPolicy) -> Iterator[tuple[str, str]]:

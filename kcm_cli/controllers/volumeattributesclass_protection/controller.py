@@ -1,4 +1,4 @@
-"""volumeattributesclass-protection-controller: a class that a claim or a volume uses is not gone before they are.
+"""volumeattributesclass-protection-controller: keeps a class that is being deleted while claims or volumes use it.
 
 Only caches are asked: a class that is deleted in the moment in which a claim begins to use it may go too early.
 
@@ -10,14 +10,18 @@ from typing import TypeVar
 
 from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS, PersistentVolumeClaim
 from kcm_cli.api.resource import Resource
-from kcm_cli.api.storage import PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES, PersistentVolume, VolumeAttributesClass
+from kcm_cli.api.storage import PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES, PersistentVolume
 from kcm_cli.engine import writes
 from kcm_cli.engine.context import ControllerContext
 from kcm_cli.engine.controller import Controller, Keys, Queue, Watch, only
 from kcm_cli.machinery.meta import Object
-from kcm_cli.planning.protection import is_held, lacks, protection, release
+from kcm_cli.planning.protection import is_held, needs_work, plan
 
 FINALIZER = "kubernetes.io/vac-protection"
+INDEX = "volumeAttributesClass"
+AGAIN_S = 60.0
+"""When to look again at a class that something may use which cannot be decoded."""
+T = TypeVar("T", bound=Object)
 
 
 def classes_of_claim(claim: PersistentVolumeClaim) -> frozenset[str]:
@@ -32,12 +36,6 @@ def classes_of_claim(claim: PersistentVolumeClaim) -> frozenset[str]:
 def classes_of_volume(volume: PersistentVolume) -> frozenset[str]:
     name = volume.spec.volume_attributes_class_name
     return frozenset((name,)) if name else frozenset()
-
-
-INDEX = "volumeAttributesClass"
-AGAIN_S = 60.0
-"""When to look again at a class that something may use which cannot be decoded."""
-T = TypeVar("T", bound=Object)
 
 
 class ClassProtectionController:
@@ -55,12 +53,12 @@ class ClassProtectionController:
         class_ = self._classes.store.get(key)
         if class_ is None:
             return None
-        if is_held(class_, FINALIZER) and not self._is_used(key):
-            if self._volumes.store.unseen() or self._claims.store.unseen():
-                return AGAIN_S  # what cannot be decoded may use any class
-            await writes.update(self._client, release(VOLUME_ATTRIBUTES_CLASSES, class_, FINALIZER))
-        elif lacks(class_, FINALIZER):
-            await writes.update(self._client, protection(VOLUME_ATTRIBUTES_CLASSES, class_, FINALIZER))
+        used = self._is_used(key)
+        if is_held(class_, FINALIZER) and not used and (self._volumes.store.unseen() or self._claims.store.unseen()):
+            return AGAIN_S  # what cannot be decoded may use any class
+        update = plan(VOLUME_ATTRIBUTES_CLASSES, class_, FINALIZER, used=used)
+        if update is not None:
+            await writes.update(self._client, update)
         return None
 
     def _is_used(self, name: str) -> bool:
@@ -79,16 +77,11 @@ def freed(resource: Resource[T], classes_of: Callable[[T], frozenset[str]]) -> W
     return Watch(resource, updated=updated, deleted=deleted)
 
 
-def needs_work(class_: VolumeAttributesClass) -> bool:
-    """Whether its finalizer is to be set, or may have to go."""
-    return is_held(class_, FINALIZER) or lacks(class_, FINALIZER)
-
-
 CONTROLLER = Controller(
     ClassProtectionController,
     Queue(
         "vacprotection",
-        Watch(VOLUME_ATTRIBUTES_CLASSES, changed=only(needs_work)),
+        Watch(VOLUME_ATTRIBUTES_CLASSES, changed=only(lambda class_: needs_work(class_, FINALIZER))),
         watches=(freed(PERSISTENT_VOLUME_CLAIMS, classes_of_claim), freed(PERSISTENT_VOLUMES, classes_of_volume)),
         sync=ClassProtectionController.sync,
     ),

@@ -15,7 +15,7 @@ FOLDER = ROOT / "kcm_cli" / "controllers"
 LISTENING = {
     "garbage_collector/monitors.py": "its kinds are those that discovery names",
     "resourcequota/monitors.py": "its kinds are those that quotas name",
-    "persistentvolume_binder/latest.py": "a cache in front of a cache",
+    "persistentvolume_binder/caches.py": "a cache in front of a cache",
     "persistentvolume_binder/recycler.py": "waits for one pod",
 }
 """What listens to a cache by itself, and why."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kcm_cli.api.apps import REPLICA_SETS
 from kcm_cli.api.core import PODS, Pod
-from kcm_cli.controllers.replicaset.controller import owner_of
+from kcm_cli.controllers.replicaset.controller import selector_of
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import format_time
 from kcm_cli.planning import replicas as rules
@@ -27,9 +27,8 @@ def owner(replicas: int | None = 3, *, status: dict[str, Any] | None = None, **s
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
     full = {"replicas": replicas, "selector": {"matchLabels": {"a": "b"}}, "template": template} | spec
     metadata = {"name": "r", "namespace": "ns", "uid": "u", "generation": 4}
-    return owner_of(
-        REPLICA_SETS.decode(codec.encode({"metadata": metadata, "spec": full, "status": status or {"replicas": 0}}))
-    )
+    obj = REPLICA_SETS.decode(codec.encode({"metadata": metadata, "spec": full, "status": status or {"replicas": 0}}))
+    return ReplicaOwner.of(REPLICA_SETS, obj, selector_of(obj))
 
 
 def pod(name: str, *, ready_since: float | None = None, age: float = 600, node: str = "n", **labels: str) -> Pod:
@@ -63,7 +62,7 @@ def pods(count: int) -> list[Pod]:
     ],
 )
 def test_manage(asked: int | None, running: int, created: int, deleted: int) -> None:
-    stage = rules.manage(owner(asked), pods(running), [], NOW)
+    stage = rules.plan(owner(asked), pods(running), [], NOW)
     actions = stage.actions if stage is not None else ()
     assert sum(isinstance(action, Create) for action in actions) == created
     gone = [action for action in actions if isinstance(action, Delete)]
@@ -76,7 +75,7 @@ def test_manage(asked: int | None, running: int, created: int, deleted: int) -> 
 
 
 def test_a_pod_is_made_from_the_template_and_owned() -> None:
-    stage = rules.manage(owner(1), [], [], NOW)
+    stage = rules.plan(owner(1), [], [], NOW)
     assert stage is not None
     (create,) = stage.actions
     assert isinstance(create, Create) and isinstance(create.body, bytes)
@@ -88,7 +87,7 @@ def test_a_pod_is_made_from_the_template_and_owned() -> None:
 
 
 def chosen(active: list[Pod], count: int) -> set[str]:
-    stage = rules.manage(owner(len(active) - count), active, active, NOW)
+    stage = rules.plan(owner(len(active) - count), active, active, NOW)
     return set() if stage is None else {action.name for action in stage.actions if isinstance(action, Delete)}
 
 
@@ -110,25 +109,25 @@ def test_who_goes_first(active: list[Pod], expected: set[str]) -> None:
 )
 def test_doing_it_leaves_nothing_to_do(asked: int, states: list[tuple[bool, int]]) -> None:
     active = [pod(f"p{n}", ready_since=-60 if ready else None, age=n) for ready, n in states]
-    stage = rules.manage(owner(asked), active, active, NOW)
-    same = rules.manage(owner(asked), list(reversed(active)), active, NOW)
+    stage = rules.plan(owner(asked), active, active, NOW)
+    same = rules.plan(owner(asked), list(reversed(active)), active, NOW)
     assert {a.name for a in (stage.actions if stage else ()) if isinstance(a, Delete)} == {
         a.name for a in (same.actions if same else ()) if isinstance(a, Delete)
     }
     gone = {action.uid for action in (stage.actions if stage else ()) if isinstance(action, Delete)}
     made = sum(isinstance(action, Create) for action in (stage.actions if stage else ()))
     left = [one for one in active if one.uid not in gone]
-    assert rules.manage(owner(asked), [*left, *pods(made)], [], NOW) is None
+    assert rules.plan(owner(asked), [*left, *pods(made)], [], NOW) is None
     ready = {one.uid for one in active if one.status.conditions}
     assert not gone & ready or not {one.uid for one in left} - ready
 
 
 def test_ages_of_those_that_go() -> None:
     active = [pod("old", ready_since=-9, age=1000), pod("young", ready_since=-5, age=100), pod("sick", age=10)]
-    stage = rules.manage(owner(1), active, active, NOW)
+    stage = rules.plan(owner(1), active, active, NOW)
     assert stage is not None
     assert rules.age_ratios(active, stage, NOW) == [1]
-    everyone = rules.manage(owner(0), active, active, NOW)
+    everyone = rules.plan(owner(0), active, active, NOW)
     assert everyone is not None and rules.age_ratios(active, everyone, NOW) == []
 
 
@@ -144,7 +143,7 @@ def test_status_counts() -> None:
         pod("just", ready_since=-30),
         pod("unlabelled", ready_since=-60, a="c"),
     ]
-    found = rules.new_status(subject, active, 2, None, NOW)
+    found = rules.status(subject, active, 2, None, NOW)
     assert (found.replicas, found.ready_replicas, found.available_replicas) == (5, 4, 3)
     assert (found.fully_labeled_replicas, found.observed_generation) == (4, 4)
     assert found.terminating_replicas == 2
@@ -167,13 +166,13 @@ FAILING = {"replicas": 0, "conditions": [{"type": "ReplicaFailure", "status": "T
 def test_failures(
     status: dict[str, Any] | None, running: int, error: Exception | None, expected: list[tuple[str, str]]
 ) -> None:
-    found = rules.new_status(owner(3, status=status), pods(running), None, error, NOW)
+    found = rules.status(owner(3, status=status), pods(running), None, error, NOW)
     assert [(c.reason, c.message) for c in found.conditions] == expected
 
 
 def test_conditions_of_others_stay() -> None:
     status = {"replicas": 0, "conditions": [{"type": "Other", "status": "True"}, *FAILING["conditions"]]}  # type: ignore[misc]
-    found = rules.new_status(owner(3, status=status), pods(3), None, None, NOW)
+    found = rules.status(owner(3, status=status), pods(3), None, None, NOW)
     assert [c.type for c in found.conditions] == ["Other"]
 
 
@@ -190,5 +189,5 @@ def test_conditions_of_others_stay() -> None:
 )
 def test_when_to_look_again(min_ready: int, active: list[Pod], expected: float | None) -> None:
     subject = owner(3, minReadySeconds=min_ready)
-    status = rules.new_status(subject, active, None, None, NOW)
+    status = rules.status(subject, active, None, None, NOW)
     assert rules.next_check_s(subject, status, active, NOW) == expected

@@ -65,7 +65,7 @@ def of(type_: str, status: str, reason: str = "r", message: str = "m", at: str =
 
 
 def test_all_five_conditions_are_there_from_the_start() -> None:
-    found = plan.conditions((), Remains(), NOW)
+    found = plan.status((), Remains(), NOW)
     assert [(c.type, c.status, c.reason) for c in found] == [
         (DISCOVERY, "False", "ResourcesDiscovered"),
         (PARSING, "False", "ParsedGroupVersions"),
@@ -88,7 +88,7 @@ def test_all_five_conditions_are_there_from_the_start() -> None:
 def test_a_time_changes_with_the_status(before: str, error: str, expected: tuple[str, str, str | None]) -> None:
     later = NOW + timedelta(hours=1)
     old = (of("Other", "Unknown"), of(DISCOVERY, before))
-    found = plan.conditions(old, Remains(discovery_error=error), later)
+    found = plan.status(old, Remains(discovery_error=error), later)
     assert found[0] == old[0]
     status, at, message = expected
     assert (found[1].status, found[1].last_transition_time) == (status, at)
@@ -107,9 +107,9 @@ remaining = st.builds(
 
 @given(remaining, remaining)
 def test_conditions_that_say_it_already_are_left_alone(before: Remains, now: Remains) -> None:
-    first = plan.conditions((), before, NOW)
-    second = plan.conditions(first, now, NOW + timedelta(hours=1))
-    assert plan.conditions(second, now, NOW + timedelta(hours=2)) == second
+    first = plan.status((), before, NOW)
+    second = plan.status(first, now, NOW + timedelta(hours=1))
+    assert plan.status(second, now, NOW + timedelta(hours=2)) == second
     assert [c.type for c in second] == [c.type for c in first]
 
 

@@ -81,7 +81,7 @@ def test_the_condition_keeps_its_place_among_others_that_nobody_here_knows():
     doc = {"metadata": {"name": "c", "namespace": "d"}, "status": {"conditions": conditions}}
     subject = PERSISTENT_VOLUME_CLAIMS.decode(codec.encode(doc))
     assert plan.says_unused(subject) is True and plan.says_unused(claim("x")) is None
-    [written] = plan.noted(subject, datetime(2026, 1, 1, tzinfo=UTC), unused=False).changes.values()
+    [written] = plan.status(subject, datetime(2026, 1, 1, tzinfo=UTC), unused=False).changes.values()
     assert [written[0], written[2]] == [conditions[0], conditions[2]]
     assert written[1] == {
         "type": "Unused",

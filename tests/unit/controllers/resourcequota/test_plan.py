@@ -140,7 +140,7 @@ def test_what_is_written(
     hard: dict[str, str], status: dict[str, Any], used: dict[str, str], expected: dict[str, str] | None
 ) -> None:
     subject = quota(hard, status)
-    found = plan.new_status(subject, {name: parse(value) for name, value in used.items()})
+    found = plan.status(subject, {name: parse(value) for name, value in used.items()})
     if expected is None:
         assert found is None
     else:
@@ -236,7 +236,7 @@ def test_amounts_that_cannot_be_read_leave_the_others() -> None:
         "pods": "2", "requests.cpu": "3", "requests.memory": "0"}  # fmt: skip
     undated = {**pod("4"), "metadata": {"name": "p", "deletionTimestamp": "?", "deletionGracePeriodSeconds": 3}}
     assert used_of(quota({"requests.cpu": "9"}), [undated]) == {"requests.cpu": parse("4")}
-    assert plan.new_status(quota({"cpu": "x"}, {"hard": {"cpu": "x"}, "used": {"cpu": "y"}}), {"cpu": parse("1")})
+    assert plan.status(quota({"cpu": "x"}, {"hard": {"cpu": "x"}, "used": {"cpu": "y"}}), {"cpu": parse("1")})
 
 
 def test_several_kinds_that_are_charged_to_a_name_add_up() -> None:

@@ -9,8 +9,9 @@ import pytest
 from kcm_cli.api.core import CONFIG_MAPS, ConfigMap
 from kcm_cli.component.metrics import Registry
 from kcm_cli.component.service_account_config import ServiceAccountTokenConfig
-from kcm_cli.controllers.root_ca_certificate_publisher.plan import DESCRIPTION, NAME, TEXT, repairs, wanted
+from kcm_cli.controllers.root_ca_certificate_publisher.plan import DESCRIPTION, NAME, TEXT, plan
 from kcm_cli.machinery import codec
+from kcm_cli.planning.actions import Create, Update
 from kcm_cli.rest.errors import NotFound
 from tests.unit.controllers.controlling import Faulty, controllers, metric
 from tests.unit.controllers.faults import Refusing
@@ -41,15 +42,18 @@ GOOD = {"ca.crt": CA}
     ],
 )
 def test_repairs(found: ConfigMap, right: bool) -> None:
-    changes = repairs(found, CA)
-    assert (changes == {}) is right
+    action = plan("ns", found, CA)
+    assert (action is None) is right
     if not right:
-        assert changes[("data",)] == GOOD
-        assert changes[("metadata", "annotations")] == {**found.annotations, DESCRIPTION: TEXT}
+        assert isinstance(action, Update)
+        assert action.changes[("data",)] == GOOD
+        assert action.changes[("metadata", "annotations")] == {**found.annotations, DESCRIPTION: TEXT}
 
 
 def test_what_is_made_needs_no_repair() -> None:
-    assert repairs(CONFIG_MAPS.decode(codec.encode(wanted("ns", CA))), CA) == {}
+    action = plan("ns", None, CA)
+    assert isinstance(action, Create)
+    assert plan("ns", CONFIG_MAPS.decode(codec.encode(action.body)), CA) is None
 
 
 class Story:

@@ -6,8 +6,8 @@ from kcm_cli.api.core import PERSISTENT_VOLUME_CLAIMS
 from kcm_cli.api.selinux import MOUNTING_PODS
 from kcm_cli.api.storage import CSI_DRIVERS, PERSISTENT_VOLUMES
 from kcm_cli.controllers.selinux_warning import plan
-from kcm_cli.controllers.selinux_warning.conflicts import Conflict, SharedVolumes, differ
-from kcm_cli.controllers.selinux_warning.plan import Found, SeveralLabels, Unbound, Use
+from kcm_cli.controllers.selinux_warning.conflicts import SharedVolumes
+from kcm_cli.controllers.selinux_warning.plan import Conflict, Found, SeveralLabels, Unbound, Use, differ
 from kcm_cli.machinery import codec
 
 LABEL = ":::s0:c1"
@@ -83,7 +83,7 @@ def found(source, bound=None, phase="Bound"):
     spec = {"claimRef": {"uid": "u"}, **(bound or {})}
     volume = PERSISTENT_VOLUMES.decode(codec.encode({"metadata": {"name": "v"}, "spec": spec}))
     user = pod(volumes=[{"name": "data", **source}])
-    return plan.find(user, user.spec.volumes[0], {"d/c": claim}.get, {"v": volume}.get)
+    return plan.read(user, user.spec.volumes[0], {"d/c": claim}.get, {"v": volume}.get)
 
 
 CLAIMED = {"persistentVolumeClaim": {"claimName": "c"}}

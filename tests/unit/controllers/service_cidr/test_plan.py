@@ -116,7 +116,8 @@ def test_a_condition_is_not_written_twice(conditions: tuple[Condition, ...], say
 
 def test_writes_are_for_this_object_and_no_later_one() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    status = plan.applied(WIDE, plan.BLOCKED, now)
+    status = plan.status(WIDE, plan.BLOCKED, now).body
+    assert isinstance(status, dict)
     assert status["metadata"] == {"name": "wide", "uid": "uid of wide"}
     assert status["status"] == {
         "conditions": [

@@ -44,7 +44,7 @@ FULL = {"ca.crt": CA.decode(), "namespace": "ns", "token": "t"}
     ],
 )
 def test_missing(data: dict[str, str] | None, root_ca: bytes, expected: Missing) -> None:
-    found = plan.missing(secret(data), root_ca)
+    found = plan.plan(secret(data), root_ca)
     assert found == expected
     assert found.nothing == (expected == Missing(False, False, False))
 

@@ -47,22 +47,22 @@ def definition(*, generation: int = 3, marked: int | None = 3) -> CustomResource
     ],
 )
 def test_the_next_one(migrations: list[StorageVersionMigration], expected: str | None) -> None:
-    found = plan.next_one(migrations)
+    found = plan.plan(migrations).begin
     assert (found.name if found else None) == expected
 
 
 def test_those_that_ended() -> None:
     done = migration("a", "Running", "Succeeded")
-    assert plan.ended([done, migration("b", "Running"), migration("c", "not Running", "Failed")]) == [done]
+    assert plan.plan([done, migration("b", "Running"), migration("c", "not Running", "Failed")]).ended == (done,)
 
 
 @pytest.mark.parametrize("states", [("Succeeded",), ("not Succeeded",)])
 def test_a_state_is_said_once(states: tuple[str, ...]) -> None:
-    assert plan.entered(migration("a", *states), State.SUCCEEDED, "", NOW) is None
+    assert plan.status(migration("a", *states), State.SUCCEEDED, "", NOW) is None
 
 
 def test_states_keep_what_others_say() -> None:
-    update = plan.entered(migration("a", "Running"), State.FAILED, "why", NOW)
+    update = plan.status(migration("a", "Running"), State.FAILED, "why", NOW)
     assert update is not None
     running, other, failed = update.changes["status", "conditions"]  # type: ignore[misc]
     assert (running["type"], other["type"]) == ("Running", "Other")
@@ -133,7 +133,7 @@ def test_objects_that_are_older_are_due(version: str, due: bool) -> None:
     ],
 )
 def test_definitions(crd: CustomResourceDefinition, success: bool, message: str, more: dict[str, Any]) -> None:
-    doc = plan.finished(crd, success=success, now=NOW)
+    doc: Any = plan.finished(crd, success=success, now=NOW).body
     status = doc["status"]
     assert isinstance(status, dict)
     (condition,) = status.pop("conditions")  # type: ignore[misc]

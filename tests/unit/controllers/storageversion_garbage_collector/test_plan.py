@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.apiserverinternal import STORAGE_VERSIONS, StorageVersion
-from kcm_cli.controllers.storageversion_garbage_collector.plan import without
+from kcm_cli.controllers.storageversion_garbage_collector.plan import plan
 from kcm_cli.machinery import codec
 from kcm_cli.planning.actions import ABSENT, Delete, Update
 
@@ -31,11 +31,11 @@ def versions(*entries: tuple[str, str], common: str | None = None, condition: bo
 
 
 def test_nothing_is_written_where_nobody_is_gone() -> None:
-    assert without(versions(("a", "v1"), ("b", "v1")), {"c"}, NOW) is None
+    assert plan(versions(("a", "v1"), ("b", "v1")), {"c"}, NOW) is None
 
 
 def test_without_servers_it_goes() -> None:
-    gone = without(versions(("a", "v1"), ("b", "v1")), {"a", "b"}, NOW)
+    gone = plan(versions(("a", "v1"), ("b", "v1")), {"a", "b"}, NOW)
     assert isinstance(gone, Delete)
     assert (gone.name, gone.uid, gone.resource_version) == ("a.b", "u", "7")
 
@@ -59,7 +59,7 @@ def test_without_servers_it_goes() -> None:
     ],
 )
 def test_what_the_rest_agrees_on(given: StorageVersion, common: Any, state: tuple[str, str], since: str) -> None:
-    update = without(given, {"a"}, NOW)
+    update = plan(given, {"a"}, NOW)
     assert isinstance(update, Update)
     changes = {path[1]: value for path, value in update.changes.items()}
     other, condition = changes["conditions"]  # type: ignore[misc]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcm_cli.api.core import Node, NodeSpec, Taint, Toleration
-from kcm_cli.controllers.taint_eviction.plan import Leave, executing, leave
+from kcm_cli.controllers.taint_eviction.plan import Leave, executing, plan
 
 A, B = Taint("a", "1", "NoExecute"), Taint("b", "", "NoExecute")
 
@@ -48,7 +48,7 @@ NOW = Leave(0.0, tolerated=False)
     ],
 )  # fmt: skip
 def test_leave(taints: list[Taint], tolerations: list[Toleration], expected: Leave | None) -> None:
-    assert leave(taints, tolerations, comparisons=False) == expected
+    assert plan(taints, tolerations, comparisons=False) == expected
 
 
 keys = st.sampled_from(["a", "b", "c", ""])
@@ -60,15 +60,15 @@ def test_more_taints_never_let_a_pod_stay_longer(taints: list[Taint], toleration
     def limit(found: Leave | None) -> float:
         return float("inf") if found is None else found.after_s
 
-    whole = leave(taints, tolerations, comparisons=False)
+    whole = plan(taints, tolerations, comparisons=False)
     for number in range(len(taints)):
         rest = taints[:number] + taints[number + 1 :]
-        assert limit(whole) <= limit(leave(rest, tolerations, comparisons=False))
+        assert limit(whole) <= limit(plan(rest, tolerations, comparisons=False))
     assert limit(whole) >= 0
-    assert leave(list(reversed(taints)), tolerations, comparisons=False) == whole
+    assert plan(list(reversed(taints)), tolerations, comparisons=False) == whole
 
 
 @pytest.mark.parametrize(("on", "expected"), [(True, None), (False, NOW)], ids=["gate on", "gate off"])
 def test_comparisons_count_with_their_gate(on: bool, expected: Leave | None) -> None:
     greater = Toleration("a", "Gt", "0", "NoExecute")
-    assert leave([A], [greater], comparisons=on) == expected
+    assert plan([A], [greater], comparisons=on) == expected

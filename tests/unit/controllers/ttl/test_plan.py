@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcm_cli.controllers.ttl.plan import differs, next_step, seconds
+from kcm_cli.controllers.ttl.plan import next_step, plan
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ from kcm_cli.controllers.ttl.plan import differs, next_step, seconds
 )
 def test_steps(nodes: int, growing: int, shrinking: int) -> None:
     """A cluster that grows to this size and one that shrinks to it: at the borders they differ."""
-    assert seconds(next_step(0, nodes)) == growing
+    assert plan(None, next_step(0, nodes)) == growing
     step = 0
     for size in (*range(0, 6000), *range(6000, nodes - 1, -1)):
         step = next_step(step, size)
-    assert seconds(step) == shrinking
+    assert plan(None, step) == shrinking
 
 
 @given(st.lists(st.integers(0, 3000), min_size=2, max_size=20))
@@ -72,4 +72,4 @@ def test_small_changes_change_it_once_at_most(start: int, moves: list[int]) -> N
     ],
 )
 def test_differs(annotation: str | None, expected: bool) -> None:
-    assert differs(annotation, 15) is expected
+    assert plan(annotation, next_step(0, 101)) == (15 if expected else None)

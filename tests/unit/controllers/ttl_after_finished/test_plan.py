@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from kcm_cli.api.batch import JOBS, Job
-from kcm_cli.controllers.ttl_after_finished.plan import FinishTimeUnknown, expires, expiry
+from kcm_cli.controllers.ttl_after_finished.plan import FinishTimeUnknown, expires, plan
 from kcm_cli.machinery import codec
 from kcm_cli.machinery.times import parse_time
 
@@ -33,18 +33,20 @@ def job(end: str = "Complete", *, ttl: int | None = 60, since: str | None = ENDE
     ],
 )
 def test_expiry(found: Job, minute: int | None) -> None:
-    assert expiry(found) == (None if minute is None else datetime(2026, 1, 1, 3, minute, tzinfo=UTC))
+    assert plan(found, parse_time(ENDED)) == (None if minute is None else 60.0 * minute)
+    assert plan(found, parse_time(ENDED) + timedelta(minutes=2)) == (None if minute is None else 60.0 * minute - 120.0)
     assert expires(found) == (minute is not None)
 
 
 @pytest.mark.parametrize("ttl", [2**31 - 1, 2**63 - 1])
 @pytest.mark.parametrize("since", [ENDED, "9999-12-31T23:59:59Z"])
 def test_a_time_beyond_the_calendar_is_its_end(ttl: int, since: str) -> None:
-    expected = parse_time(since) + timedelta(seconds=ttl) if since == ENDED and ttl < 2**32 else None
-    found = expiry(job(ttl=ttl, since=since))
-    assert found == expected if expected else found is not None and found > datetime(2300, 1, 1, tzinfo=UTC)
+    expected = float(ttl) if since == ENDED and ttl < 2**32 else None
+    found = plan(job(ttl=ttl, since=since), parse_time(ENDED))
+    two_centuries_s = (datetime(2300, 1, 1, tzinfo=UTC) - parse_time(ENDED)).total_seconds()
+    assert found == expected if expected else found is not None and found > two_centuries_s
 
 
 def test_a_job_without_time_of_its_end() -> None:
     with pytest.raises(FinishTimeUnknown, match="unable to find the time when the Job ns/work finished"):
-        expiry(job(since=None))
+        plan(job(since=None), parse_time(ENDED))

@@ -118,7 +118,7 @@ SIZED = declared("Pod0", size={"type": "integer"}, spec={"type": "object", "prop
 def told(one: ValidatingAdmissionPolicy, params: Declared | None = None, **kinds_of: Declared) -> dict[str, str]:
     known = {POD: SIZED, **{Kind("apps", "v1", name): found for name, found in kinds_of.items()}}
     has = one.spec.param_kind is not None
-    steps = list(plan.warnings(one, known, params=has, declared_params=params))
+    steps = list(plan.plan(one, known, params=has, declared_params=params))
     messages = sum(bool(validation.message_expression) for validation in one.spec.validations)
     checks = len(one.spec.validations) + messages + len(one.spec.variables)
     assert steps.count(None) == checks * len(known)  # so often others may run
@@ -177,8 +177,9 @@ def test_parameters_that_there_are_none_of() -> None:
 
 def test_the_status() -> None:
     one = policy()
-    assert plan.applied(one, [])["status"] == {"observedGeneration": 3, "typeChecking": {}}
-    status = plan.applied(one, [plan.ExpressionWarning("spec.x", "bad")])
+    status: Any = plan.status(one, []).body
+    assert status["status"] == {"observedGeneration": 3, "typeChecking": {}}
+    status = plan.status(one, [plan.ExpressionWarning("spec.x", "bad")]).body
     assert status["metadata"] == {"name": "p", "uid": "u"}
     assert status["status"] == {
         "observedGeneration": 3,
