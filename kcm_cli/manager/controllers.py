@@ -9,7 +9,7 @@ upstream: cmd/kube-controller-manager/app/controllermanager.go#BuildControllers,
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -17,7 +17,7 @@ from typing import Protocol
 from kcm_cli.component.health import Warnings
 from kcm_cli.component.logs import V1
 from kcm_cli.component.metrics.informers import CacheState, States
-from kcm_cli.engine.context import Common, ControllerContext, DebugHandler, Gates, Runnable
+from kcm_cli.engine.context import Common, ControllerContext, DebugHandler, Runnable
 from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.engine.door import Door, Interceptor, count_writes
 from kcm_cli.machinery.meta import number_of
@@ -45,7 +45,7 @@ class Observer(Protocol):
     def built(self, controller: str) -> None: ...
     def started(self, controller: str) -> None: ...
     def ended(self, controller: str, *, stopped: bool) -> None: ...
-    def all_started(self) -> None: ...
+    def all_started(self) -> object: ...
     def caches(self, states: States) -> None: ...
     def warn(self, warnings: Warnings) -> None: ...
 
@@ -202,31 +202,3 @@ def _states(informers: Informers) -> Iterator[CacheState]:
             gvr = informer.resource.gvr
             name = f"{informer.resource.kind.lower()}s"  # as upstream makes it of the Go type: endpointss, ingresss
             yield CacheState(gvr.group, gvr.version, name, number_of(informer.last_version), informer.handling)
-
-
-def choose(
-    descriptors: tuple[Descriptor, ...],
-    selected: Collection[str],
-    gates: Gates,
-    served: frozenset[str],
-) -> tuple[Descriptor, ...]:
-    """The descriptors to run, and a log line for each of the others. ``selected``: the names that are asked for."""
-    chosen: list[Descriptor] = []
-    for descriptor in descriptors:
-        fields: dict[str, object] = {"controller": descriptor.name}
-        if not descriptor.starts_first and descriptor.name not in selected:
-            log.info("Warning: controller is disabled", extra={"fields": fields})
-            continue
-        if not all(gates.enabled(gate) for gate in descriptor.gates):
-            more = {**fields, "requiredFeatureGates": descriptor.gates}
-            log.info("Controller is disabled by a feature gate", extra={"fields": more})
-        elif descriptor.cloud_only:
-            log.info("Skipping a cloud provider controller", extra={"fields": fields})
-        elif descriptor.requires and not served.intersection(descriptor.requires):
-            more = {**fields, "resources": descriptor.requires}
-            log.info("No known version of the API is served", extra={"fields": more})
-        else:
-            chosen.append(descriptor)
-            continue
-        log.info("Warning: skipping controller", extra={"fields": fields})
-    return tuple(chosen)

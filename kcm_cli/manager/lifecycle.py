@@ -1,6 +1,8 @@
-"""One life of a manager: serve, lead, wait for the API server, run controllers, and the way back.
+"""One life of a manager, from top to bottom in the order in which its parts start.
 
-Two loops: the controllers' (on which ``Manager.run`` runs) and the control thread's, with the server and the election.
+    control thread > server > Events, elections > for each lock: connections > lease > health > discovery > controllers
+    the way back is the opposite order; each part's own stands beside its start, after its ``yield``
+    two loops: the control thread's (server, elections, their Events), and the one of ``Manager.run`` (controllers)
 
 upstream: cmd/kube-controller-manager/app/controllermanager.go#Run
 """
@@ -10,37 +12,33 @@ import contextlib
 import logging
 import random
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from kcm_cli.component.clock import Clock
-from kcm_cli.component.health import Warnings
-from kcm_cli.component.metrics.informers import States
 from kcm_cli.component.surroundings import Host, ServerCA
 from kcm_cli.engine.context import Common
-from kcm_cli.engine.descriptor import Descriptor
 from kcm_cli.machinery.durations import format_duration
 from kcm_cli.manager.candidate import HEALTH_CHECK as INFORMER_SYNC
 from kcm_cli.manager.candidate import QUEUE as CANDIDATE_QUEUE
 from kcm_cli.manager.candidate import Candidate
 from kcm_cli.manager.config import Config
-from kcm_cli.manager.config_controllers import known_of, selected
 from kcm_cli.manager.connections import Connections, Dial, check, connect, delegates, election_client
-from kcm_cli.manager.controller_map import all_controllers
-from kcm_cli.manager.controllers import RunContext, choose, run_controllers
+from kcm_cli.manager.controllers import RunContext, run_controllers
 from kcm_cli.manager.errors import RunError
 from kcm_cli.manager.leadership import Election, Elections, new_identity
 from kcm_cli.manager.loop_thread import LoopThread
-from kcm_cli.manager.migration import DEFAULT_LEADERS, DEFAULT_NAME, Lock, locks
+from kcm_cli.manager.migration import DEFAULT_NAME, Lock
 from kcm_cli.manager.notify import READY, STOPPING, notify
 from kcm_cli.manager.observability import Observability
 from kcm_cli.manager.running import MANAGER
+from kcm_cli.manager.selection import chosen_under, served_apis
 from kcm_cli.manager.server.metrics import AuthMetrics
 from kcm_cli.manager.server.queues import Loads
 from kcm_cli.manager.server.server import Server, ServerConfig
 from kcm_cli.rest.client import Client
-from kcm_cli.rest.discovery import resources_of
 from kcm_cli.rest.probe import wait_until_healthy
 from kcm_cli.rest.session import Session
 from kcm_cli.runtime.events import EventNames, EventWriter
@@ -61,7 +59,7 @@ RELEASE_GATE = "ControllerManagerReleaseLeaderElectionLockOnExit"
 
 
 class ShutdownTimeout(RunError):
-    """Controllers were asked to end and did not."""
+    """Controllers were told to stop and did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +75,8 @@ class Place:
 class Manager:
     """Lives once.
 
-    ``stop`` ends it in order. ``abandon`` is called, on the control thread, when others may lead: a process of its own
-    has to be gone at once. If it returns, the manager ends itself as fast as its loop allows.
+    ``stop`` ends it in order. ``abandon`` is called, on the control thread, when others may lead: a process must exit
+    at once. If it returns, the manager ends itself as fast as its loop allows.
     """
 
     def __init__(
@@ -102,55 +100,49 @@ class Manager:
         self._control_monitor = LoopMonitor(clock, real_time=True)
         self._monitor = LoopMonitor(clock, self._show.registry, yields_to=self._control_monitor, real_time=True)
         self._thread = LoopThread("control")
-        self._tasks = Tasks(self._failed)
+        self._thread_clients: list[Client] = []
         self._failure: BaseException | None = None
-        self._first_started = asyncio.Event()
-        self._control_clients: list[Client] = []
-        self._events: EventWriter | None = None
         self._stop_until: float | None = None
 
     @property
     def observability(self) -> Observability:
-        """What this manager shows of itself."""
+        """The metrics, health checks and pages of this manager."""
         return self._show
 
     async def run(self) -> None:
         """Live until stopped. Raises what made it impossible to go on."""
         check(self._config)
-        server = self._server()
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        self._thread.start()
-        serving: Future[None] | None = None
-        try:
-            asked = await unless(self._stop, self._thread.call(delegates(self._config, self._clock, self._show.rest)))
-            self._control_clients += [one for one in (asked.authentication, asked.authorization) if one is not None]
-            serving = self._thread.submit(server.serve(asked, self._rng))
-            self._watch(serving)
-            self._thread.submit(self._control_monitor.run())
-            if self._place.real_time:
-                self._tasks.start("loop monitor", self._monitor.run())
-            notify(READY)
-            await self._lead()
-        except Stopped:
-            pass  # before the election
-        finally:
-            notify(STOPPING)
-            await self._tasks.stop(_TASKS_END_S)
-            await self._close(server, serving)
+        with contextlib.suppress(Stopped):  # before the election
+            async with self._control_thread(), self._serving(), self._monitored():
+                await self._lead()
         if self._failure is not None:
             raise self._failure
 
-    async def _close(self, server: Server, serving: "Future[None] | None") -> None:
-        """End the server, the connections of its thread, and the thread."""
-        if self._events is not None:
-            await asyncio.wait([asyncio.wrap_future(self._thread.submit(self._events.flush()))], timeout=_FLUSH_S)
-        if serving is not None:
-            await self._thread.call(server.stop())
-            await asyncio.wait([asyncio.wrap_future(serving)], timeout=_SERVER_END_S)
-        server.close()
-        for client in self._control_clients:
-            await self._thread.call(client.close())
-        await self._thread.stop()
+    @asynccontextmanager
+    async def _control_thread(self) -> AsyncIterator[None]:
+        """The thread with the loop of the server and the elections, and the clients that belong to that loop."""
+        self._thread.start()
+        try:
+            yield
+        finally:
+            for client in self._thread_clients:
+                await self._thread.call(client.close())
+            await self._thread.stop()
+
+    @asynccontextmanager
+    async def _serving(self) -> AsyncIterator[None]:
+        """Port 10257. It is bound, and its certificates are loaded, before an API server is contacted."""
+        with contextlib.closing(self._server()) as server:
+            reviews = delegates(self._config, self._clock, self._show.rest)
+            asked = await unless(self._stop, self._thread.call(reviews))
+            self._thread_clients += [one for one in (asked.authentication, asked.authorization) if one is not None]
+            serving = self._on_thread(server.serve(asked, self._rng))
+            try:
+                yield
+            finally:
+                await self._thread.call(server.stop())
+                await asyncio.wait([asyncio.wrap_future(serving)], timeout=_SERVER_END_S)
 
     def _server(self) -> Server:
         config = self._config
@@ -164,93 +156,123 @@ class Manager:
         loads = Loads(self._clock, lambda name: self._show.workqueues.queue(name, self._clock.monotonic))
         return Server(settings, mux, AuthMetrics.register(self._show.registry), self._clock, loads)
 
+    @asynccontextmanager
+    async def _monitored(self) -> AsyncIterator[None]:
+        """The monitors of both loops, and the service manager's (systemd's) view."""
+        self._on_thread(self._control_monitor.run())
+        tasks = Tasks(self._failed)
+        if self._place.real_time:
+            tasks.start("loop monitor", self._monitor.run())
+        notify(READY)
+        try:
+            yield
+        finally:
+            notify(STOPPING)
+            await tasks.stop(_TASKS_END_S)
+
     async def _lead(self) -> None:
         """Under the lease, or without one where --leader-elect=false."""
         generic = self._config.component.generic
         if not generic.leader_election.enabled:
-            await self._work(None, lambda lock: lock is not Lock.ELSEWHERE or not generic.leader_migration_enabled)
+            await self._work(None, (Lock.MAIN, Lock.MIGRATION))
             return
-        elections = await unless(self._stop, self._elections())
-        if elections.coordinated:
-            self._stand(elections)
-        main = Election(generic.leader_election.resource_name, elections)
-        self._show.health.add(HEALTH_CHECK, main.check)
-        if not generic.leader_migration_enabled:
-            await self._work(main, lambda lock: True)
-            return
-        migration = Election(generic.leader_migration.leader_name or DEFAULT_NAME, elections)
-        # Where one of them fails the other one ends in order: its lease is not given up under its controllers.
-        locked = self._tasks.start("main lock", self._work(main, lambda lock: lock is Lock.MAIN))
-        migrated = self._tasks.start("migration lock", self._later(migration))
-        await asyncio.wait([locked, migrated])
+        async with self._elections() as elections:
+            main = Election(generic.leader_election.resource_name, elections)
+            self._show.health.add(HEALTH_CHECK, main.check)
+            if generic.leader_migration_enabled:
+                name = generic.leader_migration.leader_name or DEFAULT_NAME
+                await self._work_apart(main, Election(name, elections))
+            else:
+                await self._work(main, (Lock.MAIN,))
 
-    async def _later(self, migration: Election) -> None:
-        """Acquires the main lock first, to avoid a split between the two locks."""
-        with contextlib.suppress(Stopped):
-            await unless(self._stop, self._first_started.wait())
-            await self._work(migration, lambda lock: lock is Lock.MIGRATION, first=False)
-
-    async def _elections(self) -> Elections:
-        client = await self._thread.call(election_client(self._config, self._clock, self._show.rest))
-        self._control_clients.append(client)
-        events = self._events = EventWriter(client, EventNames(self._clock), self._clock, self._rng)
-        self._watch(self._thread.submit(events.run()))
-        return Elections(
-            identity=new_identity(self._rng),
-            settings=self._config.component.generic.leader_election,
-            coordinated=self._config.gates.enabled("CoordinatedLeaderElection"),
+    @asynccontextmanager
+    async def _elections(self) -> AsyncIterator[Elections]:
+        """What elections need: a client, Events, and with CoordinatedLeaderElection this process's LeaseCandidate."""
+        config, clock, rng = self._config, self._clock, self._rng
+        client = await unless(self._stop, self._thread.call(election_client(config, clock, self._show.rest)))
+        self._thread_clients.append(client)
+        events = EventWriter(client, EventNames(clock), clock, rng)
+        self._on_thread(events.run())
+        elections = Elections(
+            identity=new_identity(rng),
+            settings=config.component.generic.leader_election,
+            coordinated=config.gates.enabled("CoordinatedLeaderElection"),
             client=client,
             recorder=events.recorder(MANAGER, level=logging.INFO),
             thread=self._thread,
             monitor=self._monitor,
-            clock=self._clock,
-            rng=self._rng,
+            clock=clock,
+            rng=rng,
             registry=self._show.registry,
             lost=self._lost,
         )
+        if elections.coordinated:
+            candidate = Candidate(client, elections.identity, MANAGER, config.version, clock, rng)
+            self._show.health.add(INFORMER_SYNC, candidate.check)
+            self._on_thread(candidate.run(self._show.workqueues.queue(CANDIDATE_QUEUE, clock.monotonic)))
+        try:
+            yield elections
+        finally:
+            await asyncio.wait([asyncio.wrap_future(self._thread.submit(events.flush()))], timeout=_FLUSH_S)
 
-    def _stand(self, elections: Elections) -> None:
-        """Be a candidate among whom the API server chooses."""
-        config, clock = self._config, self._clock
-        candidate = Candidate(elections.client, elections.identity, MANAGER, config.version, clock, self._rng)
-        self._show.health.add(INFORMER_SYNC, candidate.check)
-        metrics = self._show.workqueues.queue(CANDIDATE_QUEUE, clock.monotonic)
-        self._watch(self._thread.submit(candidate.run(metrics)))
+    async def _work_apart(self, main: Election, migration: Election) -> None:
+        """The controllers under two locks (leader migration). Where one part fails the other one ends in order: the
+        lease is not given up under its controllers."""
 
-    async def _work(self, election: Election | None, wanted: Callable[[Lock], bool], *, first: bool = True) -> None:
-        """Run the controllers that belong under one lock, once it is held; then release it."""
-        safe = election.safe if election is not None else None
+        async def later() -> None:
+            """Acquires the main lock first, to avoid a split between the two locks."""
+            with contextlib.suppress(Stopped):
+                await unless(self._stop, self._show.running.first_started.wait())
+                await self._work(migration, (Lock.MIGRATION,))
+
+        tasks = Tasks(self._failed)
+        locked = tasks.start("main lock", self._work(main, (Lock.MAIN,)))
+        migrated = tasks.start("migration lock", later())
+        try:
+            await asyncio.wait([locked, migrated])
+        finally:
+            await tasks.stop(_TASKS_END_S)
+
+    async def _work(self, election: Election | None, held: Collection[Lock]) -> None:
+        """The controllers that belong under these locks, while the lease is held."""
         with contextlib.suppress(Stopped):
-            connections = await unless(
-                self._stop, connect(self._config, self._clock, self._show.rest, safe, self._place.dial)
-            )
-            try:
-                await self._work_with(connections, election, wanted, first=first)
-            finally:
-                await connections.close()
+            async with self._connected(election) as connections, self._leading(election):
+                await unless(self._stop, wait_until_healthy(connections.root.client(MANAGER), self._clock))
+                discovery = connections.root.discovery_client("controller-discovery")
+                served = await unless(self._stop, served_apis(self._config, discovery))
+                await self._run(self._context(connections, held, served))
 
-    async def _work_with(
-        self, connections: Connections, election: Election | None, wanted: Callable[[Lock], bool], *, first: bool
-    ) -> None:
+    @asynccontextmanager
+    async def _connected(self, election: Election | None) -> AsyncIterator[Connections]:
+        """The controllers' connections, which write only while the election is safe."""
+        safe = election.safe if election is not None else None
+        making = connect(self._config, self._clock, self._show.rest, safe, self._place.dial)
+        connections = await unless(self._stop, making)
+        try:
+            yield connections
+        finally:
+            await connections.close()
+
+    @asynccontextmanager
+    async def _leading(self, election: Election | None) -> AsyncIterator[None]:
+        """From the lease's acquisition to its release."""
+        releases = election is not None and self._config.gates.enabled(RELEASE_GATE)
         try:
             if election is not None:
                 await unless(self._stop, election.acquire())
-            probe = connections.root.client(MANAGER)
-            await unless(self._stop, wait_until_healthy(probe, self._clock))
-            await self._controllers(connections, wanted, first=first)
+            yield
         except ShutdownTimeout:
-            election = None  # a controller may still act: no other candidate may lead yet
+            releases = False  # a controller may still act: no other candidate may lead yet
             raise
         finally:
-            if election is not None and self._config.gates.enabled(RELEASE_GATE):
+            if election is not None and releases:
                 left_s = self._left_to_stop_s()
                 await election.release(float("inf") if left_s is None else max(left_s, _LEAST_RELEASE_S))
 
-    async def _controllers(self, connections: Connections, wanted: Callable[[Lock], bool], *, first: bool) -> None:
+    def _context(self, connections: Connections, held: Collection[Lock], served: frozenset[str]) -> RunContext:
         config, generic = self._config, self._config.component.generic
-        served = await unless(self._stop, self._served(connections))
-        run = RunContext(
-            chosen=self._chosen(served, wanted, first=first),
+        return RunContext(
+            chosen=chosen_under(held, config, served),
             clients=connections.controllers,
             root_clients=connections.root,
             common=Common(
@@ -264,25 +286,19 @@ class Manager:
             ),
             start_interval_s=generic.controller_start_interval_s,
             resync_s=generic.min_resync_period_s,
-            observer=self,
+            observer=self._show.running,
             debug=self._show.debug,
         )
-        work = self._tasks.start("controllers", run_controllers(run, self._stop))
-        await unless_done(self._stop, work)
-        await self._wind_up(work)
 
-    async def _served(self, connections: Connections) -> frozenset[str]:
-        """What is served of the APIs that controllers require, as group/version/plural. Raises ApiError,
-        TransportError: as upstream, a controller that cannot know whether to run ends the start."""
-        client, gates = connections.root.discovery_client("controller-discovery"), self._config.gates
-        required = {
-            api.rpartition("/")[0]
-            for one in all_controllers()
-            if one.name in self._config.controllers and all(gates.enabled(gate) for gate in one.gates)
-            for api in one.requires
-        }
-        found = [await resources_of(client, *group_version.split("/")) for group_version in sorted(required)]
-        return frozenset(f"{one.gvr.group_version}/{one.gvr.plural}" for served in found for one in served)
+    async def _run(self, context: RunContext) -> None:
+        """The controllers, until the stop or the end of one of them; then until all have ended."""
+        tasks = Tasks(self._failed)
+        work = tasks.start("controllers", run_controllers(context, self._stop))
+        try:
+            await unless_done(self._stop, work)
+            await self._wind_up(work)
+        finally:
+            await tasks.stop(_TASKS_END_S)
 
     async def _wind_up(self, work: asyncio.Task[None]) -> None:
         """Wait for the controllers' end. Raises ShutdownTimeout if they take too long."""
@@ -311,54 +327,16 @@ class Manager:
             self._stop_until = now + self._config.shutdown_timeout_s
         return self._stop_until - now
 
-    def _chosen(self, served: frozenset[str], wanted: Callable[[Lock], bool], *, first: bool) -> tuple[Descriptor, ...]:
-        generic, everything = self._config.component.generic, all_controllers()
-        known = known_of(everything)
-        table = self._locks(known.aliases)
-        here = tuple(
-            one for one in everything if wanted(table.get(one.name, Lock.MAIN)) and (first or not one.starts_first)
-        )
-        return choose(here, selected(generic.controllers, known), self._config.gates, served)
-
-    def _locks(self, aliases: Mapping[str, str]) -> Mapping[str, Lock]:
-        generic = self._config.component.generic
-        if not generic.leader_migration_enabled:
-            return {}
-        return locks(generic.leader_migration.controller_leaders or DEFAULT_LEADERS, aliases)
-
-    def built(self, controller: str) -> None:
-        """A controller has been made."""
-        self._show.running.built(controller)
-
-    def started(self, controller: str) -> None:
-        """A controller begins to run."""
-        self._first_started.set()
-        self._show.running.started(controller)
-
-    def ended(self, controller: str, *, stopped: bool) -> None:
-        """A controller has ended."""
-        self._show.running.ended(controller, stopped=stopped)
-
-    def all_started(self) -> None:
-        """There is no controller left to start."""
-        self._show.running.all_started()
-
-    def caches(self, states: States) -> None:
-        """The caches to measure."""
-        self._show.informers.add(states)
-
-    def warn(self, warnings: Warnings) -> None:
-        """Warnings to show with the health checks."""
-        self._show.health.warn(warnings)
-
-    def _watch(self, serving: "Future[None]") -> None:
-        """End the manager if the server ends with an error."""
+    def _on_thread(self, work: Coroutine[object, object, None]) -> "Future[None]":
+        """Start a coroutine on the control thread. If it ends with an error the manager ends."""
 
         def ended(future: "Future[None]") -> None:
             if not future.cancelled() and (error := future.exception()) is not None:
-                self._loop.call_soon_threadsafe(self._failed, "server", error)
+                self._loop.call_soon_threadsafe(self._failed, "control thread", error)
 
-        serving.add_done_callback(ended)
+        future = self._thread.submit(work)
+        future.add_done_callback(ended)
+        return future
 
     def _lost(self, why: str) -> None:
         """The lease was lost. Called on the control thread."""
@@ -366,7 +344,7 @@ class Manager:
         self._loop.call_soon_threadsafe(self._failed, "leader election", RunError(f"leaderelection lost: {why}"))
 
     def _failed(self, task: str, error: BaseException) -> None:
-        """Something that has to run has ended."""
+        """A part that has to run has ended."""
         if self._failure is None:
             self._failure = innermost(error)
         self._stop.set()

@@ -13,7 +13,6 @@ from kcm_cli.component.clock import Clock
 from kcm_cli.component.featuregates import FeatureGates
 from kcm_cli.component.health import HealthChecks, SliMetrics
 from kcm_cli.component.metrics import MetricsOptions, Registry, RestClientMetrics, Stability, WorkqueueCollector
-from kcm_cli.component.metrics.informers import InformerCollector
 from kcm_cli.component.metrics.process import RESIDENT, START, ProcessMetrics, StartTimeOnly
 from kcm_cli.component.metrics_config import MetricsConfig
 from kcm_cli.component.version import BINARY, COMPONENT, GIT_VERSION, EffectiveVersion
@@ -43,7 +42,6 @@ class Observability:
         families = SliMetrics(self.slis)
         self.registry = Registry(metrics_options(config.metrics))
         self.workqueues = WorkqueueCollector(self.registry)
-        self.informers = InformerCollector(self.registry)
         self.rest = RestClientMetrics(self.registry)
         self.health = HealthChecks(metrics=families)
         self.running = RunningControllers(self.health, self.registry)

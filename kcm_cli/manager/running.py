@@ -1,12 +1,14 @@
-"""What the manager shows of its controllers: a health check and a metric each.
+"""What the manager shows of its controllers: a health check and a metric each, and their caches.
 
 upstream: staging/src/k8s.io/component-base/metrics/prometheus/controllers, cmd/kube-controller-manager/app
 """
 
+import asyncio
 from collections.abc import Callable
 
-from kcm_cli.component.health import HealthChecks
+from kcm_cli.component.health import HealthChecks, Warnings
 from kcm_cli.component.metrics import Registry, Stability
+from kcm_cli.component.metrics.informers import InformerCollector, States
 
 MANAGER = "kube-controller-manager"
 
@@ -18,13 +20,16 @@ _SHOWN = {"node-ipam-controller": "nodeipam"}
 class RunningControllers:
     """Observes the controllers' start and end. A check fails once its controller has ended by itself.
 
-    One that crashes ends the process; the check tells until it has.
+    One that crashes ends the process; until then the check fails.
     """
 
     def __init__(self, health: HealthChecks, registry: Registry) -> None:
         self._health = health
         self._ended: set[str] = set()
+        self._caches = InformerCollector(registry)
         self.names: set[str] = set()
+        self.first_started = asyncio.Event()
+        """Set once a controller runs."""
         self.all_started: Callable[[], object] = lambda: None
         """Called when no controller is left to start."""
         self._running = registry.gauge(
@@ -35,13 +40,14 @@ class RunningControllers:
         )
 
     def built(self, controller: str) -> None:
-        """A controller has been made and is going to run."""
+        """A controller has been built and is going to run."""
         self._ended.discard(controller)
         if controller not in self._health.names:
             self._health.add(controller, self._check(controller))
 
     def started(self, controller: str) -> None:
         """A controller begins to run."""
+        self.first_started.set()
         self.names.add(controller)
         self._show(controller, 1.0)
 
@@ -51,6 +57,14 @@ class RunningControllers:
         self._show(controller, 0.0)
         if not stopped:
             self._ended.add(controller)
+
+    def caches(self, states: States) -> None:
+        """The caches to measure."""
+        self._caches.add(states)
+
+    def warn(self, warnings: Warnings) -> None:
+        """Warnings to show with the health checks."""
+        self._health.warn(warnings)
 
     def _show(self, controller: str, value: float) -> None:
         if controller in _SHOWN:

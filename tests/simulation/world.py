@@ -25,7 +25,8 @@ from kcm_cli.machinery.codec import Doc
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import CONTROLLERS
-from kcm_cli.manager.controllers import RunContext, choose, run_controllers
+from kcm_cli.manager.controllers import RunContext, run_controllers
+from kcm_cli.manager.selection import choose
 from kcm_cli.rest.client import Client
 from kcm_cli.rest.ratelimit import Unlimited
 from kcm_cli.rest.transport import Transport

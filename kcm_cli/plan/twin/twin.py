@@ -16,7 +16,8 @@ from kcm_cli.engine.context import Common
 from kcm_cli.manager.config import Config, load
 from kcm_cli.manager.config_controllers import known_of
 from kcm_cli.manager.controller_map import all_controllers
-from kcm_cli.manager.controllers import RunContext, choose, run_controllers
+from kcm_cli.manager.controllers import RunContext, run_controllers
+from kcm_cli.manager.selection import choose
 from kcm_cli.plan.kinds import CONFIG_MAPS, CUSTOM, DEFINITIONS, NEEDS
 from kcm_cli.plan.snapshot import Snapshot
 from kcm_cli.plan.twin.loading import Loaded

@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,20 +24,21 @@ def test_the_migration_lock_is_kept_until_its_controllers_have_ended(monkeypatch
     """Though the part under the main lock has failed."""
     config, done = load(["--enable-leader-migration"], known_of(CONTROLLERS)), list[str]()
 
-    async def work(manager: Any, election: object, wanted: Callable[[Lock], bool], *, first: bool = True) -> None:
+    async def work(manager: Any, election: object, held: Collection[Lock]) -> None:
         try:
-            if wanted(Lock.MAIN):
-                manager.started("one")
+            if Lock.MAIN in held:
+                manager.observability.running.started("one")
                 await asyncio.sleep(5)
                 raise RunError("failed")
             await manager._stop.wait()
             await asyncio.sleep(5)  # its controllers end
             done.append("controllers")
         finally:
-            done.append("main lease" if wanted(Lock.MAIN) else "migration lease")
+            done.append("main lease" if Lock.MAIN in held else "migration lease")
 
-    async def elections(manager: object) -> object:
-        return SimpleNamespace(coordinated=False)
+    @asynccontextmanager
+    async def elections(manager: object) -> AsyncIterator[object]:
+        yield SimpleNamespace()
 
     monkeypatch.setattr(Manager, "_work", work)
     monkeypatch.setattr(Manager, "_elections", elections)

@@ -62,7 +62,7 @@ def test_what_is_lacking_is_known(
         AuthMetrics.register(show.registry)
         Elector(ElectionConfig(identity="x"), object(), LoopClock(), object(), show.registry)  # type: ignore[arg-type]
         show.workqueues.queue("x", lambda: 0.0)
-        show.informers.add(lambda: [CacheState("", "v1", "pods", 7, Histogram(HANDLING_BUCKETS))])
+        show.running.caches(lambda: [CacheState("", "v1", "pods", 7, Histogram(HANDLING_BUCKETS))])
         parts = config.by_type().values()
         names = [controller.name for controller in CONTROLLERS if not controller.cloud_only]
         await make_claim(world)

@@ -1,0 +1,75 @@
+"""Which controllers are built: by --controllers, gates, served APIs, and the lock that they belong under."""
+
+import logging
+from collections.abc import Collection, Mapping
+
+from kcm_cli.engine.context import Gates
+from kcm_cli.engine.descriptor import Descriptor
+from kcm_cli.manager.config import Config
+from kcm_cli.manager.config_controllers import known_of
+from kcm_cli.manager.controller_map import all_controllers
+from kcm_cli.manager.migration import DEFAULT_LEADERS, Lock, locks
+from kcm_cli.rest.client import Client
+from kcm_cli.rest.discovery import resources_of
+
+log = logging.getLogger(__name__)
+
+
+async def served_apis(config: Config, client: Client) -> frozenset[str]:
+    """What is served of the APIs that controllers require, as group/version/plural. Raises ApiError,
+    TransportError: as upstream, a controller that cannot know whether to run ends the start."""
+    required = {
+        api.rpartition("/")[0]
+        for one in all_controllers()
+        if one.name in config.controllers and all(config.gates.enabled(gate) for gate in one.gates)
+        for api in one.requires
+    }
+    found = [await resources_of(client, *group_version.split("/")) for group_version in sorted(required)]
+    return frozenset(f"{one.gvr.group_version}/{one.gvr.plural}" for served in found for one in served)
+
+
+def chosen_under(held: Collection[Lock], config: Config, served: frozenset[str]) -> tuple[Descriptor, ...]:
+    """The controllers to run while these locks are held. The one that starts first runs under the main lock only."""
+    everything = all_controllers()
+    table = _locks(config, known_of(everything).aliases)
+    here = tuple(
+        one
+        for one in everything
+        if table.get(one.name, Lock.MAIN) in held and (Lock.MAIN in held or not one.starts_first)
+    )
+    return choose(here, config.controllers, config.gates, served)
+
+
+def _locks(config: Config, aliases: Mapping[str, str]) -> Mapping[str, Lock]:
+    generic = config.component.generic
+    if not generic.leader_migration_enabled:
+        return {}
+    return locks(generic.leader_migration.controller_leaders or DEFAULT_LEADERS, aliases)
+
+
+def choose(
+    descriptors: tuple[Descriptor, ...],
+    selected: Collection[str],
+    gates: Gates,
+    served: frozenset[str],
+) -> tuple[Descriptor, ...]:
+    """The descriptors to run, and a log line for each of the others. ``selected``: the names that are asked for."""
+    chosen: list[Descriptor] = []
+    for descriptor in descriptors:
+        fields: dict[str, object] = {"controller": descriptor.name}
+        if not descriptor.starts_first and descriptor.name not in selected:
+            log.info("Warning: controller is disabled", extra={"fields": fields})
+            continue
+        if not all(gates.enabled(gate) for gate in descriptor.gates):
+            more = {**fields, "requiredFeatureGates": descriptor.gates}
+            log.info("Controller is disabled by a feature gate", extra={"fields": more})
+        elif descriptor.cloud_only:
+            log.info("Skipping a cloud provider controller", extra={"fields": fields})
+        elif descriptor.requires and not served.intersection(descriptor.requires):
+            more = {**fields, "resources": descriptor.requires}
+            log.info("No known version of the API is served", extra={"fields": more})
+        else:
+            chosen.append(descriptor)
+            continue
+        log.info("Warning: skipping controller", extra={"fields": fields})
+    return tuple(chosen)
