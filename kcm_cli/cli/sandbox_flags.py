@@ -1,8 +1,9 @@
 """The command line of ``kcm sandbox``: what it may say, and what is wrong with it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import yaml
 
@@ -10,10 +11,13 @@ from kcm_cli.cli import usage
 from kcm_cli.component.flagset import Flag, FlagSet
 from kcm_cli.component.kinds import BOOL, INT, IP, STRING, STRINGS
 from kcm_cli.manager.options import flag_set
-from kcm_cli.sandbox.apiserver.entry.fault import Fault, faults_of
+from kcm_cli.sandbox.apiserver.entry.fault import faults_of
 from kcm_cli.sandbox.apiserver.webhooks.routes import service_of, where_of
 from kcm_cli.sandbox.networks import MOST_NODES
 from kcm_cli.sandbox.run import SandboxOptions
+
+if TYPE_CHECKING:
+    from kcm_cli.sandbox.nodes.rules import Rule
 
 _FLAGS = (
     Flag("port", INT, 6443, "The port of the API server; 0 takes a free one.", "Sandbox"),
@@ -43,6 +47,13 @@ _FLAGS = (
         "A file (YAML) with faults of the served API, for clients under test: docs/sandbox.md.",
         "Sandbox",
     ),
+    Flag(
+        "rules",
+        STRING,
+        "",
+        "A file (YAML) with rules of what pods do that a selector chooses: docs/sandbox.md.",
+        "Sandbox",
+    ),
     Flag("no-manager", BOOL, False, "Leave the controllers out.", "Sandbox"),
     Flag("no-view", BOOL, False, "Plain lines on a terminal, too, in the place of the status view.", "Sandbox"),
     Flag("help", BOOL, False, "Show this text.", "Sandbox", shorthand="h"),
@@ -55,6 +66,7 @@ Usage:
   kcm sandbox nodes add|remove|fail|recover [NAME...]
   kcm sandbox assets [flags]       for suites that use envtest"""
 _LAST_PORT = 65535
+T = TypeVar("T")
 
 
 class Flags(FlagSet):
@@ -90,7 +102,8 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
     words, manager_flags = _split(arguments)
     parsed = FLAGS.parse(words)
     problems = [*parsed.problems, *(f'unexpected argument "{word}"' for word in parsed.rest)]
-    faults, broken = _faults(parsed.values.get("faults"))
+    faults, broken = _file("faults", parsed.values.get("faults"), faults_of)
+    rules, broken_rules = _file("rules", parsed.values.get("rules"), _rules)
     values = {flag.name: parsed.values.get(flag.name, flag.default) for flag in FLAGS}
     options = SandboxOptions(
         port=_whole(values["port"]),
@@ -102,9 +115,10 @@ def read(arguments: Sequence[str]) -> tuple[Command, list[str]]:
         manager=not values["no-manager"],
         routes=tuple(_pair(text) for text in _texts(values["route"])),
         faults=faults,
+        rules=rules,
     )
     command = Command(options, not values["no-view"], tuple(manager_flags), bool(values["help"]))
-    return command, [*problems, *broken, *_problems(command, parsed.values)]
+    return command, [*problems, *broken, *broken_rules, *_problems(command, parsed.values)]
 
 
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -115,16 +129,22 @@ def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return words[:cut], words[cut + 1 :]
 
 
-def _faults(path: object) -> tuple[tuple[Fault, ...], list[str]]:
-    """Those of a file, and what is wrong with it."""
+def _file(flag: str, path: object, read_as: Callable[[object], tuple[T, ...]]) -> tuple[tuple[T, ...], list[str]]:
+    """What a flag's file has, and what is wrong with it."""
     if not isinstance(path, str):
         return (), []
     try:
-        return faults_of(yaml.safe_load(Path(path).read_text(encoding="utf-8"))), []
+        return read_as(yaml.safe_load(Path(path).read_text(encoding="utf-8"))), []
     except OSError as error:
-        return (), [f"--faults: cannot read {path}: {error.strerror}"]
+        return (), [f"--{flag}: cannot read {path}: {error.strerror}"]
     except (ValueError, yaml.YAMLError) as error:
-        return (), [f"--faults: {path}: {error}"]
+        return (), [f"--{flag}: {path}: {error}"]
+
+
+def _rules(found: object) -> "tuple[Rule, ...]":
+    from kcm_cli.sandbox.nodes.rules import rules_of  # imported here: a server without nodes is ready sooner
+
+    return rules_of(found)
 
 
 def _problems(command: Command, given: Mapping[str, object]) -> Iterator[str]:

@@ -6,6 +6,7 @@ They are ordinary clients of the API server, over any transport and on any clock
 import asyncio
 import logging
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kcm_cli.component.clock import Clock
@@ -20,6 +21,7 @@ from kcm_cli.sandbox.events import Events
 from kcm_cli.sandbox.nodes import HEARTBEAT_S
 from kcm_cli.sandbox.nodes.agents import Means
 from kcm_cli.sandbox.nodes.nodes import Nodes
+from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.scheduler.listers import listers
 from kcm_cli.sandbox.scheduler.scheduler import Scheduler
 from kcm_cli.sandbox.storage.driver import StorageDriver
@@ -35,11 +37,13 @@ class ClusterOptions:
     """How many nodes there are at first, and how often they say that they are well.
 
     ranged: they bring their pod addresses along; otherwise the node-ipam controller has to give them some.
+    rules: of what pods do, beside those of objects.
     """
 
     nodes: int = 3
     heartbeat_s: float = HEARTBEAT_S
     ranged: bool = True
+    rules: Sequence[Rule] = ()
 
 
 class Cluster:
@@ -57,8 +61,9 @@ class Cluster:
         self._informers = Informers(kubelet, clock, rng, in_process=True)
         names = EventNames(clock, EVENT_OFFSET_NS)
         self.events = Events(kubelet, names, clock)
-        heartbeat_s, ranged = self._options.heartbeat_s, self._options.ranged
-        self.nodes = Nodes(Means(kubelet, self.events, clock, rng), self._informers, heartbeat_s, ranged=ranged)
+        means = Means(kubelet, self.events, clock, rng)
+        given = self._options
+        self.nodes = Nodes(means, self._informers, given.heartbeat_s, ranged=given.ranged, rules=given.rules)
         scheduler = self._client("kube-scheduler")
         driver = self._client("csi-driver")
         self.storage = StorageDriver(driver, self._informers, self.events, clock)

@@ -38,6 +38,7 @@ from kcm_cli.sandbox.transport import InProcessTransport
 
 if TYPE_CHECKING:
     from kcm_cli.sandbox.cluster import Cluster
+    from kcm_cli.sandbox.nodes.rules import Rule
 
 ADMIN = User("admin", "admin", ("system:masters",))
 """Whose the token is."""
@@ -71,6 +72,7 @@ class SandboxOptions:
     settings: Settings = DEFAULTS
     keys: Keys = Keys()
     faults: tuple[Fault, ...] = ()
+    rules: "tuple[Rule, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,7 @@ class Sandbox:
 
         self.api.components.running.add("scheduler")
         transport = InProcessTransport(self.api, SIMULATION)
-        options = ClusterOptions(self.options.nodes, self.options.heartbeat_s, ranged)
+        options = ClusterOptions(self.options.nodes, self.options.heartbeat_s, ranged, self.options.rules)
         cluster = Cluster(transport, self.clock, self._random, options)
         annotations = cluster.nodes.rules.annotations
         self.api.inside.annotations = annotations

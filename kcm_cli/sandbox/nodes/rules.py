@@ -3,10 +3,11 @@
 A rule is a ConfigMap with the label ``sandbox.kcm.dev/rule: pods``. It holds for the pods of its namespace, in
 ``kube-system`` for those of all. Its data has ``selector`` (as of ``kubectl -l``; without one, all pods), and values by
 the names of the annotations, without their prefix. What a pod's own annotations say comes first, then the rules of its
-namespace, then those for all; of several rules, by name.
+namespace, then those for all; of several rules, by name. Rules that the sandbox was started with come last.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from kcm_cli.machinery import labels
@@ -18,27 +19,84 @@ from kcm_cli.sandbox.views import Keyed, SimulatedPod
 
 LABEL, VALUE = f"{PREFIX}rule", "pods"
 SELECTOR = "selector"
+NAMESPACE = "namespace"
 EVERYWHERE = "kube-system"
+WORDS = frozenset({
+    "start-delay", "ready-delay", "run-time", "exit-code", "exit-reason", "restarts", "pull-error", "failing-probes",
+    "stop-time", "cpu", "memory", "logs", "exec", "exec-code", "forward",
+})  # fmt: skip
+"""What a rule can say; behind each one there may be ``.CONTAINER``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that no object has. ``namespace``: an empty one is all. ``words``: values by names of ``WORDS``."""
+
+    words: Mapping[str, str]
+    selector: str = ""
+    namespace: str = ""
+    chosen: Selector = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        for word in self.words:
+            if word.partition(".")[0] not in WORDS:
+                raise ValueError(f'"{word}" is none of: {", ".join(sorted(WORDS))}')
+        try:
+            object.__setattr__(self, "chosen", labels.parse(self.selector))
+        except FormatError as error:
+            raise ValueError(f'selector "{self.selector}": {error}') from None
+
+    def applies(self, pod: SimulatedPod) -> bool:
+        return self.namespace in ("", pod.namespace) and self.chosen.matches(pod.labels)
+
+
+def rules_of(found: object) -> tuple[Rule, ...]:
+    """Read one rule, or a list of them, as YAML has them: selector, namespace and words. Raises ValueError."""
+    return tuple(map(_rule, found if isinstance(found, list) else [found]))
+
+
+def _rule(found: object) -> Rule:
+    if not isinstance(found, Mapping):
+        raise ValueError(f"a rule is an object, not {found!r}")
+    texts = {str(name): _text(name, value) for name, value in found.items()}
+    selector, namespace = texts.pop(SELECTOR, ""), texts.pop(NAMESPACE, "")
+    return Rule(texts, selector, namespace)
+
+
+def _text(name: object, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise ValueError(f"{name}: {value!r} is no text (write it in quotes)")
 
 
 class Rules:
     """Follows the ConfigMaps. ``changed`` is called with the namespace whose pods are told something else, which is
-    empty for all.
+    empty for all. ``given``: more rules, those that come first count.
     """
 
-    def __init__(self, config_maps: Informer[Keyed], changed: Callable[[str], None]) -> None:
+    def __init__(
+        self, config_maps: Informer[Keyed], changed: Callable[[str], None], given: Sequence[Rule] = ()
+    ) -> None:
+        self._given = tuple(given)
         self._rules: dict[str, dict[str, Keyed]] = {}
         self._changed = changed
         config_maps.listen(on_add=self._put, on_update=lambda _, new: self._put(new), on_delete=self._drop)
 
     def annotations(self, pod: SimulatedPod) -> Mapping[str, str]:
         """The pod's own, and what rules add to them."""
-        if not self._rules:
+        if not self._rules and not self._given:
             return pod.annotations
         told: dict[str, str] = {}
         for rule in self._of(pod):
             for name, value in (rule.data or {}).items():
                 if name != SELECTOR and isinstance(value, str):
+                    told.setdefault(f"{PREFIX}{name}", value)
+        for given in self._given:
+            if given.applies(pod):
+                for name, value in given.words.items():
                     told.setdefault(f"{PREFIX}{name}", value)
         return {**told, **pod.annotations} if told else pod.annotations
 

@@ -7,6 +7,7 @@ import pytest
 from kcm_cli.cli.sandbox_flags import help_text, read
 from kcm_cli.sandbox.apiserver.entry.fault import Fault
 from kcm_cli.sandbox.networks import MOST_NODES
+from kcm_cli.sandbox.nodes.rules import Rule
 from kcm_cli.sandbox.run import SandboxOptions
 
 
@@ -93,3 +94,13 @@ def test_faults_come_from_a_file(tmp_path: Path) -> None:
         file.write_text(text)
         assert why in read(["--faults", str(file)])[1][0]
     assert read(["--faults", "/nowhere"])[1] == ["--faults: cannot read /nowhere: No such file or directory"]
+
+
+def test_rules_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text("- {selector: app=web, exit-code: 3}\n")
+    command, problems = read(["--rules", str(file)])
+    assert (command.options.rules, problems) == ((Rule({"exit-code": "3"}, "app=web"),), [])
+    file.write_text("- {exitcode: 3}\n")
+    assert read(["--rules", str(file)])[1][0].startswith(f'--rules: {file}: "exitcode" is none of')
+    assert read(["--rules", "/nowhere"])[1] == ["--rules: cannot read /nowhere: No such file or directory"]

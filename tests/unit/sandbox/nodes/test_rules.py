@@ -1,13 +1,15 @@
 """What rules add to the annotations of pods."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
-from kcm_cli.sandbox.nodes.rules import LABEL, Rules
+from kcm_cli.sandbox.nodes.rules import LABEL, WORDS, Rule, Rules, rules_of
 from kcm_cli.sandbox.views import Keyed, SimulatedPod
+from tests.places import ROOT
 
 
 class Informer:
@@ -33,10 +35,10 @@ def pod(labels: dict[str, str], **annotations: str) -> SimulatedPod:
 
 
 class World:
-    def __init__(self) -> None:
+    def __init__(self, *given: Rule) -> None:
         self.informer = Informer()
         self.told: list[str] = []
-        self.rules = Rules(self.informer, self.told.append)  # type: ignore[arg-type]
+        self.rules = Rules(self.informer, self.told.append, given)  # type: ignore[arg-type]
 
     def of(self, found: SimulatedPod) -> dict[str, str]:
         return {key.removeprefix("sandbox.kcm.dev/"): value for key, value in self.rules.annotations(found).items()}
@@ -80,3 +82,43 @@ def test_a_rule_without_words_says_nothing(data: object) -> None:
     metadata = {"name": "a", "namespace": "ns", "labels": {LABEL: "pods"}}
     world.informer.add(msgspec.convert({"metadata": metadata, "data": data}, Keyed))
     assert world.of(pod({})) == {}
+
+
+def test_rules_of_the_start_come_after_those_of_objects() -> None:
+    first, second = Rule({"run-time": "5s", "cpu": "1"}, "app=web"), Rule({"cpu": "2", "logs": "x"})
+    world = World(first, second, Rule({"memory": "1"}, "", "no"))
+    assert world.of(pod({"app": "web"}, logs="mine")) == {"run-time": "5s", "cpu": "1", "logs": "mine"}
+    world.informer.add(rule("a", run_time="1s"))
+    assert world.of(pod({"app": "web"})) == {"run-time": "1s", "cpu": "1", "logs": "x"}
+    assert world.of(pod({})) == {"run-time": "1s", "cpu": "2", "logs": "x"}
+
+
+def test_rules_are_read_from_yaml() -> None:
+    found = [{"selector": "a=b", "namespace": "ns", "exit-code.main": 3}, {"run-time": "1s"}]
+    assert rules_of(found) == (Rule({"exit-code.main": "3"}, "a=b", "ns"), Rule({"run-time": "1s"}))
+    assert rules_of(found[1]) == (Rule({"run-time": "1s"}),)
+    assert rules_of([]) == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (None, "a rule is an object"),
+        (["x"], "a rule is an object"),
+        ({"runtime": "1s"}, '"runtime" is none of: cpu, '),
+        ({"selector": "a==b==c"}, 'selector "a==b==c": '),
+        ({"exit-code": True}, "exit-code: True is no text"),
+        ({"run-time": 1.5}, "run-time: 1.5 is no text"),
+        ({3: "x"}, '"3" is none of'),
+    ],
+)
+def test_what_is_no_rule_is_refused(found: object, why: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(why)):
+        rules_of(found)
+
+
+def test_the_page_has_all_words() -> None:
+    page = (ROOT / "docs" / "sandbox.md").read_text()
+    tables = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    names = {name for cell in tables for name in re.findall(r"`([a-z-]+)`", cell)}
+    assert names >= WORDS
