@@ -58,7 +58,11 @@ CONTROLLER = Controller(
                 changed=the_config_map,
                 scope=Scope(namespace=NAMESPACE, field_selector=f"metadata.name={NAME}"),
             ),
-            Watch(SECRETS, the_config_map, scope=_TOKENS),
+            Watch(
+                SECRETS,
+                the_config_map,
+                scope=Scope(namespace=bootstrap_tokens.NAMESPACE, field_selector=bootstrap_tokens.FIELD_SELECTOR),
+            ),
         ),
         sync=Signer.sync,
     ),

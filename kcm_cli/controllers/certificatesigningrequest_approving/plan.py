@@ -1,4 +1,4 @@
-"""Which requests are approved automatically, given a permission of the requester.
+"""Which requests are approved by themselves, if who asks may do so.
 
 upstream: pkg/controller/certificates/approver/sarapprove.go
 """
@@ -10,25 +10,19 @@ from cryptography.x509.oid import NameOID
 
 from kcm_cli.api.certificates import CertificateSigningRequest
 from kcm_cli.machinery.codec import Doc
-from kcm_cli.planning.certificate_requests import KUBELET_CLIENT, parse, problem
+from kcm_cli.planning.certificate_requests import KUBELET_CLIENT, problem
 
 
 @dataclass(frozen=True, slots=True)
-class Permission:
-    """A subresource of requests that who asked may create, and what the approval says."""
+class Way:
+    """A permission, as a subresource of requests, and what the approval says."""
 
-    subresource: str
+    permission: str
     message: str
 
 
-SELF = Permission("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
-NODE = Permission("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
-
-
-def plan(request: CertificateSigningRequest) -> tuple[Permission, ...]:
-    """The permissions of which any one suffices to approve a request; none for one that is decided on, or that is not
-    a kubelet's. Raises FormatError for one that cannot be read."""
-    return permissions(request, parse(request)) if is_open(request) else ()
+SELF = Way("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
+NODE = Way("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
 
 
 def is_open(request: CertificateSigningRequest) -> bool:
@@ -37,8 +31,8 @@ def is_open(request: CertificateSigningRequest) -> bool:
     return not decided and not request.status.certificate
 
 
-def permissions(request: CertificateSigningRequest, asked: x509.CertificateSigningRequest) -> tuple[Permission, ...]:
-    """Only a kubelet's request for a client certificate has any; one for its own certificate has two."""
+def ways(request: CertificateSigningRequest, asked: x509.CertificateSigningRequest) -> tuple[Way, ...]:
+    """How a request may be approved: only a kubelet's for a client certificate, its own one in two ways."""
     spec = request.spec
     if spec.signer_name != KUBELET_CLIENT or problem(KUBELET_CLIENT, asked, spec.usages):
         return ()
@@ -46,14 +40,14 @@ def permissions(request: CertificateSigningRequest, asked: x509.CertificateSigni
     return (SELF, NODE) if names[-1].value == spec.username else (NODE,)
 
 
-def review(request: CertificateSigningRequest, permission: Permission) -> Doc:
+def review(request: CertificateSigningRequest, way: Way) -> Doc:
     """The question whether who asked may create requests of this kind."""
     spec = request.spec
     attributes = {
         "group": "certificates.k8s.io",
         "resource": "certificatesigningrequests",
         "verb": "create",
-        "subresource": permission.subresource,
+        "subresource": way.permission,
         "version": "*",
     }
     user = {"user": spec.username, "uid": spec.uid, "groups": list(spec.groups)}
@@ -65,6 +59,6 @@ def review(request: CertificateSigningRequest, permission: Permission) -> Doc:
     }
 
 
-def approval(permission: Permission) -> Doc:
+def approval(way: Way) -> Doc:
     """The condition."""
-    return {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": permission.message}
+    return {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": way.message}

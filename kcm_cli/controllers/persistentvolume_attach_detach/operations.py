@@ -28,9 +28,7 @@ class Operation:
 
 
 class Operations:
-    """Pending and failed operations (upstream: nestedPendingOperations).
-
-    By the unique name of the volume and the node, which is empty where the whole cluster counts."""
+    """By the unique name of the volume and the node, which is empty where the whole cluster counts."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

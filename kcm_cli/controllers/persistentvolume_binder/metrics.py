@@ -77,7 +77,7 @@ class OperationMetrics:
             self._old_errors.labels(plugin, operation).inc()
 
     def forget(self, key: str) -> None:
-        """No attempt will follow."""
+        """Nobody wants it any more."""
         self._started.pop(key, None)
 
     def attempted(self, plugin: str, operation: str, seconds: float, *, failed: bool) -> None:

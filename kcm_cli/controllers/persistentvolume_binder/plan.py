@@ -12,6 +12,21 @@ from kcm_cli.planning.volumes.classes import class_of_claim
 from kcm_cli.planning.volumes.matching import misfit, points_to, same_mode
 from kcm_cli.planning.volumes.names import BIND_COMPLETED, BOUND_BY_CONTROLLER, PROVISIONED_BY, SELECTED_NODE
 
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """volume: the one that the claim names or, for a claim that names none, the best that there is for it.
+    delayed: the claim waits for a pod. default: the name of the default class, for a claim that says nothing of
+    classes. waiting_pods: those that use the claim and have no node. attributes_classes: there are such."""
+
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume | None = None
+    delayed: bool = False
+    default: str = ""
+    waiting_pods: tuple[str, ...] = ()
+    attributes_classes: bool = True
+
+
 NORMAL, WARNING = "Normal", "Warning"
 NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
 NO_CONSUMER = "waiting for first consumer to be created before binding"
@@ -22,25 +37,8 @@ ENDED = ("Released", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What one decision about a claim is made from.
-
-    volume: the one that the claim names or, for a claim that names none, the best that there is for it.
-    delayed: the claim waits for a pod. default: the name of the default class, for a claim that says nothing of
-    classes. waiting_pods: those that use the claim and have no node. attributes_classes: there are such.
-    """
-
-    claim: PersistentVolumeClaim
-    volume: PersistentVolume | None = None
-    delayed: bool = False
-    default: str = ""
-    waiting_pods: tuple[str, ...] = ()
-    attributes_classes: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Event:
-    """An Event about the object that is decided on."""
+    """Something to tell about an object."""
 
     type: str
     reason: str
@@ -86,7 +84,7 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Another client has undone half of a binding. The key fails."""
+    """Somebody has undone half of a binding. The key fails."""
 
     event: Event
     why: str
@@ -95,7 +93,7 @@ class Refuse:
 ClaimDecision = Bind | Pend | AssignClass | Provision | Lose | Refuse
 
 
-def plan_claim(snapshot: Snapshot) -> ClaimDecision:
+def for_claim(snapshot: Snapshot) -> ClaimDecision:
     """What to do about a claim."""
     if BIND_COMPLETED in snapshot.claim.annotations:
         return _bound(snapshot)
@@ -170,7 +168,7 @@ class SetPhase:
 
 @dataclass(frozen=True, slots=True)
 class Reclaim:
-    """Its claim is deleted, or has another volume: the volume is released, and reclaimed by its policy."""
+    """Its claim has gone, or has another volume: the volume is released, and reclaimed as it says."""
 
     announced: bool
     """It is known already: a volume that failed stays so while it is tried again."""
@@ -186,7 +184,7 @@ class Simple(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """The claim that the volume is reserved for cannot have it; Events on both say so."""
+    """The claim that the volume is kept for cannot have it; both are told."""
 
     volume: Event
     claim: Event
@@ -195,9 +193,7 @@ class Mismatch:
 VolumeDecision = SetPhase | Reclaim | Simple | Mismatch
 
 
-def plan_volume(
-    volume: PersistentVolume, claim: PersistentVolumeClaim | None, *, asked: bool = False
-) -> VolumeDecision:
+def for_volume(volume: PersistentVolume, claim: PersistentVolumeClaim | None, *, asked: bool = False) -> VolumeDecision:
     """What to do about a volume. ``claim``: the one of the name that it points to. ``asked``: the server itself says
     that this, or nothing, is the claim; a cache may not have heard yet of a claim that a volume was made for."""
     ref = volume.spec.claim_ref
@@ -220,7 +216,7 @@ def plan_volume(
 
 def is_settled(volume: PersistentVolume, claim: PersistentVolumeClaim | None) -> bool:
     """Whether nothing is to be done about a volume until it, or its claim, changes."""
-    decision = plan_volume(volume, claim)
+    decision = for_volume(volume, claim)
     if isinstance(decision, SetPhase):
         return decision.phase == volume.status.phase
     kept = volume.status.phase == "Released" and volume.spec.persistent_volume_reclaim_policy == "Retain"

@@ -135,6 +135,8 @@ class Kubelets:
         self.behaviour: Behaviour = behaviour or AsAnnotated()
         self._lives: dict[str, Life] = {}
         self._resting: dict[str, Agent] = {}
+        self._waiting: set[str] = set()
+        """The pods of which something cannot start."""
         self._queue = WorkQueue("pods", clock)
         self.agents: Alive
         self.obstacles: Hindering | None = None
@@ -153,10 +155,15 @@ class Kubelets:
             self._queue.add(pod.key)
 
     def namespace_changed(self, namespace: str) -> None:
-        """A ConfigMap or Secret in it is another than before: look at the pods that may wait for it."""
-        for key, life in self._lives.items():
-            state = life.state
-            if life.pod.namespace == namespace and (state.hold or any(c.hold for c in state.containers)):
+        """What pods wait for is another than before, in a namespace, or in all (an empty one): look at them."""
+        for key in self._waiting:
+            if namespace in ("", self._lives[key].pod.namespace):
+                self._queue.add(key)
+
+    def volumes_attached(self, node: str) -> None:
+        """Other volumes than before are attached to a node: look at the pods that may wait for them."""
+        for key in self._waiting:
+            if self._lives[key].agent.name == node:
                 self._queue.add(key)
 
     def kill(self, key: str, container: str, code: int, reason: str) -> None:
@@ -257,6 +264,10 @@ class Kubelets:
             state = machine.stop(state, now, life.script.grace_s if grace_s is None else float(grace_s))
         state = machine.advance(life.script, self._held(life, pod, state, now), now)
         life.state = state
+        if state.hold is not None or any(container.hold is not None for container in state.containers):
+            self._waiting.add(key)
+        else:
+            self._waiting.discard(key)
         before = machine.extend(life.script, before, now)
         for notice in notices(pod, life.script, before, state, life.agent.images):
             self._events.kubelet(life.agent.name, notice)
@@ -383,6 +394,7 @@ class Kubelets:
 
     def _forget(self, key: str, life: Life) -> None:
         self._lives.pop(key, None)
+        self._waiting.discard(key)
         life.agent.occupancy.remove(key)
         life.agent.deferred.discard(key)
         for other in life.agent.deferred:

@@ -38,6 +38,8 @@ class Hold:
 
 
 PULL, MOUNT = "ErrImagePull", "FailedMount"
+ATTACH = "FailedAttachVolume"
+"""Whoever attaches volumes says so, not the kubelet."""
 _PULL_FAILS_S = 2.0
 """How long a status says that a pull has failed before it says that the next one waits."""
 _MOUNT_BACKOFF_S, _MOUNT_BACKOFF_MAX_S = 0.5, 122.0

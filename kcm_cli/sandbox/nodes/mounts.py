@@ -1,7 +1,6 @@
 """What simulated kubelets say of the volumes that they have mounted (``status.volumesInUse`` of their nodes).
 
-A volume is in use from when its pod is on the node until the pod has ended. Nobody waits for it to be attached: pods
-run where no manager attaches volumes, too.
+A volume is in use from when its pod is on the node until the pod has ended.
 
 upstream: pkg/kubelet/volumemanager, pkg/kubelet/nodestatus/setters.go#VolumesInUse
 """

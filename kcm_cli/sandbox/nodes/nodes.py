@@ -1,6 +1,7 @@
 """The simulated nodes of a sandbox: one entry point for all of them."""
 
 import asyncio
+from collections.abc import Sequence
 
 from kcm_cli.rest.errors import AlreadyExists
 from kcm_cli.runtime.informers import Informers
@@ -9,7 +10,7 @@ from kcm_cli.sandbox.nodes.agents import Agents, Means
 from kcm_cli.sandbox.nodes.kubelet import Kubelets, Ruled
 from kcm_cli.sandbox.nodes.mounts import Mounts
 from kcm_cli.sandbox.nodes.obstacles import Obstacles
-from kcm_cli.sandbox.nodes.rules import Rules
+from kcm_cli.sandbox.nodes.rules import Rule, Rules
 from kcm_cli.sandbox.views import CONFIG_MAP_KEYS, NODES, PODS
 
 
@@ -23,8 +24,9 @@ class Nodes:
         heartbeat_s: float = HEARTBEAT_S,
         *,
         ranged: bool = True,
+        rules: Sequence[Rule] = (),
     ) -> None:
-        """ranged: nodes bring their pod addresses along."""
+        """ranged: nodes bring their pod addresses along. rules: beside those of objects."""
         client, clock = means.client, means.clock
         self._client = client
         self._ranged = ranged
@@ -32,9 +34,9 @@ class Nodes:
         self._kubelets = Kubelets(client, informers.get(PODS), self._informer, means.events, clock)
         self._agents = Agents(means, self._informer, self._changed, heartbeat_s, ranged=ranged)
         self._kubelets.agents = self._agents
-        self.rules = Rules(informers.get(CONFIG_MAP_KEYS), self._kubelets.rules_changed)
+        self.rules = Rules(informers.get(CONFIG_MAP_KEYS), self._kubelets.rules_changed, rules)
         self._kubelets.behaviour = Ruled(self.rules)
-        self._obstacles = Obstacles(informers, self._kubelets.namespace_changed)
+        self._obstacles = Obstacles(informers, self._kubelets.namespace_changed, self._kubelets.volumes_attached)
         self._kubelets.obstacles = self._obstacles
         self._mounts = Mounts(client, informers, clock, lambda name: self._agents.alive(name) is not None)
 

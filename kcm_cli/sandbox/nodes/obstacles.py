@@ -1,4 +1,4 @@
-"""What keeps a pod's volumes and containers from starting: ConfigMaps and Secrets that are missing, and images.
+"""What keeps a pod's volumes and containers from starting: ConfigMaps and Secrets that are missing, claims, and images.
 
 upstream: pkg/kubelet/kubelet_pods.go#makeEnvironmentVariables, pkg/kubelet/images/image_manager.go,
 pkg/volume/{configmap,secret,projected}
@@ -12,6 +12,7 @@ from functools import lru_cache
 from kcm_cli.machinery.meta import Object
 from kcm_cli.runtime.informer import Informer
 from kcm_cli.runtime.informers import Informers
+from kcm_cli.sandbox.nodes.claims import Claims
 from kcm_cli.sandbox.nodes.containers import full_image
 from kcm_cli.sandbox.nodes.images import Images
 from kcm_cli.sandbox.nodes.machine import MOUNT, PULL, Hold
@@ -45,9 +46,12 @@ def is_image(name: str) -> bool:
 
 
 class Obstacles:
-    """Looks at the caches. ``changed`` is called with the namespace in which a ConfigMap or Secret changed."""
+    """Looks at the caches. ``changed`` is called with the namespace in which a ConfigMap, Secret or claim changed,
+    which is empty for all; ``attached`` with the node to which other volumes are attached now.
+    """
 
-    def __init__(self, informers: Informers, changed: Callable[[str], None]) -> None:
+    def __init__(self, informers: Informers, changed: Callable[[str], None], attached: Callable[[str], None]) -> None:
+        self._claims = Claims(informers, changed, attached)
         self._config_maps = informers.get(CONFIG_MAP_KEYS)
         self._secrets = informers.get(SECRET_KEYS)
         self._failing: dict[str, str] = {}
@@ -62,6 +66,7 @@ class Obstacles:
         """Wait until the caches are filled."""
         await self._config_maps.synced.wait()
         await self._secrets.synced.wait()
+        await self._claims.synced()
 
     def fail_image(self, pattern: str, message: str) -> None:
         """Images like this (``*`` and ``?`` stand for anything) cannot be pulled; empty message: they do not exist."""
@@ -77,6 +82,9 @@ class Obstacles:
 
     def of_volumes(self, pod: SimulatedPod) -> Hold | None:
         """What keeps the pod as a whole from starting."""
+        return self._claims.unbound(pod) or self._of_objects(pod) or self._claims.unattached(pod)
+
+    def _of_objects(self, pod: SimulatedPod) -> Hold | None:
         for volume in pod.spec.volumes:
             for problem in self._volume_problems(pod.namespace, volume.config_map, volume.secret):
                 return _not_mounted(volume.name, problem)

@@ -9,7 +9,7 @@ from kcm_cli.planning.actions import Notice
 from kcm_cli.sandbox.events import ref_of
 from kcm_cli.sandbox.nodes.containers import waiting
 from kcm_cli.sandbox.nodes.images import Images
-from kcm_cli.sandbox.nodes.machine import PULL, ContainerState, Hold, PodState
+from kcm_cli.sandbox.nodes.machine import ATTACH, PULL, ContainerState, Hold, PodState
 from kcm_cli.sandbox.nodes.obstacles import INVALID_IMAGE
 from kcm_cli.sandbox.nodes.script import ContainerScript, PodScript, Role
 from kcm_cli.sandbox.views import SimulatedPod, containers_of
@@ -27,8 +27,9 @@ def notices(
     killed = before.stop is None and after.stop is not None
     if before.stop is None and after.stop is not None and after.stop.reason:
         yield Notice(ref_of("v1", "Pod", pod), NORMAL, after.stop.reason, after.stop.message)
-    if after.hold is not None and after.attempts and after.attempted_at != before.attempted_at:
-        yield Notice(ref_of("v1", "Pod", pod), WARNING, after.hold.reason, after.hold.message)
+    hold = after.hold
+    if hold is not None and hold.reason != ATTACH and after.attempts and after.attempted_at != before.attempted_at:
+        yield Notice(ref_of("v1", "Pod", pod), WARNING, hold.reason, hold.message)
     for container, old, new in zip(script.containers, before.containers, after.containers, strict=True):
         if killed and old.started_at is not None:
             yield _notice(pod, container, NORMAL, "Killing", f"Stopping container {container.name}")

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, unquote
 import httptools
 
 from kcm_cli.component.connection_limits import ConnectionLimits, Slot
+from kcm_cli.component.secure_listener import admitted
 from kcm_cli.component.tls_transport import PEER_CERTIFICATES
 from kcm_cli.rest.transport import Request, Response, Stream
 from kcm_cli.sandbox.apiserver.types import Dropped
@@ -73,7 +74,8 @@ class Connections(Protocol):
 class HttpConnection(asyncio.Protocol):
     """One connection of one client."""
 
-    def __init__(self, server: Connections, slot: Slot) -> None:
+    def __init__(self, server: Connections, slot: Slot | None = None) -> None:
+        """slot: its place, where it has one already."""
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
         self.transport: asyncio.Transport | None = None
@@ -101,13 +103,16 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass of it
+        self._slot = self._slot or admitted(self._server.limits, self.transport)
+        if self._slot is None:
+            return
         self._slot.on_refusal(self.abort, self._refuse_head)
         self._server.open.add(self)
         self._peer = next(iter(transport.get_extra_info(PEER_CERTIFICATES) or ()), None)
 
     def data_received(self, data: bytes) -> None:
         slot = self._slot
-        if self._closing:
+        if slot is None or self._closing:
             return
         if self._upgrading:
             self._duplex.feed(data)
@@ -146,7 +151,7 @@ class HttpConnection(asyncio.Protocol):
             self._bad_request()
 
     def _bad_request(self) -> None:
-        if self._too_large:
+        if self._too_large and self._slot is not None:
             self._slot.refuse()
         else:
             self._refuse(400, b"400 Bad Request")
@@ -171,7 +176,8 @@ class HttpConnection(asyncio.Protocol):
         self.transport = None
         self._rest, self._body, self._headers = bytearray(), [], {}
         self._duplex.end()
-        self._server.limits.leave(self._slot)
+        if self._slot is not None:
+            self._server.limits.leave(self._slot)
         self._waiting.clear()
         if self._task is not None:
             self._task.cancel()
@@ -180,13 +186,15 @@ class HttpConnection(asyncio.Protocol):
     def pause_writing(self) -> None:
         if self._writable is None:
             self._writable = asyncio.get_running_loop().create_future()
-        self._slot.stalled = True
+        if self._slot is not None:
+            self._slot.stalled = True
 
     def resume_writing(self) -> None:
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
         self._writable = None
-        self._slot.stalled = False
+        if self._slot is not None:
+            self._slot.stalled = False
 
     # httptools' callbacks
 
@@ -197,7 +205,7 @@ class HttpConnection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._slot.header():
+        if self._slot is not None and not self._slot.header():
             self._too_large = True
             raise ValueError("too many headers")  # ends the parsing
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -207,7 +215,8 @@ class HttpConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = self._head_begun = False
-        self._slot.idle(BODY_S)
+        if self._slot is not None:
+            self._slot.idle(BODY_S)
         if self._headers.get("expect", "").lower() == "100-continue" and self.transport is not None:
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -220,7 +229,8 @@ class HttpConnection(asyncio.Protocol):
         self._in_head = True
         if self._closing:
             return
-        self._slot.complete()
+        if self._slot is not None:
+            self._slot.complete()
         keep_alive = self._parser.should_keep_alive()
         request = _request(self._parser.get_method().decode("latin-1"), self._url, self._headers, self._body)
         self._waiting.append((request, keep_alive))
@@ -261,7 +271,7 @@ class HttpConnection(asyncio.Protocol):
             self.close()
         elif self.transport is not None:
             self.transport.resume_reading()
-            if not self._waiting:
+            if not self._waiting and self._slot is not None:
                 self._slot.idle()
 
     def _fail(self) -> None:

@@ -623,20 +623,6 @@ def test_a_volume_of_a_missing_object_keeps_a_pod_from_starting(play):
     play(run, 1)
 
 
-def test_a_pod_does_not_wait_for_its_volumes_to_be_attached(play):
-    """No controller runs here that would attach them."""
-
-    async def life(world: World) -> None:
-        disk = {"name": "d", "flexVolume": {"driver": "example.com/disk"}}
-        await world.pod("p", {"volumes": [disk], "containers": [{"name": "c", "image": "i"}]})
-        await world.wait(5)
-        assert (await world.status("p"))["phase"] == "Running"
-        node = await world.get(NODES, await world.node_of("p"))
-        assert not node["status"].get("volumesAttached")
-
-    play(life)
-
-
 def test_an_image_that_cannot_be_pulled_backs_off(play):
     async def run(world: World) -> None:
         world.cluster.nodes.fail_image("*/broken:*")

@@ -2,6 +2,7 @@
 
 import json
 
+from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
 from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
 from tests.unit.controllers.controlling import controllers
 from tests.unit.sandbox.nodes.world import World, resource
@@ -31,8 +32,9 @@ async def names(world: World, kind) -> list[str]:
 
 
 def binder(world: World):
-    """The controller that asks for volumes and binds them."""
-    return controllers(world, PersistentVolumeBinderConfig(), names=["persistentvolume-binder-controller"])
+    """The controllers that ask for volumes, bind and attach them."""
+    names = ["persistentvolume-binder-controller", "persistentvolume-attach-detach-controller"]
+    return controllers(world, PersistentVolumeBinderConfig(), AttachDetachConfig(), names=names)
 
 
 def place(name: str, node: str, size: str = "1Gi", **spec) -> dict:

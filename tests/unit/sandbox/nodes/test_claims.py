@@ -1,0 +1,157 @@
+"""Pods whose claims are not bound, or whose volumes are not attached, do not start."""
+
+from kcm_cli.controllers.persistentvolume_attach_detach.config import AttachDetachConfig
+from kcm_cli.controllers.persistentvolume_binder.config import PersistentVolumeBinderConfig
+from kcm_cli.planning.volumes.attachable import attachment_name
+from tests.unit.controllers.controlling import controllers
+from tests.unit.controllers.persistentvolume_attach_detach.storage import (
+    ATTACHMENTS,
+    CLAIMS,
+    DRIVERS,
+    VOLUMES,
+    bound,
+    using,
+)
+from tests.unit.sandbox.nodes.world import NODES, World
+
+DISK = "disk.example.com"
+
+
+def source(driver: str = DISK) -> dict:
+    return {"csi": {"driver": driver, "volumeHandle": "h-a"}}
+
+
+async def creating(world: World, name: str) -> bool:
+    """Whether a pod's containers wait to be created."""
+    status = await world.status(name)
+    state = status["containerStatuses"][0]["state"]
+    return (status["phase"], state) == ("Pending", {"waiting": {"reason": "ContainerCreating"}})
+
+
+async def attached(world: World, value: bool) -> None:
+    """Say that the volume is attached to node-1, in the place of its driver."""
+    await world.client.patch(
+        ATTACHMENTS, "", attachment_name(DISK, "h-a", "node-1"), {"status": {"attached": value}}, subresource="status"
+    )
+
+
+def test_a_pod_waits_until_its_volume_is_attached(play):
+    async def life(world: World) -> None:
+        await world.create(DRIVERS, {"metadata": {"name": DISK}, "spec": {}})
+        await bound(world, "a", source=source())
+        names = ["persistentvolume-attach-detach-controller"]
+        async with controllers(world, AttachDetachConfig(), PersistentVolumeBinderConfig(), names=names):
+            await world.pod("p", using("a"))
+            await world.wait(30)
+            assert await creating(world, "p")
+            assert "FailedMount" not in {reason for reason, _ in await world.events("p")}
+            await attached(world, True)
+            await world.wait(1)
+            assert (await world.status("p"))["phase"] == "Running"
+
+    play(life)
+
+
+def test_a_volume_that_cannot_be_attached_is_told_by_who_attaches(play):
+    async def life(world: World) -> None:
+        await world.create(DRIVERS, {"metadata": {"name": DISK}, "spec": {}})
+        await bound(world, "a", source=source())
+        names = ["persistentvolume-attach-detach-controller"]
+        async with controllers(world, AttachDetachConfig(), PersistentVolumeBinderConfig(), names=names):
+            await world.pod("p", using("a"))
+            await world.wait(2)
+            error = {"status": {"attachError": {"message": "no such disk", "time": "2026-01-01T00:00:00Z"}}}
+            name = attachment_name(DISK, "h-a", "node-1")
+            await world.client.patch(ATTACHMENTS, "", name, error, subresource="status")
+            await world.wait(5)
+            assert await creating(world, "p")
+            text = 'AttachVolume.Attach failed for volume "v-a" : rpc error: no such disk'
+            found = dict(await world.events("p"))["FailedAttachVolume"]
+            assert found.startswith(text.split(" : ")[0]) and "no such disk" in found
+
+    play(life)
+
+
+def test_drivers_that_attach_nothing_and_unknown_ones_keep_no_pod_waiting(play):
+    async def life(world: World) -> None:
+        await world.create(DRIVERS, {"metadata": {"name": DISK}, "spec": {"attachRequired": False}})
+        await bound(world, "a", source=source())
+        await bound(world, "b", source=source("unknown.example.com"))
+        flex = {"name": "d", "flexVolume": {"driver": "example.com/disk"}}
+        for name, spec in (("a", using("a")), ("b", using("b")), ("c", {"volumes": [flex]})):
+            await world.pod(name, spec)
+        await world.wait(2)
+        assert [(await world.status(name))["phase"] for name in "abc"] == ["Running"] * 3
+
+    play(life)
+
+
+def test_a_driver_that_goes_keeps_no_pod_waiting(play):
+    async def life(world: World) -> None:
+        await world.create(DRIVERS, {"metadata": {"name": DISK}, "spec": {}})
+        await bound(world, "a", source=source())
+        await world.pod("p", using("a"))
+        await world.wait(2)
+        assert await creating(world, "p")
+        await world.delete(DRIVERS, DISK)
+        await world.wait(1)
+        assert (await world.status("p"))["phase"] == "Running"
+
+    play(life)
+
+
+def test_a_pod_on_a_node_waits_for_its_claim(play):
+    async def life(world: World) -> None:
+        await world.create(DRIVERS, {"metadata": {"name": DISK}, "spec": {"attachRequired": False}})
+        await world.pod("p", using("a"))
+        await world.wait(2)
+        assert await creating(world, "p")
+        text = "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[], failed to process "
+        text += "volumes=[data]: error processing PVC default/a: "
+        missing = 'failed to fetch PVC from API server: persistentvolumeclaims "a" not found'
+        assert ("FailedMount", text + missing) in await world.events("p")
+        pending = {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "none", "volumeName": "v-a",
+            "resources": {"requests": {"storage": "1Gi"}},
+        }  # fmt: skip
+        await world.create(CLAIMS, {"metadata": {"name": "a"}, "spec": pending})
+        await world.wait(2)
+        assert ("FailedMount", text + "PVC is not bound") in await world.events("p")
+        await world.delete(CLAIMS, "a", grace_s=0)
+        await world.patch(CLAIMS, "a", {"metadata": {"finalizers": None}})
+        await world.wait(1)
+        await bound(world, "a", source=source())
+        await world.wait(1)
+        assert (await world.status("p"))["phase"] == "Running"
+
+    play(life)
+
+
+def test_another_volume_behind_a_claim_is_none(play):
+    async def life(world: World) -> None:
+        await bound(world, "a", source=source())
+        volume = await world.get(VOLUMES, "v-a")
+        await world.patch(VOLUMES, "v-a", {"spec": {"claimRef": {"uid": "other"}}})
+        await world.pod("p", using("a"))
+        await world.wait(2)
+        assert await creating(world, "p")
+        uid = volume["spec"]["claimRef"]["uid"]
+        text = f"found PV object v-a but its pv.Spec.ClaimRef.UID other does not point to claim.UID {uid}"
+        assert any(message.endswith(text) for reason, message in await world.events("p") if reason == "FailedMount")
+
+    play(life)
+
+
+def test_what_is_attached_to_another_node_does_not_count(play):
+    async def life(world: World) -> None:
+        await world.create(DRIVERS, {"metadata": {"name": DISK}, "spec": {}})
+        await bound(world, "a", source=source())
+        await world.pod("p", using("a"))
+        await world.wait(1)
+        told = {"status": {"volumesAttached": [{"name": f"kubernetes.io/csi/{DISK}^h-a", "devicePath": ""}]}}
+        for node, phase in (("node-2", "Pending"), ("node-1", "Running")):
+            await world.client.patch(NODES, "", node, told, subresource="status")
+            await world.wait(1)
+            assert (await world.status("p"))["phase"] == phase
+
+    play(life)
