@@ -34,10 +34,12 @@ class Server:
     ) -> None:
         await self._session.close()
 
-    async def ask(self, method: str, path: str, body: object = None, query: str = "") -> Answer:
+    async def ask(
+        self, method: str, path: str, body: object = None, query: str = "", content_type: str = "application/json"
+    ) -> Answer:
         data = None if body is None else json.dumps(body)
         target = f"{path.replace('{ns}', NAMESPACE)}{query}"
-        headers = {"content-type": "application/json"}
+        headers = {"content-type": content_type}
         try:
             async with self._session.request(method, target, data=data, headers=headers) as answer:
                 text = await answer.text()
